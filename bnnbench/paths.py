@@ -1,0 +1,153 @@
+"""Every file a run writes, and how it is written: the only module that knows output paths."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bnnbench.types import UserError
+
+
+def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Calls `write(file)` on a temporary sibling, then moves it into place.
+
+    A reader, or a resumed run, sees the whole file or none of it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes UTF-8 text atomically."""
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """Eight hexadecimal digits that identify settings, whatever the order of their keys."""
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run: `outputs/<experiment>/<dataset>/<method label>/<variant>`.
+
+    `variant` ends in a digest of every setting that can change a number, so different settings
+    never meet in one folder and the same command always finds its own.
+    """
+
+    root: Path
+
+    @classmethod
+    def of(
+        cls, outputs: Path, experiment: str, dataset: str, label: str, variant: str
+    ) -> RunFolder:
+        return cls(outputs / experiment / dataset / label / variant)
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def environment(self) -> Path:
+        return self.root / "environment.json"
+
+    @property
+    def splits(self) -> Path:
+        return self.root / "splits.csv"
+
+    @property
+    def search(self) -> Path:
+        return self.root / "search.csv"
+
+    @property
+    def summary(self) -> Path:
+        return self.root / "summary.csv"
+
+    @property
+    def predictions(self) -> Path:
+        return self.root / "predictions.npz"
+
+    @property
+    def done(self) -> Path:
+        """Written last: the run is complete."""
+        return self.root / "DONE"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "work" / "run.lock"
+
+    def figure(self, name: str, suffix: str) -> Path:
+        """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
+        return self.root / "figures" / f"{name}.{suffix}"
+
+    def journal(self, split: int) -> Path:
+        """One JSON line per finished search evaluation of a split."""
+        return self.root / "work" / f"split-{split:02d}.search.jsonl"
+
+    def scores(self, split: int) -> Path:
+        """The finished split's row of `splits.csv`; written after its predictions."""
+        return self.root / "work" / f"split-{split:02d}.json"
+
+    def split_predictions(self, split: int) -> Path:
+        return self.root / "work" / f"split-{split:02d}.npz"
+
+    def split_lock(self, split: int) -> Path:
+        return self.root / "work" / f"split-{split:02d}.lock"
+
+    def create(self) -> None:
+        """Makes the folder.
+
+        Raises:
+            UserError: if it cannot be written to.
+        """
+        try:
+            self.lock.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as error:
+            raise UserError(
+                f"outputs_dir: cannot write to {self.root} ({error.strerror}); "
+                "choose a writable folder with outputs_dir=DIR."
+            ) from None
+
+
+@dataclass(frozen=True)
+class ReportFolder:
+    """Where `bnnbench report PATH` puts its tables and figures: `PATH/report`."""
+
+    root: Path
+
+    @classmethod
+    def below(cls, path: Path) -> ReportFolder:
+        return cls(path / "report")
+
+    def table(self, suffix: str) -> Path:
+        """`results.<suffix>`, suffix `csv`, `md` or `tex`."""
+        return self.root / f"results.{suffix}"
+
+    def figure(self, name: str, suffix: str) -> Path:
+        """`<name>.<suffix>`, suffix `png` or `pdf`."""
+        return self.root / f"{name}.{suffix}"
+
+
+def finished_runs(path: Path) -> Iterator[RunFolder]:
+    """Every complete run at or below `path`, in path order."""
+    for done in sorted(path.rglob("DONE")):
+        yield RunFolder(done.parent)
