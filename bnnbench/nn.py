@@ -18,6 +18,8 @@ from torch import Tensor
 from bnnbench.settings import Network
 from bnnbench.streams import Streams
 
+Layer = tuple[Tensor, Tensor]
+
 
 @dataclass(frozen=True)
 class MLP:
@@ -33,32 +35,40 @@ class MLP:
     def n_weights(self) -> int:
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
-    def layers(self, weights: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Views `([n, fan_in, fan_out], [n, 1, fan_out])` per layer of flat weights `[n, P]`."""
+    def layers(self, weights: Tensor) -> tuple[list[Layer], Layer]:
+        """Views of flat weights `[n, P]`: the hidden layers, and the output layer as a row.
+
+        Hidden layers are `([n, fan_in, fan_out], [n, 1, fan_out])`, the output layer is
+        `([n, 1, fan_in], [n, 1, 1])`: with one output, `w h'` is twice as fast as `h w`.
+        """
         views, start = [], 0
         for fan_in, fan_out in pairwise(self.sizes):
             middle, end = start + fan_in * fan_out, start + (fan_in + 1) * fan_out
-            matrix = weights[:, start:middle].unflatten(1, (fan_in, fan_out))
+            shape = (1, fan_in) if fan_out == 1 else (fan_in, fan_out)
+            matrix = weights[:, start:middle].unflatten(1, shape)
             views.append((matrix, weights[:, middle:end].unsqueeze(1)))
             start = end
-        return views
+        return views[:-1], views[-1]
 
     def initial(self, streams: Streams) -> Tensor:
         """`[R or 1, P]`, uniform on ±1/sqrt(fan_in): the authors' code's (torch's) default."""
-        bound = torch.cat([
-            torch.full(((fan_in + 1) * fan_out,), fan_in**-0.5)
-            for fan_in, fan_out in pairwise(self.sizes)
-        ]).to(streams.device, streams.dtype)
+        bound = torch.cat(
+            [
+                torch.full(((fan_in + 1) * fan_out,), fan_in**-0.5)
+                for fan_in, fan_out in pairwise(self.sizes)
+            ]
+        ).to(streams.device, streams.dtype)
         return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
 
 
 @dataclass(frozen=True)
 class Tape:
-    """What the backward pass needs: flat weights and the (masked) input of every layer."""
+    """What the backward pass needs: weight views and the (masked) input of every layer."""
 
-    weights: Tensor
-    layer_inputs: tuple[Tensor, ...]
-    masks: tuple[Tensor, ...] | None
+    hidden: list[Layer]
+    output: Layer
+    layer_inputs: list[Tensor]
+    masks: Sequence[Tensor] | None
 
 
 def forward(
@@ -78,31 +88,23 @@ def forward(
     """
     samples, replicas, _ = weights.shape
     n, rows = samples * replicas, inputs.shape[1]
-
-    def masked(h: Tensor, layer: int) -> Tensor:
-        if masks is None:
-            return h
-        return (h.view(samples, replicas, rows, -1) * masks[layer]).view(n, rows, -1)
-
-    flat = weights.reshape(n, -1)
-    *hidden, (last, last_bias) = mlp.layers(flat)
+    hidden, (row, bias) = mlp.layers(weights.reshape(n, -1))
     h = inputs.expand(samples, *inputs.shape).reshape(n, rows, -1)
     layer_inputs = []
-    for layer, (matrix, bias) in enumerate(hidden):
-        layer_inputs.append(masked(h, layer))
-        h = torch.baddbmm(bias, layer_inputs[-1], matrix).relu_()
-    layer_inputs.append(masked(h, len(hidden)))
-    # With one output, W'h' is three times faster than hW.
-    out = torch.baddbmm(last_bias, last.mT, layer_inputs[-1].mT)
-    tape = Tape(flat, tuple(layer_inputs), None if masks is None else tuple(masks))
-    return out.view(samples, replicas, rows), tape
+    for layer, (matrix, offset) in enumerate(hidden):
+        h = h if masks is None else _masked(h, masks[layer], samples)
+        layer_inputs.append(h)
+        h = torch.baddbmm(offset, h, matrix).relu_()
+    h = h if masks is None else _masked(h, masks[-1], samples)
+    layer_inputs.append(h)
+    outputs = torch.bmm(row, h.mT).add_(bias).view(samples, replicas, rows)
+    return outputs, Tape(hidden, (row, bias), layer_inputs, masks)
 
 
-def backward(mlp: MLP, tape: Tape, d_outputs: Tensor) -> Tensor:
+def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
     """Gradient of `sum(d_outputs * outputs)` with respect to the weights.
 
     Args:
-        mlp: the shape.
         tape: from `forward`.
         d_outputs: `[S, R, B]`, the loss's gradient at the outputs.
 
@@ -112,17 +114,22 @@ def backward(mlp: MLP, tape: Tape, d_outputs: Tensor) -> Tensor:
     samples, replicas, rows = d_outputs.shape
     n = samples * replicas
     ones = d_outputs.new_ones(1, 1, rows).expand(n, 1, rows)
-    layers = mlp.layers(tape.weights)
     d = d_outputs.reshape(n, rows, 1)
-    pieces = [d.sum(1).view(n, 1), torch.bmm(d.mT, tape.layer_inputs[-1]).view(n, -1)]
-    for layer in range(len(layers) - 1, 0, -1):
-        matrix, h = layers[layer][0], tape.layer_inputs[layer]
-        d = d * matrix.mT if matrix.shape[2] == 1 else torch.bmm(d, matrix.mT)
+    pieces = [d.sum(1), torch.bmm(d.mT, tape.layer_inputs[-1]).view(n, -1)]
+    d = d * tape.output[0]
+    for layer in range(len(tape.hidden) - 1, -1, -1):
+        h = tape.layer_inputs[layer + 1]
         if tape.masks is not None:
-            mask = tape.masks[layer]
-            d = (d.view(samples, replicas, rows, -1) * mask).view(n, rows, -1)
+            d = _masked(d, tape.masks[layer + 1], samples)
         # A masked unit has h == 0 and d == 0 already, so h > 0 marks the active ReLUs.
         d = torch.ops.aten.threshold_backward(d, h, 0)
         pieces.append(torch.bmm(ones, d).view(n, -1))
-        pieces.append(torch.bmm(tape.layer_inputs[layer - 1].mT, d).flatten(1))
+        pieces.append(torch.bmm(tape.layer_inputs[layer].mT, d).flatten(1))
+        if layer > 0:
+            d = torch.bmm(d, tape.hidden[layer][0].mT)
     return torch.cat(pieces[::-1], 1).view(samples, replicas, -1)
+
+
+def _masked(h: Tensor, mask: Tensor, samples: int) -> Tensor:
+    """`h` `[S R, B, units]` times a mask broadcastable to `[S, R, B, units]`."""
+    return (h.unflatten(0, (samples, -1)) * mask).flatten(0, 1)

@@ -13,7 +13,7 @@ def adam(
     gradient: Tensor,
     first: Tensor,
     second: Tensor,
-    step: Tensor,
+    unbias: tuple[Tensor, Tensor],
     learning_rate: float,
     betas: tuple[float, float],
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -24,7 +24,7 @@ def adam(
         gradient: `[R, P]`.
         first: running mean of the gradient, `[R, P]`.
         second: running mean of its square, `[R, P]`.
-        step: steps taken by each replica including this one, `[R, 1]`.
+        unbias: `1 / (1 - beta^t)` of both averages after t steps, `[R, 1]` each.
         learning_rate: the step size.
         betas: decay of `first` and of `second`.
 
@@ -33,6 +33,6 @@ def adam(
     """
     first = torch.lerp(gradient, first, betas[0])
     second = torch.lerp(gradient.square(), second, betas[1])
-    size = -learning_rate / (1 - betas[0] ** step)
-    scale = (second / (1 - betas[1] ** step)).sqrt_().add_(ADAM_EPSILON)
+    scale = (second * unbias[1]).sqrt_().add_(ADAM_EPSILON)
+    size = -learning_rate * unbias[0]
     return torch.addcdiv(parameter, size * first, scale), first, second

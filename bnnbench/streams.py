@@ -61,8 +61,11 @@ class Streams:
         buffer = self._buffers.setdefault((law, shape), [])
         if not buffer:
             drawn = [self._fill(law, g, (self._chunk, *shape)) for g in self._generators]
-            buffer.extend(torch.stack(drawn, 2).unbind(0) if self.size > 1 or self._chunk > 1
-                          else [drawn[0].squeeze(0).unsqueeze(1)])
+            buffer.extend(
+                torch.stack(drawn, 2).unbind(0)
+                if self.size > 1 or self._chunk > 1
+                else [drawn[0].squeeze(0).unsqueeze(1)]
+            )
             buffer.reverse()
         return buffer.pop()
 

@@ -1,0 +1,1 @@
+"""Divergences from posterior to prior: one file each."""

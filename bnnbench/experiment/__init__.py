@@ -1,0 +1,1 @@
+"""Experiments: the protocol, its resumable execution and the files of a run."""

@@ -1,0 +1,165 @@
+"""From a composed configuration to a checked plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import MISSING, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bnnbench.experiment.plan import Experiment, Plan, choose_splits
+from bnnbench.methods import compiled
+from bnnbench.methods.base import Method
+from bnnbench.search.base import Search
+from bnnbench.settings import Dimension, Evaluation, Network, Training, one_of
+from bnnbench.types import Table, UserError
+
+Config = dict[str, Any]
+
+# What cannot change a number, or is decided into the plan by other means.
+NOT_IDENTITY = (
+    "outputs_dir",
+    "workers",
+    "data_dir",
+    "splits",
+    "experiment",
+    "device",
+    "dataset",
+)
+
+
+def make(key: str, config: Mapping[str, Any]) -> Any:
+    """Builds the dataclass that `config["_target_"]` names, and those nested in it.
+
+    Raises:
+        UserError: if the target does not exist, or a setting is unknown or missing.
+    """
+    module, _, name = str(config.get("_target_")).rpartition(".")
+    try:
+        cls = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        raise UserError(
+            f"{key}._target_ names no class that can be imported: {config.get('_target_')!r}."
+        ) from None
+    settings = {
+        k: make(f"{key}.{k}", v) if isinstance(v, Mapping) and "_target_" in v else v
+        for k, v in config.items()
+        if k != "_target_"
+    }
+    known = {f.name: f for f in fields(cls) if f.init}
+    for unknown in settings.keys() - known.keys():
+        raise UserError(f"{key}.{unknown} is not a setting; {key} has {', '.join(known)}.")
+    for name, field in known.items():
+        bare = field.default is MISSING and field.default_factory is MISSING
+        if bare and name not in settings:
+            raise UserError(f"{key}.{name} is missing.")
+    return cls(**settings)
+
+
+def pick_device(wanted: Any) -> str:
+    """`cpu` or `cuda`.
+
+    Raises:
+        UserError: if CUDA is asked for and absent.
+    """
+    import torch
+
+    one_of("device.name", wanted, ("auto", "cpu", "cuda"))
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise UserError("device=cuda, but torch finds no CUDA device here; use device=cpu.")
+    return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def count_workers(wanted: Any, jobs: int) -> int:
+    """Worker processes for each of `jobs` concurrent runs, together at most one per core.
+
+    Raises:
+        UserError: if a number is asked for that is not one, or exceeds the cores.
+    """
+    from joblib import cpu_count
+
+    cores = cpu_count()
+    if wanted == "auto":
+        return max(1, cores // jobs)
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted * jobs <= cores:
+        beside = f", divided by {jobs} concurrent jobs" if jobs > 1 else ""
+        raise UserError(
+            f"workers must be auto or 1 to {max(1, cores // jobs)} "
+            f"({cores} cores{beside}), not {wanted!r}."
+        )
+    return wanted
+
+
+def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
+    """Checks everything and loads the data; writes nothing.
+
+    Args:
+        config: resolved, plain containers.
+        jobs: runs going on side by side.
+
+    Raises:
+        UserError: on the first thing that is wrong.
+    """
+    recorded = deepcopy(config)
+    method_protocol = config["method"].pop("protocol", {})
+    dataset_protocol = config["dataset"].pop("protocol", {})
+    device = pick_device(config["device"]["name"])
+    workers = count_workers(config["workers"], jobs)
+    network = Network(**config["network"])
+    evaluation = Evaluation(**config["evaluation"])
+    experiment: Experiment = make("experiment", config["experiment"])
+    method: Method = make("method", config["method"])
+    search: Search = make("search", config["search"])
+    training = Training(**{**config["training"], "betas": tuple(config["training"]["betas"])})
+    space = _space(method, dataset_protocol.get("bounds", {}), method_protocol.get("bounds", {}))
+    table: Table = make("dataset", config["dataset"]).load()
+    rows = len(table.splits[0].train)
+    steps = math.ceil(rows / training.batch_size) * training.epochs * search.iterations
+    fuse = _fuse(training.compile, steps if space else 0, device)
+    recorded["training"]["compile"] = config["training"]["compile"] = fuse
+    recorded["dataset"]["target"] = table.target
+    identity = {k: v for k, v in config.items() if k not in NOT_IDENTITY}
+    plan = Plan(
+        experiment=experiment.label,
+        table=table,
+        method=method,
+        search=search,
+        space=space,
+        network=network,
+        training=Training(**{**vars(training), "compile": fuse}),
+        evaluation=evaluation,
+        divergence=config["divergence"]["label"],
+        seed=config["seed"],
+        splits=choose_splits(table, config["splits"]),
+        device=device,
+        workers=workers,
+        outputs=Path(str(config["outputs_dir"])),
+        config=recorded,
+        identity={
+            **identity,
+            "device": device,
+            "space": [vars(dimension) for dimension in space],
+        },
+    )
+    return experiment, plan
+
+
+def _space(method: Method, *bounds: Mapping[str, Any]) -> tuple[Dimension, ...]:
+    known = {name: pair for group in bounds for name, pair in (group or {}).items()}
+    free = [name for name in method.hyper_names if name not in method.fixed()]
+    for name in free:
+        pair = known.get(name)
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise UserError(f"method.{name} is searched but has no bounds [low, high].")
+    return tuple(Dimension(name, *known[name]) for name in free)
+
+
+def _fuse(wanted: str, steps: int, device: str) -> str:
+    """`always` or `never`: on a CPU with a compiler, where the search is long enough."""
+    if wanted != "auto":
+        return wanted
+    pays = device == "cpu" and steps >= compiled.WORTHWHILE_STEPS and compiled.available()
+    return "always" if pays else "never"

@@ -1,0 +1,25 @@
+"""Finds the configuration folder and reads one-line summaries from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+GROUPS = ("method", "dataset", "experiment", "divergence", "search", "protocol", "depth", "device")
+
+
+def config_folder() -> Path:
+    """`configs`: inside the package in a wheel, beside it in a checkout or editable install."""
+    package = Path(__file__).parents[1]
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def options(group: str) -> dict[str, str]:
+    """Every option of a group with its summary: the first comment of its file."""
+    files = sorted((config_folder() / group).glob("[!_]*.yaml"))
+    return {file.stem: _summary(file) for file in files}
+
+
+def _summary(file: Path) -> str:
+    comments = [line[1:].strip() for line in file.read_text().splitlines() if line[:1] == "#"]
+    return next((c for c in comments if not c.startswith("@package")), "")

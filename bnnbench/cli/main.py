@@ -1,0 +1,77 @@
+"""`bnnbench`: dispatches to its commands and turns every user error into one sentence.
+
+Nothing heavy is imported before a command needs it, so `bnnbench --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from bnnbench import __version__
+from bnnbench.types import UserError
+
+DESCRIPTION = """\
+The experiment runner for Bayesian neural networks: one command runs a method on a data set
+under the field's 20-split protocol, with hyper-parameter search, and writes tables and figures.
+
+  bnnbench run                                   vadam on diabetes, nothing to download
+  bnnbench run method=bbb dataset=boston         choose a method and a data set
+  bnnbench run -m method=vadam,bbb dataset=boston,yacht
+  bnnbench run --help                            every setting, with examples
+  bnnbench list                                  what can be chosen
+  bnnbench report                                all finished runs in one table and chart
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of everything but `run`, whose arguments are Hydra's."""
+    from bnnbench.cli import data, listing, report
+
+    parser = argparse.ArgumentParser(
+        prog="bnnbench",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"bnnbench {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands.add_parser("run", help="run a method on a data set", add_help=False)
+    listing.add_parser(commands)
+    data.add_parser(commands)
+    report.add_parser(commands)
+    return parser
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Runs one command and returns its exit code."""
+    completing = "-sc" in arguments or "--shell-completion" in arguments
+    if completing or (arguments and arguments[0] == "run"):
+        from bnnbench.cli.run import run_command
+
+        return run_command([a for i, a in enumerate(arguments) if (i, a) != (0, "run")])
+    parser = build_parser()
+    parsed = parser.parse_args(arguments)
+    if not hasattr(parsed, "run"):
+        parser.print_help()
+        return 0
+    return parsed.run(parsed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
+    try:
+        return dispatch(sys.argv[1:] if arguments is None else arguments)
+    except UserError as error:
+        print(f"bnnbench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "\nbnnbench: interrupted; the same command goes on from the last finished evaluation.",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

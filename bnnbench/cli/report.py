@@ -1,0 +1,73 @@
+"""`bnnbench report`: one page of tables and figures over all finished runs."""
+
+from __future__ import annotations
+
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = """\
+Gather every finished run at or below PATH into tables and figures, written to PATH/report:
+
+  results.md          a page to read: figures, tables, published results beside ours
+  results.csv         one row per run, every metric at full precision
+  results.tex         the tables for a paper (booktabs, longtable)
+  rmse, log_likelihood (.png, .pdf)
+                      one panel per data set, one bar per run, published values as diamonds
+
+Runs that have not finished are left out. Nothing is trained again, so ask as often as you like.
+"""
+
+EXAMPLES = """\
+examples:
+  bnnbench report                       every run below outputs
+  bnnbench report outputs/uci           one experiment
+  bnnbench report --error stderr        error bars show standard errors
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `report`, which sets `run`, a function of the parsed arguments."""
+    parser = subparsers.add_parser(
+        "report",
+        help="gather finished runs into tables and figures",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        type=Path,
+        default=Path("outputs"),
+        help="the folder runs were written to, or any folder inside it (default: outputs)",
+    )
+    parser.add_argument(
+        "--error",
+        choices=("std", "stderr"),
+        default="std",
+        help="what the figures' error bars show over the splits: std, the standard deviation, "
+        "says how much one split differs from another; stderr, the standard error, says how "
+        "well the mean is known (default: std). Tables always give mean ± stderr.",
+    )
+    parser.set_defaults(run=lambda arguments: report_command(arguments.path, arguments.error))
+
+
+def report_command(path: Path, error: str = "std") -> int:
+    """Writes the report, prints its table and, last, where it lies.
+
+    Raises:
+        UserError: if `path` holds no finished run.
+    """
+    # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
+    from rich.console import Console
+
+    from bnnbench.report.collect import results_table, write_report
+    from bnnbench.report.tables import gather
+
+    report = write_report(path, error)
+    console = Console()
+    console.print(results_table(gather(path)))
+    print(f"report: {report.root}")
+    return 0

@@ -1,0 +1,124 @@
+"""`bnnbench run`: Hydra composes the configuration, launches sweeps, completes words."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from hydra import main as hydra_main
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from bnnbench.cli.configs import config_folder
+from bnnbench.types import UserError
+
+CONFIG_NAME = "run"
+
+
+def run_command(overrides: Sequence[str]) -> int:
+    """Runs Hydra on the overrides.
+
+    Raises:
+        UserError: for everything the configuration can get wrong.
+    """
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
+    _hide_subcommand()
+    sys.argv = ["bnnbench", *overrides]
+    decorate = hydra_main(
+        version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
+    )
+    try:
+        decorate(run_one)()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_sentence(error)) from None
+    return 0
+
+
+def run_one(config: DictConfig) -> None:
+    """One job: build the plan, run the experiment, show what came out."""
+    from bnnbench.cli.build import build
+    from bnnbench.cli.show import show_run
+    from bnnbench.report.run import write_run_report
+
+    jobs = _concurrent_jobs()
+    try:
+        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise UserError(_sentence(error)) from None
+    experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
+    show_run(experiment.run(plan, write_run_report))
+
+
+def _concurrent_jobs() -> int:
+    """How many jobs the launcher runs side by side.
+
+    Raises:
+        UserError: if they are more than the cores.
+    """
+    from hydra.core.hydra_config import HydraConfig
+    from joblib import cpu_count
+
+    hydra = HydraConfig.get()
+    parallel = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
+    jobs = OmegaConf.select(hydra, "launcher.n_jobs") if parallel else 1
+    jobs = cpu_count() if jobs == -1 else jobs or 1
+    if not 1 <= jobs <= cpu_count():
+        raise UserError(f"hydra.launcher.n_jobs must be -1 or 1 to {cpu_count()} (cores), not {jobs}.")
+    return jobs
+
+
+def _hide_subcommand() -> None:
+    """Lets Hydra's completion see `bnnbench method=` where the user typed `bnnbench run method=`."""
+    line = os.environ.get("COMP_LINE", "")
+    hidden = re.sub(r"^(\S+\s+)run\s+", r"\1", line)
+    if hidden != line:
+        point = int(os.environ.get("COMP_POINT", len(line)))
+        os.environ["COMP_POINT"] = str(max(0, point - (len(line) - len(hidden))))
+        os.environ["COMP_LINE"] = hidden
+
+
+def _sentence(error: Exception) -> str:
+    """One sentence for an error of Hydra or OmegaConf."""
+    text = str(error)
+    option = re.search(r"Could not find '([\w/]+)/([^'/]+)'", text)
+    if option:
+        group, choice = option.groups()
+        offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+        names = ", ".join(name for name in offered if not name.startswith("_"))
+        return f"{group}={choice} does not exist; {group} is one of {names}."
+    key = re.search(r"Could not override '([\w./]+)'|No match in the defaults list", text)
+    if key and key.group(1):
+        close = difflib.get_close_matches(key.group(1), _all_keys(), n=1)
+        hint = f"did you mean {close[0]}?" if close else "see `bnnbench run --help`."
+        return f"{key.group(1)} is not a setting; {hint}"
+    missing = re.search(r"Missing mandatory value: ([\w.]+)", text)
+    if missing:
+        return f"{missing.group(1)} needs a value: give {missing.group(1)}=VALUE."
+    lines = [line.strip() for line in text.splitlines()]
+    useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
+    return "; ".join(useful).rstrip(".") + "."
+
+
+def _all_keys() -> list[str]:
+    """Dotted keys of the default configuration, and the groups."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        config = compose(CONFIG_NAME)
+
+    def keys(node: Any, prefix: str = "") -> list[str]:
+        found = []
+        for key, value in node.items_ex(resolve=False):
+            found.append(prefix + str(key))
+            if isinstance(value, DictConfig):
+                found += keys(value, f"{prefix}{key}.")
+        return found
+
+    return keys(config)

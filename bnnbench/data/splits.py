@@ -1,0 +1,43 @@
+"""Train/test splits for the sources that publish none of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnbench.settings import between, whole
+from bnnbench.types import Split, UserError
+
+LEAST_TRAINING_ROWS = 5  # one for each cross-validation fold
+
+
+def check_split_settings(n_splits: int, test_fraction: float, seed: int) -> None:
+    """Raises `UserError` unless the three settings of `seeded_splits` make sense."""
+    whole("dataset.n_splits", n_splits)
+    between("dataset.test_fraction", test_fraction, 0, 1)
+    whole("dataset.split_seed", seed, least=0)
+    between("dataset.split_seed", seed, -1, 2**32)  # what the generator takes
+
+
+def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -> tuple[Split, ...]:
+    """Random splits that depend on these four numbers only, never on the run's seed.
+
+    Split `k` permutes the rows by a generator seeded with `(seed, k)`; the first
+    `round((1 - test_fraction) * n_rows)` train and the rest, at least one, test: the rounding of
+    the published UCI splits. Split `k` is the same however many splits are asked for.
+
+    Raises:
+        UserError: if fewer than five rows would be left to train on.
+    """
+    n_train = min(round((1 - test_fraction) * n_rows), n_rows - 1)
+    if n_train < LEAST_TRAINING_ROWS:
+        raise UserError(
+            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves {max(n_train, 0)} "
+            f"to train on; choose a fraction that leaves at least {LEAST_TRAINING_ROWS}."
+        )
+    return tuple(_split(k, n_rows, n_train, seed) for k in range(n_splits))
+
+
+def _split(index: int, n_rows: int, n_train: int, seed: int) -> Split:
+    # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
+    order = np.random.RandomState([seed, index]).permutation(n_rows)
+    return Split(index, order[:n_train], order[n_train:])

@@ -1,0 +1,162 @@
+"""The user's own table: a comma-separated file of numbers with one header line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.types import Table, UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_ROWS = 10
+MISSING = ["", "na", "n/a", "nan", "null", "none"]
+
+
+@dataclass(frozen=True)
+class CSV:
+    """One CSV file: a header line, then rows of numbers (true and false count as 1 and 0).
+
+    Every column but the target is an input.
+
+    Attributes:
+        name: the label used in paths and tables; left at `csv`, the file's stem.
+        path: the file; `~` is the home folder.
+        target: the column to predict.
+        summary: one line about the table.
+        n_splits: how many random train/test splits.
+        test_fraction: part of the rows held out in each.
+        split_seed: fixes the splits, whatever the run's seed.
+    """
+
+    name: str = "csv"
+    path: str | None = None
+    target: str | None = None
+    summary: str = ""
+    n_splits: int = 20
+    test_fraction: float = 0.1
+    split_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise UserError("dataset.path must name a CSV file: add dataset.path=FILE.")
+        if self.target is None:
+            raise UserError(
+                "dataset.target must name the column to predict: add dataset.target=COLUMN."
+            )
+        check_split_settings(self.n_splits, self.test_fraction, self.split_seed)
+
+    def load(self) -> Table:
+        """Reads and checks the file.
+
+        Raises:
+            UserError: at the first thing in the file that is not a usable table of numbers.
+        """
+        path, target = Path(str(self.path)).expanduser(), str(self.target)
+        frame = _read(path)
+        _check_columns(path, list(frame.columns), target)
+        if len(frame) < LEAST_ROWS:
+            raise UserError(
+                f"dataset.path: too few rows: {path} holds {len(frame)}, and at least {LEAST_ROWS} "
+                "are needed."
+            )
+        columns = {str(column): _numbers(path, frame[column]) for column in frame.columns}
+        targets = columns.pop(target)
+        if np.ptp(targets) == 0:
+            raise UserError(
+                f"dataset.target: column {target!r} is {targets[0]:g} in every row of {path}, "
+                "so there is nothing to predict; name a column that varies."
+            )
+        return Table(
+            name=_label(path.stem if self.name == "csv" else self.name),
+            inputs=np.column_stack(list(columns.values())),
+            targets=targets,
+            splits=seeded_splits(len(frame), self.n_splits, self.test_fraction, self.split_seed),
+            features=tuple(columns),
+            target=target,
+        )
+
+
+def _label(text: str) -> str:
+    """`text` made fit for a folder name: runs of other characters become one hyphen."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "csv"
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """The file's cells as text, under the column names as written."""
+    import pandas as pd
+
+    try:
+        # Read without a header: pandas would rename the second of two equal names, and take
+        # the first column for row labels where the rows are longer than the header.
+        lines = pd.read_csv(path, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"dataset.path: there is no file {path}.") from None
+    except pd.errors.EmptyDataError:
+        raise UserError(f"dataset.path: {path} is empty; it must be a CSV file.") from None
+    except OSError as error:
+        raise UserError(f"dataset.path: cannot read {path} ({error.strerror}).") from None
+    except ValueError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UserError(f"dataset.path: {path} is not a valid CSV file ({reason}).") from None
+    frame = lines.iloc[1:]
+    frame.columns = pd.Index(lines.iloc[0].str.strip())
+    return frame
+
+
+def _check_columns(path: Path, columns: list[str], target: str) -> None:
+    if "" in columns:
+        raise UserError(
+            f"dataset.path: column {columns.index('') + 1} of {path} has no name; name it, or drop "
+            "it if it only counts the rows."
+        )
+    repeated = [column for column, count in Counter(columns).items() if count > 1]
+    if repeated:
+        raise UserError(
+            f"dataset.path: {path} has more than one column {repeated[0]!r}; every column needs "
+            "a name of its own."
+        )
+    if target not in columns:
+        close = get_close_matches(target, columns, n=1)
+        hint = f", of which {close[0]!r} is the closest" if close else ""
+        raise UserError(
+            f"dataset.target: {path} has no column {target!r}; its columns are "
+            f"{', '.join(columns)}{hint}."
+        )
+    if len(columns) == 1:
+        raise UserError(
+            f"dataset.path: {path} has no column besides the target {target!r} to learn from; "
+            "add input columns."
+        )
+
+
+def _numbers(path: Path, column: pd.Series) -> np.ndarray:
+    """One column as finite float64 `[N]`; rows are counted from 1 below the header."""
+    import pandas as pd
+
+    cells = column.str.strip().str.lower()
+    if cells.isin(["true", "false"]).all():
+        return (cells == "true").to_numpy(np.float64)
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+    text = np.flatnonzero(np.isnan(numbers) & ~cells.isin(MISSING).to_numpy())
+    if text.size:
+        raise UserError(
+            f"dataset.path: column {column.name!r} of {path} holds the text "
+            f"{column.iloc[text[0]]!r} in data row {text[0] + 1}; every cell must be a number."
+        )
+    unusable = np.flatnonzero(~np.isfinite(numbers))
+    if unusable.size:
+        raise UserError(
+            f"dataset.path: column {column.name!r} of {path} is empty, NaN or infinite in "
+            f"{unusable.size} of {len(numbers)} rows, first in data row {unusable[0] + 1}; fill "
+            "or drop them."
+        )
+    return numbers

@@ -1,0 +1,84 @@
+"""The UCI regression sets with the 20 published train/test splits (protein: 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bnnbench.data import archive
+from bnnbench.types import Split, Table, UserError
+
+
+@dataclass(frozen=True)
+class UCI:
+    """One published set, `<directory>/<folder>/data/`, downloaded on first use if absent.
+
+    Attributes:
+        name: short name, a key of `archive.FOLDERS`.
+        summary: one line about the set.
+        directory: the data folder, shared by all sets.
+        features: column names in file order; `column_<i>` if none are given.
+        target: the target's name with its unit.
+        base_url: where the archive is downloaded from.
+    """
+
+    name: str
+    summary: str = ""
+    directory: str = "data"
+    features: tuple[str, ...] = ()
+    target: str = "target"
+    base_url: str = archive.BASE_URL
+
+    def __post_init__(self) -> None:
+        archive.folder_of(self.name)
+        if not self.directory:
+            raise UserError("data_dir must name the folder of the UCI sets, not be empty.")
+
+    def load(self) -> Table:
+        """Reads the verified files.
+
+        Raises:
+            UserError: if a file is corrupt, or absent and cannot be downloaded, or if
+                `features` does not name every input column.
+        """
+        contents = archive.read(self.name, Path(self.directory).expanduser(), self.base_url)
+        data = _numbers(contents["data.txt"])
+        columns = _whole_numbers(contents["index_features.txt"])
+        (target,) = _whole_numbers(contents["index_target.txt"])
+        (n_splits,) = _whole_numbers(contents["n_splits.txt"])
+        return Table(
+            name=self.name,
+            inputs=data[:, columns],
+            targets=data[:, target],
+            splits=tuple(
+                Split(
+                    index,
+                    _whole_numbers(contents[f"index_train_{index}.txt"]),
+                    _whole_numbers(contents[f"index_test_{index}.txt"]),
+                )
+                for index in range(n_splits)
+            ),
+            features=self._names(columns),
+            target=self.target,
+        )
+
+    def _names(self, columns: np.ndarray) -> tuple[str, ...]:
+        if not self.features:
+            return tuple(f"column_{column}" for column in columns)
+        if len(self.features) != len(columns):
+            raise UserError(
+                f"dataset.features must name the {len(columns)} input columns of {self.name}, "
+                f"not {len(self.features)}."
+            )
+        return tuple(self.features)
+
+
+def _numbers(content: bytes) -> np.ndarray:
+    return np.loadtxt(content.splitlines())
+
+
+def _whole_numbers(content: bytes) -> np.ndarray:
+    # Some index files are written as floats (1.0e+00), some hold a single number.
+    return np.atleast_1d(_numbers(content)).astype(np.int64)

@@ -1,0 +1,134 @@
+"""Everything one run needs, decided before it starts."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnnbench.methods.base import Method
+from bnnbench.paths import RunFolder, digest
+from bnnbench.search.base import Search
+from bnnbench.settings import Dimension, Evaluation, Network, Training, whole
+from bnnbench.types import Table, UserError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One method on one data set.
+
+    Attributes:
+        experiment: names the run's top folder.
+        table: the data set.
+        method: what is fitted.
+        search: how hyper-parameters are chosen.
+        space: the searched hyper-parameters; those with a fixed value are not in it.
+        network: the architecture.
+        training: settings of the fits.
+        evaluation: settings of the scoring.
+        divergence: label for tables.
+        seed: of everything random.
+        splits: numbers of the splits to run.
+        device: `cpu` or `cuda`.
+        workers: processes, on the CPU.
+        outputs: folder of all runs.
+        config: the resolved configuration, as recorded.
+        identity: the part of it that can change a number.
+    """
+
+    experiment: str
+    table: Table
+    method: Method
+    search: Search
+    space: tuple[Dimension, ...]
+    network: Network
+    training: Training
+    evaluation: Evaluation
+    divergence: str
+    seed: int
+    splits: tuple[int, ...]
+    device: str
+    workers: int
+    outputs: Path
+    config: Mapping[str, Any]
+    identity: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        whole("seed", self.seed, least=0)
+        whole("workers", self.workers)
+        if self.space and self.search.iterations == 0:
+            self.search.suggest(self.space, (), 0)  # says what a search of no steps needs
+
+    @property
+    def iterations(self) -> int:
+        """Search evaluations per split: none where there is nothing to search."""
+        return self.search.iterations if self.space else 0
+
+    @property
+    def folder(self) -> RunFolder:
+        content = {**self.identity, "table": fingerprint(self.table), "splits": self.splits}
+        variant = f"depth{self.network.depth}-{self.divergence}-seed{self.seed}-{digest(content)}"
+        return RunFolder.of(
+            self.outputs, self.experiment, self.table.name, self.method.label, variant
+        )
+
+    @property
+    def lockstep(self) -> bool:
+        """On a GPU all splits advance together; on the CPU each process takes whole splits."""
+        return self.device == "cuda"
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return getattr(torch, self.training.dtype)
+
+
+Report = Callable[[RunFolder], None]
+"""Adds what readers look at (summary, figures) to a run whose numbers are all there."""
+
+
+class Experiment(ABC):
+    """What `bnnbench run experiment=NAME` does with a plan."""
+
+    label: str
+
+    @abstractmethod
+    def run(self, plan: Plan, report: Report) -> RunFolder:
+        """Runs or resumes, and returns the finished folder."""
+
+
+def fingerprint(table: Table) -> str:
+    """A digest of the data and its splits, so that edited data is another run."""
+    state = hashlib.sha256()
+    arrays = [table.inputs, table.targets]
+    arrays += [part.astype(np.int64) for s in table.splits for part in (s.train, s.test)]
+    for array in arrays:
+        state.update(np.ascontiguousarray(array).tobytes())
+    return state.hexdigest()[:16]
+
+
+def choose_splits(table: Table, wanted: Any) -> tuple[int, ...]:
+    """Split numbers from `splits=all`, a count (`5`) or a list (`[0,3]`).
+
+    Raises:
+        UserError: if they are not all there.
+    """
+    available = [split.index for split in table.splits]
+    last = f"{table.name} has splits 0 to {available[-1]}"
+    if wanted == "all":
+        return tuple(available)
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if not 1 <= wanted <= len(available):
+            raise UserError(f"splits must be 1 to {len(available)} for {table.name}, not {wanted}.")
+        return tuple(available[:wanted])
+    if not isinstance(wanted, list) or not wanted or not all(type(k) is int for k in wanted):
+        raise UserError(f"splits must be all, a count or a list such as [0,3], not {wanted!r}.")
+    missing = [k for k in wanted if k not in available]
+    if missing:
+        raise UserError(f"splits: {last}, not {missing[0]}.")
+    return tuple(sorted(set(wanted)))

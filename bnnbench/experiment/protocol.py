@@ -1,0 +1,215 @@
+"""The protocol of the book (section 4.7.3) for a stack of splits.
+
+For each split: search on cross-validation folds of the training part, one fit on all of it,
+scores on the test part. Test targets are read in `score` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnbench.experiment.plan import Plan
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.metrics import METRICS, log_likelihood
+from bnnbench.scaling import Scaler, pad, real_rows, standardise
+from bnnbench.search.base import Trial
+from bnnbench.streams import Streams, derive_seed
+from bnnbench.types import Prediction, Split, TrainingSet
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The cross-validation of some splits: one replica per split and fold.
+
+    Attributes:
+        data: standardised training folds.
+        scaler: their statistics.
+        inputs: standardised validation inputs `[R, M, D]`.
+        targets: validation targets `[R, M]`, original units.
+        real: `[R, M]`, False on padding.
+        count: folds per split.
+    """
+
+    data: TrainingSet
+    scaler: Scaler
+    inputs: Tensor
+    targets: Tensor
+    real: Tensor
+    count: int
+
+
+def make_folds(plan: Plan, splits: Sequence[Split]) -> Folds:
+    """Shuffled, seeded folds of each split's training part, the same for all its trials."""
+    from sklearn.model_selection import KFold
+
+    count = plan.search.folds
+    fits, checks, groups = [], [], []
+    for g, split in enumerate(splits):
+        seed = derive_seed(plan.seed, split.index, "folds") % 2**32
+        for fit, check in KFold(count, shuffle=True, random_state=seed).split(split.train):
+            fits.append(split.train[fit])
+            checks.append(split.train[check])
+            groups.append(g)
+    x, y = plan.table.inputs, plan.table.targets
+    device = torch.device(plan.device)
+    data, scaler = standardise(
+        [x[i] for i in fits], [y[i] for i in fits], groups, device, plan.dtype
+    )
+    held_out = [y[i] for i in checks]
+    return Folds(
+        data,
+        scaler,
+        scaler.inputs([x[i] for i in checks]),
+        torch.from_numpy(pad(held_out)).to(device),
+        torch.from_numpy(real_rows(held_out)).to(device),
+        count,
+    )
+
+
+def cross_validate(
+    plan: Plan, splits: Sequence[Split], folds: Folds, values: Sequence[Values], iteration: int
+) -> list[list[float]]:
+    """Validation log-likelihoods of one candidate per split.
+
+    Returns:
+        Per split, the mean per-point log-likelihood of each fold in original units; NaN for a
+        fold whose fit diverged.
+    """
+    streams = _streams(plan, splits, folds.data, "search", iteration)
+    compiled = plan.training.compile == "always"
+    task = _task(plan, folds.data, values, plan.training.epochs, streams, compiled)
+    posterior = plan.method.fit(task)
+    prediction = _predict(plan, posterior, folds.scaler, folds.inputs, streams)
+    scores = log_likelihood(prediction, folds.targets, folds.real)
+    scores = scores.masked_fill(posterior.diverged, math.nan)
+    return scores.view(-1, folds.count).tolist()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one split came to; `predictions` are flat arrays in original units."""
+
+    scores: dict[str, float]
+    diverged: bool
+    fit_seconds: float
+    predict_seconds: float
+    predictions: dict[str, np.ndarray]
+
+
+def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> list[Outcome]:
+    """Fits each split's whole training part and scores its test part."""
+    x, y = plan.table.inputs, plan.table.targets
+    device = torch.device(plan.device)
+    started = time.perf_counter()
+    data, scaler = standardise(
+        [x[s.train] for s in splits],
+        [y[s.train] for s in splits],
+        range(len(splits)),
+        device,
+        plan.dtype,
+    )
+    streams = _streams(plan, splits, data, "final")
+    posterior = plan.method.fit(_task(plan, data, values, plan.training.final_epochs, streams))
+    diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
+    fitted = time.perf_counter()
+    inputs = scaler.inputs([x[s.test] for s in splits])
+    prediction = _predict(plan, posterior, scaler, inputs, streams)
+    scored = [
+        score(plan, split, prediction, replica, diverged[replica])
+        for replica, split in enumerate(splits)
+    ]
+    finished = time.perf_counter()
+    share = len(splits)
+    return [
+        Outcome(
+            scores,
+            diverged[r],
+            (fitted - started) / share,
+            (finished - fitted) / share,
+            predictions,
+        )
+        for r, (scores, predictions) in enumerate(scored)
+    ]
+
+
+def score(
+    plan: Plan, split: Split, prediction: Prediction, replica: int, diverged: bool
+) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+    """Scores one split's prediction: the only place that reads test targets.
+
+    Returns:
+        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
+        units.
+    """
+    rows = len(split.test)
+    one = Prediction(
+        prediction.loc[:, replica : replica + 1, :rows],
+        prediction.epistemic.expand(prediction.loc.shape)[:, replica : replica + 1, :rows],
+        prediction.noise.expand(prediction.loc.shape)[:, replica : replica + 1, :rows],
+    )
+    observed = plan.table.targets[split.test]
+    targets = torch.from_numpy(observed)[None].to(one.loc.device)
+    real = torch.ones_like(targets, dtype=torch.bool)
+    scores = {
+        name: math.nan if diverged else metric(one, targets, real).item()
+        for name, metric in METRICS.items()
+    }
+    flat = {
+        "mean": one.mean(),
+        "epistemic_variance": one.epistemic_variance(),
+        "noise_variance": one.noise_variance(),
+    }
+    return scores, {
+        "split": np.full(rows, split.index),
+        "row": split.test,
+        "target": observed,
+        **{name: tensor[0].cpu().numpy() for name, tensor in flat.items()},
+    }
+
+
+def trial_from(
+    values: Values, folds: Sequence[float], seconds: float, suggest_seconds: float
+) -> Trial:
+    """A trial's record; its objective is NaN as soon as one fold diverged."""
+    return Trial(dict(values), float(np.mean(folds)), tuple(folds), seconds, suggest_seconds)
+
+
+def _streams(
+    plan: Plan, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
+) -> Streams:
+    seeds = [derive_seed(plan.seed, split.index, *purpose) for split in splits]
+    return Streams(seeds, data.groups, plan.device, plan.dtype)
+
+
+def _task(
+    plan: Plan,
+    data: TrainingSet,
+    values: Sequence[Values],
+    epochs: int,
+    streams: Streams,
+    compiled: bool = False,
+) -> FitTask:
+    per_replica = [{**plan.method.fixed(), **values[group]} for group in data.groups]
+    hyper = {
+        name: data.inputs.new_tensor([[v[name]] for v in per_replica])
+        for name in plan.method.hyper_names
+    }
+    return FitTask(data, hyper, plan.network, plan.training, epochs, streams, compiled)
+
+
+def _predict(
+    plan: Plan, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
+) -> Prediction:
+    """In original units and float64."""
+    raw = plan.method.predict(posterior, inputs, plan.evaluation.samples, streams)
+    double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
+    return double.rescaled(*scaler.target_units())

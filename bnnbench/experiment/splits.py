@@ -1,0 +1,134 @@
+"""Runs some splits to the end, from wherever the last attempt left them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from filelock import FileLock
+
+from bnnbench.experiment import journal
+from bnnbench.experiment.plan import Plan
+from bnnbench.experiment.protocol import (
+    Outcome,
+    cross_validate,
+    final_fit,
+    make_folds,
+    trial_from,
+)
+from bnnbench.paths import RunFolder, write_atomically, write_text
+from bnnbench.search.base import Trial, best
+from bnnbench.streams import derive_seed
+from bnnbench.types import Split
+
+
+def run_group(plan: Plan, numbers: Sequence[int], parent: int | None = None) -> None:
+    """Searches, fits and scores a group of splits in lockstep, saving as it goes.
+
+    Args:
+        plan: the run.
+        numbers: splits to advance together; one per group on the CPU.
+        parent: process to follow into death, so that a killed run leaves no orphan writing.
+    """
+    if parent is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
+    folder = plan.folder
+    # An orphan of a killed run may still be on its last evaluation of the first split.
+    with FileLock(folder.split_lock(numbers[0])):
+        _run_group(plan, folder, numbers, parent)
+
+
+def _run_group(plan: Plan, folder: RunFolder, numbers: Sequence[int], parent: int | None) -> None:
+    splits = [split for split in plan.table.splits if split.index in numbers]
+    histories = _search(plan, folder, splits, parent) if plan.iterations else [[] for _ in splits]
+    chosen = [best(history).values if history else {} for history in histories]
+    outcomes = final_fit(plan, splits, chosen)
+    for split, history, values, outcome in zip(splits, histories, chosen, outcomes, strict=True):
+        _save(plan, folder, split, history, values, outcome)
+
+
+def _search(
+    plan: Plan, folder: RunFolder, splits: Sequence[Split], parent: int | None
+) -> list[list[Trial]]:
+    files = [folder.journal(split.index) for split in splits]
+    histories = [journal.read(file) for file in files]
+    # Splits in lockstep go on together, so that the stack is the one of an uninterrupted run.
+    start = min(min(len(history) for history in histories), plan.iterations)
+    histories = [history[:start] for history in histories]
+    for file, history in zip(files, histories, strict=True):
+        journal.rewrite(file, history)
+    if start == plan.iterations:
+        return histories
+    folds = make_folds(plan, splits)
+    for iteration in range(start, plan.iterations):
+        if parent is not None and os.getppid() != parent:
+            raise SystemExit("the main process is gone")
+        began = time.perf_counter()
+        values = _suggest(plan, splits, histories, iteration)
+        suggested = time.perf_counter()
+        scores = cross_validate(plan, splits, folds, values, iteration)
+        seconds = (time.perf_counter() - began) / len(splits)
+        for file, history, value, fold in zip(files, histories, values, scores, strict=True):
+            trial = trial_from(value, fold, seconds, (suggested - began) / len(splits))
+            journal.append(file, trial)
+            history.append(trial)
+    return histories
+
+
+def _suggest(
+    plan: Plan, splits: Sequence[Split], histories: Sequence[list[Trial]], iteration: int
+) -> list[dict[str, float]]:
+    from joblib import Parallel, delayed
+
+    jobs = [
+        delayed(plan.search.suggest)(
+            plan.space, history, derive_seed(plan.seed, split.index, "suggest", iteration)
+        )
+        for split, history in zip(splits, histories, strict=True)
+    ]
+    # Many splits in lockstep on a GPU leave the CPU's cores to their Gaussian processes.
+    workers = min(plan.workers, len(jobs)) if plan.lockstep else 1
+    return Parallel(n_jobs=workers)(jobs)
+
+
+def _save(
+    plan: Plan,
+    folder: RunFolder,
+    split: Split,
+    history: Sequence[Trial],
+    values: dict[str, float],
+    outcome: Outcome,
+) -> None:
+    """Writes predictions first and scores last: scores on disk mean the split is finished."""
+    search_seconds = math.fsum(trial.seconds for trial in history)
+    seconds = search_seconds + outcome.fit_seconds + outcome.predict_seconds
+    row = {
+        "experiment": plan.experiment,
+        "dataset": plan.table.name,
+        "method": plan.method.label,
+        "divergence": plan.divergence,
+        "depth": plan.network.depth,
+        "split": split.index,
+        "seed": plan.seed,
+        **outcome.scores,
+        "search_seconds": search_seconds,
+        "fit_seconds": outcome.fit_seconds,
+        "predict_seconds": outcome.predict_seconds,
+        "total_seconds": seconds,
+        "diverged": int(outcome.diverged),
+        "at_bound": " ".join(d.name for d in plan.space if d.at_bound(values[d.name])),
+        **{f"hp.{name}": v for name, v in {**plan.method.fixed(), **values}.items()},
+    }
+    write_atomically(
+        folder.split_predictions(split.index),
+        lambda file: np.savez_compressed(file, **outcome.predictions),  # type: ignore[arg-type]
+    )
+    write_text(folder.scores(split.index), json.dumps(row, indent=1))

@@ -1,0 +1,108 @@
+"""The contract of a method, and nothing else.
+
+To add one: a file beside this one with a frozen dataclass that derives from `Method` (or from
+`bnnbench.methods.stochastic.StochasticMethod`, which brings the stacked trainer), and a YAML in
+`configs/method` whose `_target_` names it. There is no registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from bnnbench.nn import MLP
+from bnnbench.settings import Network, Training, between
+from bnnbench.streams import Streams
+from bnnbench.types import Hyper, Prediction, TrainingSet
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """What a method is given to fit: R training sets and their hyper-parameters.
+
+    Attributes:
+        data: standardised training sets.
+        hyper: per-replica hyper-parameters, `[R, 1]` each.
+        network: the architecture.
+        training: epochs, batch size, samples and so on.
+        epochs: passes over the data in this fit.
+        streams: random numbers, one stream per group of replicas.
+        compile: whether this fit is one of many of its shape, worth a compiled step.
+    """
+
+    data: TrainingSet
+    hyper: Hyper
+    network: Network
+    training: Training
+    epochs: int
+    streams: Streams
+    compile: bool = False
+
+    @property
+    def mlp(self) -> MLP:
+        return MLP.of(self.data.inputs.shape[-1], self.network)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """R fitted posteriors.
+
+    Attributes:
+        state: the method's own tensors, replica axis first.
+        hyper: as given to the fit.
+        mlp: shape of the networks.
+        counts: training rows of each replica, `[R, 1]`.
+        diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
+    """
+
+    state: Mapping[str, Tensor]
+    hyper: Hyper
+    mlp: MLP
+    counts: Tensor
+    diverged: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """A way to fit and to predict.
+
+    Attributes:
+        label: names the run in paths and tables.
+        summary: one line for `bnnbench list`.
+        hyper_names: class attribute, the hyper-parameters that are searched unless fixed. Each
+            is also a field `float | None`: None is searched, a number is fixed.
+    """
+
+    label: str
+    summary: str = ""
+    hyper_names: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in self.fixed().items():
+            between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
+
+    def fixed(self) -> dict[str, float]:
+        """Hyper-parameters that carry a value."""
+        values = {name: getattr(self, name) for name in self.hyper_names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @abstractmethod
+    def fit(self, task: FitTask) -> Posterior:
+        """Fits every replica; replicas never influence each other."""
+
+    @abstractmethod
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """Predicts in standardised units.
+
+        Args:
+            posterior: from `fit`.
+            inputs: `[R, M, D]`.
+            samples: Monte Carlo samples, where the method draws any.
+            streams: random numbers.
+        """

@@ -1,0 +1,110 @@
+"""Bayes by Backprop: reparameterised variational inference with Adam.
+
+Book, section 4.3 and Algorithm 1; Blundell et al., "Weight Uncertainty in Neural Networks",
+ICML 2015.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from bnnbench.divergences.base import Divergence
+from bnnbench.likelihoods import gaussian_gradient
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.nn import MLP, backward, forward
+from bnnbench.optim import adam
+from bnnbench.settings import Training, between, one_of
+from bnnbench.streams import Streams
+from bnnbench.types import Hyper
+
+
+@dataclass(frozen=True, kw_only=True)
+class BBB(StochasticMethod):
+    """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
+
+    The loss of one minibatch is the mean negative log-likelihood plus `share / N` times the
+    divergence to the prior, so that it sums to the negative ELBO (eq. 4.3) over an epoch, per
+    data point.
+
+    Attributes:
+        divergence: from posterior to prior; the book's is KL in closed form (eq. 4.7).
+        prior_precision: of the weights, standardised units; None is searched.
+        noise_precision: of the observations, standardised units; None is searched.
+        initial_precision: of the posterior (book, section 4.7.4).
+        minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
+            `exponential` gives minibatch j the share 2^(M-j) / (2^M - 1) (section 4.3).
+    """
+
+    divergence: Divergence
+    prior_precision: float | None = None
+    noise_precision: float | None = None
+    initial_precision: float = 10.0
+    minibatch_weights: str = "uniform"
+    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        between("method.initial_precision", self.initial_precision, 0)
+        one_of("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
+
+    def share(self, index: int, batches: int) -> float:
+        if self.minibatch_weights == "uniform":
+            return 1.0
+        # 2^(M-j)/(2^M-1) with j from 1, written so that a large M cannot overflow.
+        return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
+
+    def start(self, task: FitTask) -> State:
+        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
+        rho = math.log(math.expm1(self.initial_precision**-0.5))
+        zeros = torch.zeros_like(loc)
+        moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
+        return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
+
+    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        return (streams.normal(samples, mlp.n_weights),)
+
+    def step(
+        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
+    ) -> State:
+        loc, rho, epsilon = state["loc"], state["rho"], noise[0]
+        scale = softplus(rho)
+        outputs, tape = forward(mlp, torch.addcmul(loc, scale, epsilon), batch.inputs)
+        gradients = backward(
+            tape,
+            gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
+        )
+        d_loc, d_scale = self.divergence.gradient(loc, scale, hyper["prior_precision"])
+        share = batch.share / batch.counts
+        g_loc = torch.addcmul(gradients.mean(0), share, d_loc)
+        g_scale = torch.addcmul((gradients * epsilon).mean(0), share, d_scale)
+        return {
+            **_adam("loc", state, g_loc, batch.unbias, training),
+            **_adam("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
+        }
+
+    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        loc, scale = posterior.state["loc"], softplus(posterior.state["rho"])
+        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+
+
+def _adam(
+    name: str, state: State, gradient: Tensor, unbias: tuple[Tensor, Tensor], training: Training
+) -> State:
+    first, second = f"{name}_first", f"{name}_second"
+    updated = adam(
+        state[name],
+        gradient,
+        state[first],
+        state[second],
+        unbias,
+        training.learning_rate,
+        training.betas,
+    )
+    return dict(zip((name, first, second), updated, strict=True))

@@ -1,0 +1,186 @@
+"""The stacked minibatch trainer, and the base of every method that it trains.
+
+R networks x S weight samples advance together; a method supplies the start of its state, the
+noise of one step and the step itself, as pure functions of tensors.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.base import FitTask, Method, Posterior
+from bnnbench.methods.compiled import compiled_step
+from bnnbench.nn import MLP, forward
+from bnnbench.settings import Training
+from bnnbench.streams import Streams
+from bnnbench.types import Hyper, Prediction, TrainingSet
+
+State = dict[str, Tensor]
+Noise = tuple[Tensor, ...]
+
+PREDICTION_ELEMENTS = 4_000_000  # activations held at once while predicting: 16 MB of float32
+
+
+class Batch(NamedTuple):
+    """One minibatch of every replica.
+
+    Attributes:
+        inputs: `[R, B, D]`.
+        targets: `[R, B]`.
+        weights: `[R, B]`, 1/(real rows of the batch), 0 on padding: sums to a batch mean.
+        counts: training rows of each replica, `[R, 1]`.
+        unbias: `1 / (1 - beta^t)` for both betas after the t steps a replica has taken, this one
+            included, `[R, 1]` each.
+        share: this batch's share of the complexity cost, times the number of batches, `[R, 1]`.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    weights: Tensor
+    counts: Tensor
+    unbias: tuple[Tensor, Tensor]
+    share: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class StochasticMethod(Method):
+    """A method that trains flat weights `[R, P]` by minibatch steps."""
+
+    def share(self, index: int, batches: int) -> float:
+        """Weight of the complexity cost in minibatch `index` of `batches`; averages to 1."""
+        return 1.0
+
+    @abstractmethod
+    def start(self, task: FitTask) -> State:
+        """Initial state, every tensor with the replica axis `R` first."""
+
+    @abstractmethod
+    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        """Everything random in one step, drawn before it."""
+
+    @abstractmethod
+    def step(
+        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
+    ) -> State:
+        """One update of all replicas, with no host synchronisation."""
+
+    @abstractmethod
+    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        """Weight samples `[S, R, P]` from the fitted posterior."""
+
+    def fit(self, task: FitTask) -> Posterior:
+        return train(self, task)
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        replicas, rows, _ = inputs.shape
+        per_sample = replicas * rows * max(posterior.mlp.sizes)
+        chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
+        outputs = [
+            forward(posterior.mlp, self.draw(posterior, min(chunk, samples - s), streams), inputs)[
+                0
+            ]
+            for s in range(0, samples, chunk)
+        ]
+        noise = 1 / posterior.hyper["noise_precision"]
+        return Prediction(torch.cat(outputs), torch.zeros_like(noise), noise)
+
+
+def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Batch, bool]]]:
+    """The shuffled minibatches of each epoch, with whether all replicas have rows in them.
+
+    Folds differ in size by a row, so a replica can run out one batch before its neighbours.
+    """
+    data, size, betas = task.data, task.training.batch_size, task.training.betas
+    device, dtype = data.inputs.device, data.inputs.dtype
+    rows = max(data.counts)
+    spans = [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+    counts = torch.tensor(data.counts, device=device)[:, None]
+    real = [(torch.arange(s.start, s.stop, device=device) < counts).to(dtype) for s in spans]
+    weights = [mask / mask.sum(1, keepdim=True).clamp(min=1) for mask in real]
+    shares = [
+        torch.full((1, 1), method.share(b, len(spans)), device=device, dtype=dtype)
+        for b in range(len(spans))
+    ]
+    full = [min(data.counts) > span.start for span in spans]
+    active = torch.stack([mask[:, :1] for mask in real]).double()  # [batches, R, 1]
+    taken = active.cumsum(0)
+    for epoch in range(task.epochs):
+        inputs, targets = shuffled(data, task.streams)
+        steps = (epoch * active.sum(0) + taken).clamp(min=1)
+        unbias = [(1 / (1 - beta**steps)).to(dtype).unbind() for beta in betas]
+        yield [
+            (
+                Batch(
+                    inputs[:, span],
+                    targets[:, span],
+                    weights[b],
+                    counts.to(dtype),
+                    (unbias[0][b], unbias[1][b]),
+                    shares[b],
+                ),
+                full[b],
+            )
+            for b, span in enumerate(spans)
+        ]
+
+
+def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
+    """The rows of every replica in a new random order, padding kept last."""
+    keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1)
+    counts = torch.tensor(data.counts, device=keys.device)[:, None]
+    padding = torch.arange(keys.shape[1], device=keys.device) >= counts
+    order = torch.argsort(keys.masked_fill(padding, 2.0), dim=1, stable=True)
+    inputs = data.inputs.gather(1, order[:, :, None].expand_as(data.inputs))
+    return inputs, data.targets.gather(1, order)
+
+
+def select(keep: Tensor, new: State, old: State) -> State:
+    """`new` where `keep` (`[R]`), else `old`."""
+    column = keep[:, None]
+    return {name: torch.where(column, new[name], old[name]) for name in new}
+
+
+def finite(state: State) -> Tensor:
+    """`[R]`: whether everything a replica holds is finite."""
+    return torch.stack([value.isfinite().all(1) for value in state.values()]).all(0)
+
+
+@torch.no_grad()
+def train(method: StochasticMethod, task: FitTask) -> Posterior:
+    """Trains R replicas in one stacked program.
+
+    A replica that is not finite at the end of an epoch returns to the last epoch's state and
+    stays there, marked as diverged; nothing is shared across replicas, so the others cannot
+    notice.
+
+    Args:
+        method: supplies `start`, `noise` and `step`.
+        task: data, hyper-parameters and settings.
+
+    Returns:
+        The fitted posteriors; `diverged` stays on the device.
+    """
+    mlp, training, hyper = task.mlp, task.training, dict(task.hyper)
+    state = method.start(task)
+    alive = finite(state)
+    counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
+    for batches in epochs_of(task, method):
+        before = state
+        for batch, everyone in batches:
+            noise = method.noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
+            fused = task.compile and batch.inputs.shape[1] == training.batch_size
+            step = partial(compiled_step(), method) if fused else method.step
+            new = step(mlp, training, state, hyper, batch, noise)
+            state = new if everyone else select(batch.weights[:, 0] > 0, new, state)
+        alive = alive & finite(state)
+        state = select(alive, state, before)
+    return Posterior(state, task.hyper, mlp, counts[:, None], ~alive)

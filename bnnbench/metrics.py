@@ -1,0 +1,100 @@
+"""Scores of a predictive mixture, in whatever units prediction and targets share.
+
+Three log-likelihoods circulate under one name (see each function); all are averages over the
+test points, and the per-point one is what this project calls `log_likelihood`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnbench.types import Prediction
+
+CRPS_PAIRS = 2_000_000  # component pairs held at once by the mixture CRPS
+
+
+def log_density(prediction: Prediction, targets: Tensor) -> Tensor:
+    """`log Normal(targets; loc, variance)` of every component, `[S, R, M]`."""
+    variance = prediction.variance
+    square = (targets - prediction.loc).square()
+    return -0.5 * (square / variance + (2 * math.pi * variance).log())
+
+
+def mean_over(values: Tensor, real: Tensor) -> Tensor:
+    """Mean over the real rows of `[..., R, M]`, `[..., R]`."""
+    return torch.where(real, values, 0.0).sum(-1) / real.sum(-1)
+
+
+def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
+    """Mean over points of the log of the Monte Carlo average density, `[R]`.
+
+    What PBP's, MC dropout's and most later papers report.
+
+    Args:
+        prediction: of M points by R replicas.
+        targets: `[R, M]`.
+        real: `[R, M]` bool, False on padding.
+    """
+    samples = prediction.loc.shape[0]
+    per_point = log_density(prediction, targets).logsumexp(0) - math.log(samples)
+    return mean_over(per_point, real)
+
+
+def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
+    """Log of the Monte Carlo average of the joint density of all points, over N, `[R]`.
+
+    What the code of Vadam (Khan et al. 2018) and SLANG (Mishkin et al. 2018) computes.
+    """
+    samples, points = prediction.loc.shape[0], real.sum(-1)
+    joint = mean_over(log_density(prediction, targets), real) * points
+    return (joint.logsumexp(0) - math.log(samples)) / points
+
+
+def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
+    """Mean log density of the one Gaussian with the mixture's mean and variance, `[R]`.
+
+    PBP's predictive (Hernández-Lobato & Adams 2015); moment matching for the others.
+    """
+    variance = prediction.epistemic_variance() + prediction.noise_variance()
+    matched = Prediction(prediction.mean()[None], torch.zeros_like(variance), variance)
+    return mean_over(log_density(matched, targets)[0], real)
+
+
+def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
+    """Root mean squared error of the predictive mean (book, eq. 4.64), `[R]`."""
+    return mean_over((targets - prediction.mean()).square(), real).sqrt()
+
+
+def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
+    """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
+
+    Exact for the Gaussian mixture (Grimit et al. 2006), by `scoringrules`.
+    """
+    import scoringrules
+
+    loc = prediction.loc.movedim(0, -1).cpu().numpy()
+    scale = prediction.variance.expand(prediction.loc.shape).sqrt().movedim(0, -1).cpu().numpy()
+    observed, keep = targets.cpu().numpy(), real.cpu().numpy()
+    chunk = max(1, CRPS_PAIRS // loc.shape[-1] ** 2)
+    means = []
+    for r in range(len(observed)):
+        y, m, s = observed[r, keep[r]], loc[r, keep[r]], scale[r, keep[r]]
+        pieces = [
+            scoringrules.crps_mixnorm(y[i : i + chunk], m[i : i + chunk], s[i : i + chunk])
+            for i in range(0, len(y), chunk)
+        ]
+        means.append(np.concatenate(pieces).mean())
+    return torch.tensor(means, dtype=torch.float64)
+
+
+METRICS = {
+    "rmse": rmse,
+    "log_likelihood": log_likelihood,
+    "log_likelihood_joint": log_likelihood_joint,
+    "log_likelihood_gaussian": log_likelihood_gaussian,
+    "crps": crps,
+}

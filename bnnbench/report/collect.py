@@ -1,0 +1,112 @@
+"""The report over many runs: tables and figures in `PATH/report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from bnnbench.paths import ReportFolder, write_text
+from bnnbench.report.bars import bars_figure
+from bnnbench.report.figures import save
+from bnnbench.report.published import with_published
+from bnnbench.report.tables import (
+    COMPARISON,
+    COMPARISON_STATEMENT,
+    METRICS,
+    RESULTS,
+    comparison_rows,
+    gather,
+    latex_table,
+    markdown_table,
+    result_rows,
+    statement,
+)
+
+FIGURES = {"rmse": "Test RMSE", "log_likelihood": "Test log-likelihood"}
+
+
+def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[str, list[tuple]]:
+    """The rows of each run, gathered by its data set."""
+    groups: dict[str, list[tuple]] = {}
+    for dataset, more in zip(results["dataset"], rows, strict=True):
+        groups.setdefault(str(dataset), []).extend(more)
+    return {dataset: more for dataset, more in groups.items() if more}
+
+
+def markdown(results: pd.DataFrame) -> str:
+    """The report as one readable page: the figures, then each data set's tables."""
+    ours = grouped(results, [[row] for row in result_rows(results)])
+    theirs = grouped(results, comparison_rows(results))
+    parts = ["# Results", sentence(results)]
+    for name, title in FIGURES.items():
+        parts += [f"## {title}", f"![{title} of every run, by data set]({name}.png)"]
+    for dataset, rows in ours.items():
+        parts += [f"## {dataset}", markdown_table(RESULTS, rows)]
+        if dataset in theirs:
+            parts += ["Beside published results:", markdown_table(COMPARISON, theirs[dataset])]
+    if theirs:
+        parts += ["## How to read the comparison", COMPARISON_STATEMENT]
+    parts.append("Every metric of every run, at full precision: [results.csv](results.csv).")
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(results: pd.DataFrame) -> str:
+    """The same tables for a paper, the data sets as row groups."""
+    ours = grouped(results, [[row] for row in result_rows(results)])
+    theirs = grouped(results, comparison_rows(results))
+    text = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
+    text += latex_table("results", sentence(results), RESULTS, ours)
+    if theirs:
+        text += "\n" + latex_table("published", COMPARISON_STATEMENT, COMPARISON, theirs)
+    return text
+
+
+def sentence(results: pd.DataFrame) -> str:
+    """What the numbers are, and how many splits they leave out."""
+    text = f"Every entry is the {statement(results['splits'])}."
+    lost = int(results["diverged"].sum())
+    return f"{text} Diverged splits ({lost} in all) are left out." if lost else text
+
+
+def results_table(results: pd.DataFrame) -> Table:
+    """The main results for a terminal of 80 columns, the data sets as row groups."""
+    metrics = ("rmse", "log_likelihood", "total_seconds")
+    table = Table(caption=sentence(results), box=SIMPLE_HEAD, collapse_padding=True)
+    table.add_column("Method", min_width=16, overflow="fold")
+    for metric in metrics:
+        # Text, not markup: rich would read "[s]" as a style.
+        table.add_column(Text(METRICS[metric]), justify="right", no_wrap=True)
+    table.add_column("Splits", justify="right")
+    rows = [[row] for row in result_rows(results, metrics)]
+    for dataset, group in grouped(results, rows).items():
+        table.add_row(Text(dataset, style="bold"))
+        for row in group:
+            table.add_row(*map(Text, row))
+        table.add_section()
+    return table
+
+
+def write_report(path: Path, error: str = "std") -> ReportFolder:
+    """Writes tables (CSV, Markdown, LaTeX) and figures (PNG, PDF) of all runs below `path`.
+
+    Args:
+        path: an outputs folder, or any folder inside one.
+        error: what the figures' error bars show, `std` or `stderr`.
+
+    Raises:
+        UserError: if there is no finished run, or no such kind of error.
+    """
+    results = with_published(gather(path))
+    figures = {name: bars_figure(results, name, error) for name in FIGURES}
+    report = ReportFolder.below(path)
+    write_text(report.table("csv"), results.to_csv(index=False))
+    write_text(report.table("md"), markdown(results))
+    write_text(report.table("tex"), latex(results))
+    for name, figure in figures.items():
+        for suffix in ("png", "pdf"):
+            save(figure, report.figure(name, suffix))
+    return report
