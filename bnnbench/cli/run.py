@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from multiprocessing import current_process
 from typing import Any
 
 from hydra import main as hydra_main
@@ -32,15 +33,32 @@ def run_command(overrides: Sequence[str]) -> int:
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
+    _refused.clear()
     try:
         decorate(run_one)()
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error)) from None
+    if _refused:
+        raise UserError(" ".join(_refused))
     return 0
 
 
+_refused: list[str] = []
+"""What was wrong with jobs of this process; a sweep goes on with its other jobs."""
+
+
 def run_one(config: DictConfig) -> None:
-    """One job: build the plan, run the experiment, show what came out."""
+    """One job; in the main process a user error is kept for the end, without Hydra's preamble."""
+    try:
+        _run_one(config)
+    except UserError as error:
+        if current_process().name != "MainProcess":
+            raise
+        _refused.append(str(error))
+
+
+def _run_one(config: DictConfig) -> None:
+    """Builds the plan, runs the experiment, shows what came out."""
     from bnnbench.cli.build import build
     from bnnbench.cli.show import show_run
     from bnnbench.report.run import write_run_report
