@@ -86,7 +86,9 @@ def _concurrent_jobs() -> int:
     jobs = OmegaConf.select(hydra, "launcher.n_jobs") if parallel else 1
     jobs = cpu_count() if jobs == -1 else jobs or 1
     if not 1 <= jobs <= cpu_count():
-        raise UserError(f"hydra.launcher.n_jobs must be -1 or 1 to {cpu_count()} (cores), not {jobs}.")
+        raise UserError(
+            f"hydra.launcher.n_jobs must be -1 or 1 to {cpu_count()} (cores), not {jobs}."
+        )
     return jobs
 
 

@@ -98,38 +98,34 @@ def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Ba
     """The shuffled minibatches of each epoch, with whether all replicas have rows in them.
 
     Folds differ in size by a row, so a replica can run out one batch before its neighbours.
+    Everything but the order of the rows is prepared once: this runs between steps of 0.2 ms.
     """
-    data, size, betas = task.data, task.training.batch_size, task.training.betas
+    data, size = task.data, task.training.batch_size
     device, dtype = data.inputs.device, data.inputs.dtype
     rows = max(data.counts)
-    spans = [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
-    counts = torch.tensor(data.counts, device=device)[:, None]
-    real = [(torch.arange(s.start, s.stop, device=device) < counts).to(dtype) for s in spans]
+    starts = range(0, rows, size)
+    counts = torch.tensor(data.counts, device=device, dtype=dtype)[:, None]
+    real = (torch.arange(rows, device=device) < counts).to(dtype).split(size, 1)
     weights = [mask / mask.sum(1, keepdim=True).clamp(min=1) for mask in real]
-    shares = [
-        torch.full((1, 1), method.share(b, len(spans)), device=device, dtype=dtype)
-        for b in range(len(spans))
-    ]
-    full = [min(data.counts) > span.start for span in spans]
+    shares = [counts.new_full((1, 1), method.share(b, len(starts))) for b in range(len(starts))]
+    full = [min(data.counts) > start for start in starts]
     active = torch.stack([mask[:, :1] for mask in real]).double()  # [batches, R, 1]
-    taken = active.cumsum(0)
+    done = torch.arange(task.epochs, device=device)[:, None, None, None] * active.sum(0)
+    steps = (done + active.cumsum(0)).clamp(min=1)  # [epochs, batches, R, 1]
+    first, second = ((1 / (1 - beta**steps)).to(dtype) for beta in task.training.betas)
     for epoch in range(task.epochs):
         inputs, targets = shuffled(data, task.streams)
-        steps = (epoch * active.sum(0) + taken).clamp(min=1)
-        unbias = [(1 / (1 - beta**steps)).to(dtype).unbind() for beta in betas]
+        parts = zip(
+            inputs[:, :rows].split(size, 1),
+            targets[:, :rows].split(size, 1),
+            weights,
+            zip(first[epoch].unbind(), second[epoch].unbind(), strict=True),
+            shares,
+            full,
+            strict=True,
+        )
         yield [
-            (
-                Batch(
-                    inputs[:, span],
-                    targets[:, span],
-                    weights[b],
-                    counts.to(dtype),
-                    (unbias[0][b], unbias[1][b]),
-                    shares[b],
-                ),
-                full[b],
-            )
-            for b, span in enumerate(spans)
+            (Batch(x, y, w, counts, unbias, share), all_) for x, y, w, unbias, share, all_ in parts
         ]
 
 
@@ -139,8 +135,11 @@ def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
     counts = torch.tensor(data.counts, device=keys.device)[:, None]
     padding = torch.arange(keys.shape[1], device=keys.device) >= counts
     order = torch.argsort(keys.masked_fill(padding, 2.0), dim=1, stable=True)
-    inputs = data.inputs.gather(1, order[:, :, None].expand_as(data.inputs))
-    return inputs, data.targets.gather(1, order)
+    rows = (order + torch.arange(data.replicas, device=keys.device)[:, None] * keys.shape[1]).view(
+        -1
+    )
+    inputs = data.inputs.flatten(0, 1).index_select(0, rows).view_as(data.inputs)
+    return inputs, data.targets.view(-1).index_select(0, rows).view_as(data.targets)
 
 
 def select(keep: Tensor, new: State, old: State) -> State:
@@ -173,12 +172,12 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
     state = method.start(task)
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
+    fused = partial(compiled_step(), method) if task.compile else method.step
     for batches in epochs_of(task, method):
         before = state
         for batch, everyone in batches:
             noise = method.noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
-            fused = task.compile and batch.inputs.shape[1] == training.batch_size
-            step = partial(compiled_step(), method) if fused else method.step
+            step = fused if batch.inputs.shape[1] == training.batch_size else method.step
             new = step(mlp, training, state, hyper, batch, noise)
             state = new if everyone else select(batch.weights[:, 0] > 0, new, state)
         alive = alive & finite(state)
