@@ -39,14 +39,17 @@ def one_of(key: str, value: Any, options: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Network:
-    """A fully connected ReLU network with one output (book, section 4.7.3)."""
+    """A fully connected ReLU network with one output (book, section 4.7.3).
+
+    `depth` counts hidden layers; 0 is a linear model.
+    """
 
     width: int = 50
     depth: int = 1
 
     def __post_init__(self) -> None:
         whole("network.width", self.width)
-        whole("network.depth", self.depth)
+        whole("network.depth", self.depth, least=0)
 
 
 @dataclass(frozen=True)

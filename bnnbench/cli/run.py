@@ -83,7 +83,7 @@ def _concurrent_jobs() -> int:
 
     hydra = HydraConfig.get()
     parallel = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
-    jobs = OmegaConf.select(hydra, "launcher.n_jobs") if parallel else 1
+    jobs = hydra.launcher.get("n_jobs", 1) if parallel else 1
     jobs = cpu_count() if jobs == -1 else jobs or 1
     if not 1 <= jobs <= cpu_count():
         raise UserError(
@@ -93,7 +93,7 @@ def _concurrent_jobs() -> int:
 
 
 def _hide_subcommand() -> None:
-    """Lets Hydra's completion see `bnnbench method=` where the user typed `bnnbench run method=`."""
+    """Shows Hydra's completion `bnnbench method=` where `bnnbench run method=` was typed."""
     line = os.environ.get("COMP_LINE", "")
     hidden = re.sub(r"^(\S+\s+)run\s+", r"\1", line)
     if hidden != line:

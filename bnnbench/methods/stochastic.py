@@ -97,12 +97,13 @@ class StochasticMethod(Method):
 def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Batch, bool]]]:
     """The shuffled minibatches of each epoch, with whether all replicas have rows in them.
 
-    Folds differ in size by a row, so a replica can run out one batch before its neighbours.
+    Folds differ in size by a row, so a replica can run out one batch before its neighbours. The
+    number of batches follows the padded length, so that a replica meets the same noise alone.
     Everything but the order of the rows is prepared once: this runs between steps of 0.2 ms.
     """
     data, size = task.data, task.training.batch_size
     device, dtype = data.inputs.device, data.inputs.dtype
-    rows = max(data.counts)
+    rows = data.inputs.shape[1]
     starts = range(0, rows, size)
     counts = torch.tensor(data.counts, device=device, dtype=dtype)[:, None]
     real = (torch.arange(rows, device=device) < counts).to(dtype).split(size, 1)
@@ -116,8 +117,8 @@ def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Ba
     for epoch in range(task.epochs):
         inputs, targets = shuffled(data, task.streams)
         parts = zip(
-            inputs[:, :rows].split(size, 1),
-            targets[:, :rows].split(size, 1),
+            inputs.split(size, 1),
+            targets.split(size, 1),
             weights,
             zip(first[epoch].unbind(), second[epoch].unbind(), strict=True),
             shares,

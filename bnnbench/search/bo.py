@@ -45,7 +45,7 @@ class BayesianOptimisation(Search):
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:
         if len(history) < self.initial_points:
-            place = np.random.default_rng(seed).uniform(size=len(space))
+            place = np.random.default_rng(seed).uniform(size=len(space)).tolist()
         else:
             place = _expected_improvement(space, history, seed)
         return {

@@ -1,0 +1,185 @@
+"""Linear-Gaussian problems, where the right answer is known, and steps worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from bnnbench.divergences.base import Divergence
+from bnnbench.divergences.kl import KL
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.bbb import BBB
+from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.stochastic import Batch, StochasticMethod
+from bnnbench.methods.vadam import Vadam
+from bnnbench.nn import MLP
+from bnnbench.settings import Network, Training
+from bnnbench.streams import Streams
+from bnnbench.types import TrainingSet
+
+TAU, LAMBDA, N = 4.0, 2.0, 40
+
+
+def linear_data() -> TrainingSet:
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(1, N, 2, generator=generator, dtype=torch.float64)
+    inputs[..., 1] += 0.5 * inputs[..., 0]
+    noise = torch.randn(1, N, generator=generator, dtype=torch.float64)
+    targets = inputs @ torch.tensor([1.0, -0.5]).double() + 0.3 + noise / TAU**0.5
+    return TrainingSet(inputs, targets, (N,), (0,))
+
+
+def exact_posterior(data: TrainingSet) -> tuple[Tensor, Tensor]:
+    """Mean and precision of the conjugate posterior over `(w1, w2, bias)`."""
+    design = torch.cat([data.inputs[0], torch.ones(N, 1).double()], 1)
+    precision = TAU * design.T @ design + LAMBDA * torch.eye(3).double()
+    return torch.linalg.solve(precision, TAU * design.T @ data.targets[0]), precision
+
+
+def fit(method: StochasticMethod, epochs: int, **settings: object) -> Posterior:
+    data = linear_data()
+    values = {"noise_precision": TAU, "prior_precision": LAMBDA, "dropout": 1e-12}
+    hyper = {n: torch.full((1, 1), values[n]).double() for n in method.hyper_names}
+    training = Training(**{"batch_size": N, "dtype": "float64", "samples": 50, **settings})
+    streams = Streams([1], (0,), dtype=torch.float64)
+    return method.fit(FitTask(data, hyper, Network(depth=0), training, epochs, streams))
+
+
+def test_bbb_finds_the_mean_field_optimum() -> None:
+    """KL(q || p) is least at the exact mean, with the diagonal of the exact precision."""
+    mean, precision = exact_posterior(linear_data())
+    method = BBB(label="bbb", divergence=KL(label="kl"))
+    posterior = fit(method, 4000, learning_rate=0.005, betas=(0.9, 0.999))
+    scale = torch.nn.functional.softplus(posterior.state["rho"][0])
+    torch.testing.assert_close(posterior.state["loc"][0], mean, atol=0.02, rtol=0)
+    torch.testing.assert_close(scale, precision.diagonal().rsqrt(), atol=0, rtol=0.1)
+
+
+def test_vadam_settles_at_its_fixed_point() -> None:
+    """The mean is exact; the precision solves `1/sigma^2 = N E[g^2] + prior` self-consistently."""
+    data = linear_data()
+    mean, _ = exact_posterior(data)
+    posterior = fit(Vadam(label="v"), 6000, learning_rate=0.002, betas=(0.9, 0.999))
+    loc, s = posterior.state["loc"][0], posterior.state["s"][0]
+    torch.testing.assert_close(loc, mean, atol=0.03, rtol=0)
+    design = torch.cat([data.inputs[0], torch.ones(N, 1).double()], 1)
+    generator = torch.Generator().manual_seed(5)
+    epsilon = torch.randn(20_000, 3, generator=generator, dtype=torch.float64)
+    weights = loc + epsilon * (N * s + LAMBDA).rsqrt()
+    gradient = TAU * (weights @ design.T - data.targets[0]) @ design / N
+    torch.testing.assert_close(s, gradient.square().mean(0), atol=0, rtol=0.25)
+
+
+def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
+    mean, _ = exact_posterior(linear_data())
+    posterior = fit(MCDropout(label="m"), 4000, samples=1, learning_rate=0.01)
+    torch.testing.assert_close(posterior.state["loc"][0], mean, atol=1e-4, rtol=0)
+
+
+def test_mc_dropout_finds_the_minimum_of_its_expected_loss() -> None:
+    """With dropout the expected loss of a linear model is a ridge problem of its own."""
+    data, dropout = linear_data(), 0.3
+    keep = 1 - dropout
+    method = MCDropout(label="m")
+    hyper = {
+        name: torch.full((1, 1), value).double()
+        for name, value in {
+            "noise_precision": TAU,
+            "prior_precision": LAMBDA,
+            "dropout": dropout,
+        }.items()
+    }
+    training = Training(batch_size=N, dtype="float64", samples=100, learning_rate=0.002)
+    streams = Streams([1], (0,), dtype=torch.float64)
+    posterior = method.fit(FitTask(data, hyper, Network(depth=0), training, 4000, streams))
+    x = data.inputs[0]
+    # E[(m*x)(m*x)'] = keep^2 xx' + keep (1 - keep) diag(x^2); the bias is never dropped.
+    scale = torch.tensor([keep, keep, 1.0]).double()
+    design = torch.cat([x, torch.ones(N, 1).double()], 1) * scale
+    spread = torch.diag(torch.cat([keep * dropout * x.square().sum(0), torch.zeros(1).double()]))
+    precision = TAU * (design.T @ design + spread) + keep * LAMBDA * torch.eye(3).double()
+    expected = torch.linalg.solve(precision, TAU * design.T @ data.targets[0])
+    torch.testing.assert_close(posterior.state["loc"][0], expected, atol=0.02, rtol=0)
+
+
+def one_batch() -> Batch:
+    half = torch.full((1, 1), 0.5).double()
+    return Batch(
+        inputs=torch.tensor([[[1.0], [3.0]]]).double(),
+        targets=torch.tensor([[2.0, -1.0]]).double(),
+        weights=torch.tensor([[0.5, 0.5]]).double(),
+        counts=torch.tensor([[10.0]]).double(),
+        unbias=(1 / (1 - half), 1 / (1 - half**2)),
+        share=torch.ones(1, 1).double(),
+    )
+
+
+def test_vadam_step_by_hand() -> None:
+    """Algorithm 5 for two samples of a two-weight model, squares taken per sample."""
+    method, batch = Vadam(label="v"), one_batch()
+    loc, s, m = torch.tensor([[0.2, -0.1]]).double(), torch.full((1, 2), 0.3).double(), 0.4
+    state = {"loc": loc, "s": s, "momentum": torch.full((1, 2), m).double()}
+    epsilon = torch.tensor([[[0.5, -1.0]], [[-0.3, 0.8]]]).double()
+    tau, lam, n, betas, rate = 4.0, 2.0, 10.0, (0.9, 0.8), 0.01
+    hyper = {
+        k: torch.full((1, 1), v).double()
+        for k, v in {"noise_precision": tau, "prior_precision": lam}.items()
+    }
+    training = Training(learning_rate=rate, betas=betas)
+    new = method.step(MLP((1, 1)), training, state, hyper, batch, (epsilon,))
+    gradients = []
+    for sample in epsilon[:, 0].tolist():
+        w, b = (loc[0, i].item() + e / math.sqrt(n * 0.3 + lam) for i, e in enumerate(sample))
+        error = [w * x + b - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
+        gradients.append((tau * (error[0] * 1 + error[1] * 3) / 2, tau * sum(error) / 2))
+    for i in range(2):
+        mean = (gradients[0][i] + gradients[1][i]) / 2
+        square = (gradients[0][i] ** 2 + gradients[1][i] ** 2) / 2
+        momentum = betas[0] * m + (1 - betas[0]) * (mean + lam / n * loc[0, i].item())
+        s_new = betas[1] * 0.3 + (1 - betas[1]) * square
+        unbias = [u.item() for u in batch.unbias]
+        moved = loc[0, i].item() - rate * momentum * unbias[0] / (
+            math.sqrt(s_new * unbias[1]) + lam / n
+        )
+        assert new["momentum"][0, i].item() == pytest.approx(momentum)
+        assert new["s"][0, i].item() == pytest.approx(s_new)
+        assert new["loc"][0, i].item() == pytest.approx(moved)
+
+
+def test_vadam_starts_at_the_prior_or_at_a_given_precision() -> None:
+    for initial, expected in ((None, LAMBDA), (10.0, 10.0), (0.5, LAMBDA)):
+        method = Vadam(label="v", initial_precision=initial)
+        hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
+        streams = Streams([1], (0,), dtype=torch.float64)
+        task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
+        precision = N * method.start(task)["s"] + LAMBDA
+        torch.testing.assert_close(precision, torch.full_like(precision, expected))
+
+
+def test_bbb_starts_at_its_precision_and_weighs_minibatches() -> None:
+    method = BBB(label="b", divergence=KL(label="kl"), minibatch_weights="exponential")
+    hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
+    streams = Streams([1], (0,), dtype=torch.float64)
+    task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
+    scale = torch.nn.functional.softplus(method.start(task)["rho"])
+    torch.testing.assert_close(scale, torch.full_like(scale, 10**-0.5))
+    shares = [method.share(j, 5) for j in range(5)]
+    assert shares == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
+    assert [method.share(j, 3000) for j in (0, 2999)] == pytest.approx([1500, 0])
+
+
+def test_kl_against_torch_and_its_gradient_against_autograd() -> None:
+    torch.manual_seed(0)
+    loc, scale = torch.randn(2, 5).double(), torch.rand(2, 5).double() + 0.1
+    prior = torch.tensor([[0.5], [3.0]]).double()
+    kl = KL(label="kl")
+    q = torch.distributions.Normal(loc, scale)
+    p = torch.distributions.Normal(torch.zeros_like(loc), prior.rsqrt().expand_as(loc))
+    expected = torch.distributions.kl_divergence(q, p).sum(1)
+    torch.testing.assert_close(kl.value(loc, scale, prior), expected)
+    closed, automatic = kl.gradient(loc, scale, prior), Divergence.gradient(kl, loc, scale, prior)
+    for ours, theirs in zip(closed, automatic, strict=True):
+        torch.testing.assert_close(ours, theirs)

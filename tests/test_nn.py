@@ -1,0 +1,76 @@
+"""The stacked network against autograd, and its random streams."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+
+from bnnbench.nn import MLP, backward, forward
+from bnnbench.settings import Network
+from bnnbench.streams import Streams, derive_seed
+
+S, R, B, D = 3, 2, 7, 4
+
+
+def reference(mlp: MLP, weights: Tensor, inputs: Tensor, masks: list[Tensor] | None) -> Tensor:
+    """One network and one sample at a time, straight from the definition."""
+    outputs = torch.empty(S, R, B, dtype=torch.float64)
+    for s in range(S):
+        for r in range(R):
+            h, start = inputs[r], 0
+            for layer, (fan_in, fan_out) in enumerate(pairwise(mlp.sizes)):
+                flat = weights[s, r, start : start + (fan_in + 1) * fan_out]
+                start += (fan_in + 1) * fan_out
+                h = h if masks is None else h * masks[layer][s, r]
+                h = h @ flat[:-fan_out].view(fan_in, fan_out) + flat[-fan_out:]
+                h = h.relu() if layer < len(mlp.sizes) - 2 else h
+            outputs[s, r] = h[:, 0]
+    return outputs
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("masked", [False, True])
+def test_forward_and_gradient_match_autograd(depth: int, masked: bool) -> None:
+    torch.manual_seed(depth)
+    mlp = MLP.of(D, Network(width=5, depth=depth))
+    weights = torch.randn(S, R, mlp.n_weights, dtype=torch.float64, requires_grad=True)
+    inputs = torch.randn(R, B, D, dtype=torch.float64)
+    masks = [(torch.rand(S, R, B, k) > 0.4).double() for k in mlp.sizes[:-1]] if masked else None
+    d_outputs = torch.randn(S, R, B, dtype=torch.float64)
+    expected = reference(mlp, weights, inputs, masks)
+    (gradient,) = torch.autograd.grad((expected * d_outputs).sum(), weights)
+    outputs, tape = forward(mlp, weights.detach(), inputs, masks)
+    torch.testing.assert_close(outputs, expected)
+    torch.testing.assert_close(backward(tape, d_outputs), gradient)
+
+
+def test_weight_count() -> None:
+    assert MLP.of(13, Network(width=50, depth=1)).n_weights == 13 * 50 + 50 + 50 + 1
+
+
+def test_a_group_draws_the_same_alone_as_in_company() -> None:
+    together = Streams([1, 2], (0, 0, 1)).normal(4, 6)
+    alone = Streams([2], (0,)).normal(4, 6)
+    assert together.shape == (4, 3, 6)
+    assert torch.equal(together[:, 0], together[:, 1])
+    assert torch.equal(together[:, 2], alone[:, 0])
+    assert not torch.equal(together[:, 0], together[:, 2])
+
+
+def test_streams_move_on_and_repeat_with_the_seed() -> None:
+    first, again = Streams([5], (0,)), Streams([5], (0,))
+    draws = [first.uniform(1, 8) for _ in range(2)]
+    assert not torch.equal(*draws)
+    assert torch.equal(draws[0], again.uniform(1, 8))
+
+
+def test_seeds_differ_along_every_step_of_the_path() -> None:
+    paths = [(0, 1, "search", 2), (0, 1, "search", 3), (0, 2, "search", 2), (1, 1, "search", 2)]
+    paths += [(0, 1, "final"), (0, 1, "suggest", 2)]
+    seeds = {derive_seed(*path) for path in paths}
+    assert len(seeds) == len(paths)
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    assert derive_seed(0, 1, "final") == derive_seed(0, 1, "final")
