@@ -81,8 +81,8 @@ class Training:
         for name in ("epochs", "final_epochs", "batch_size", "samples"):
             whole(f"training.{name}", getattr(self, name))
         between("training.learning_rate", self.learning_rate, 0)
-        if len(self.betas) != 2:
-            raise UserError(f"training.betas must be two numbers, not {list(self.betas)!r}.")
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise UserError(f"training.betas must be two numbers, not {self.betas!r}.")
         for beta in self.betas:
             between("training.betas", beta, 0, 1, low_included=True)
         one_of("training.dtype", self.dtype, ("float32", "float64"))

@@ -35,10 +35,10 @@ def compose(*overrides: str) -> dict[str, Any]:
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf
 
-    from bnnbench.cli.configs import config_folder
+    from bnnbench.cli.configs import config_folder, quote_options
 
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        config = hydra_compose("run", overrides=list(overrides))
+        config = hydra_compose("run", overrides=quote_options(overrides))
     return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
 
 
@@ -61,7 +61,8 @@ def tiny_plan(table_csv: Path, tmp_path: Path) -> Callable[..., Any]:
 
     def make(*overrides: str) -> Any:
         base = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-        return build(compose(*base, *TINY, f"outputs_dir={tmp_path / 'out'}", *overrides))[1]
+        tiny = [t for t in TINY if "search=none" not in overrides or "initial" not in t]
+        return build(compose(*base, *tiny, f"outputs_dir={tmp_path / 'out'}", *overrides))[1]
 
     return make
 
@@ -80,7 +81,10 @@ def command(
     def run(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
         monkeypatch.setattr("sys.argv", ["bnnbench", *arguments])
-        code = main(list(arguments))
+        try:
+            code = main(list(arguments))
+        except SystemExit as stop:  # how Hydra and argparse end after --help
+            code = int(stop.code or 0)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,8 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     experiment: Experiment = make("experiment", config["experiment"])
     method: Method = make("method", config["method"])
     search: Search = make("search", config["search"])
-    training = Training(**{**config["training"], "betas": tuple(config["training"]["betas"])})
+    settings: Config = {k: _frozen(v) for k, v in config["training"].items()}
+    training = Training(**settings)
     space = _space(method, dataset_protocol.get("bounds", {}), method_protocol.get("bounds", {}))
     table: Table = make("dataset", config["dataset"]).load()
     rows = len(table.splits[0].train)
@@ -129,7 +130,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         search=search,
         space=space,
         network=network,
-        training=Training(**{**vars(training), "compile": fuse}),
+        training=replace(training, compile=fuse),
         evaluation=evaluation,
         divergence=config["divergence"]["label"],
         seed=config["seed"],
@@ -145,6 +146,11 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         },
     )
     return experiment, plan
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, which frozen settings can hold and hash."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _space(method: Method, *bounds: Mapping[str, Any]) -> tuple[Dimension, ...]:

@@ -11,11 +11,11 @@ from multiprocessing import current_process
 from typing import Any
 
 from hydra import main as hydra_main
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bnnbench.cli.configs import config_folder
+from bnnbench.cli.configs import config_folder, quote_options
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -29,7 +29,8 @@ def run_command(overrides: Sequence[str]) -> int:
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
     _hide_subcommand()
-    sys.argv = ["bnnbench", *overrides]
+    _check_launcher(overrides)
+    sys.argv = ["bnnbench", *quote_options(overrides)]
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
@@ -73,23 +74,29 @@ def _run_one(config: DictConfig) -> None:
 
 
 def _concurrent_jobs() -> int:
-    """How many jobs the launcher runs side by side.
-
-    Raises:
-        UserError: if they are more than the cores.
-    """
+    """How many jobs the launcher runs side by side; -1 is one per core."""
     from hydra.core.hydra_config import HydraConfig
     from joblib import cpu_count
 
     hydra = HydraConfig.get()
     parallel = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
     jobs = hydra.launcher.get("n_jobs", 1) if parallel else 1
-    jobs = cpu_count() if jobs == -1 else jobs or 1
-    if not 1 <= jobs <= cpu_count():
-        raise UserError(
-            f"hydra.launcher.n_jobs must be -1 or 1 to {cpu_count()} (cores), not {jobs}."
-        )
-    return jobs
+    return cpu_count() if jobs == -1 else jobs
+
+
+def _check_launcher(overrides: Sequence[str]) -> None:
+    """Refuses more jobs than cores here, since the launcher starts its processes before any job.
+
+    Raises:
+        UserError: naming the key.
+    """
+    from joblib import cpu_count
+
+    for override in overrides:
+        key, _, value = override.partition("=")
+        allowed = {"-1", *map(str, range(1, cpu_count() + 1))}
+        if key.lstrip("+") == "hydra.launcher.n_jobs" and value not in allowed:
+            raise UserError(f"{key} must be -1 or 1 to {cpu_count()} (cores), not {value!r}.")
 
 
 def _hide_subcommand() -> None:
@@ -119,6 +126,8 @@ def _sentence(error: Exception) -> str:
     missing = re.search(r"Missing mandatory value: ([\w.]+)", text)
     if missing:
         return f"{missing.group(1)} needs a value: give {missing.group(1)}=VALUE."
+    if isinstance(error, OverrideParseException):
+        return f"{error.override} cannot be read as KEY=VALUE: {text.splitlines()[0].rstrip('.')}."
     lines = [line.strip() for line in text.splitlines()]
     useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
     return "; ".join(useful).rstrip(".") + "."

@@ -62,6 +62,12 @@ class Plan:
     def __post_init__(self) -> None:
         whole("seed", self.seed, least=0)
         whole("workers", self.workers)
+        rows = min(len(split.train) for split in self.table.splits)
+        if self.iterations and self.search.folds > rows:
+            raise UserError(
+                f"search.folds must be at most {rows}, the training rows of "
+                f"{self.table.name}, not {self.search.folds}."
+            )
         if self.space and self.search.iterations == 0:
             self.search.suggest(self.space, (), 0)  # says what a search of no steps needs
 

@@ -6,8 +6,10 @@ import json
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -38,26 +40,37 @@ def run_group(plan: Plan, numbers: Sequence[int], parent: int | None = None) -> 
     """
     if parent is not None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+        _die_with(parent)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
     folder = plan.folder
     # An orphan of a killed run may still be on its last evaluation of the first split.
     with FileLock(folder.split_lock(numbers[0])):
-        _run_group(plan, folder, numbers, parent)
+        _run_group(plan, folder, numbers)
 
 
-def _run_group(plan: Plan, folder: RunFolder, numbers: Sequence[int], parent: int | None) -> None:
+@cache
+def _die_with(parent: int) -> None:
+    """Ends this process soon after its parent is gone; whatever it was writing is atomic."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run_group(plan: Plan, folder: RunFolder, numbers: Sequence[int]) -> None:
     splits = [split for split in plan.table.splits if split.index in numbers]
-    histories = _search(plan, folder, splits, parent) if plan.iterations else [[] for _ in splits]
+    histories = _search(plan, folder, splits) if plan.iterations else [[] for _ in splits]
     chosen = [best(history).values if history else {} for history in histories]
     outcomes = final_fit(plan, splits, chosen)
     for split, history, values, outcome in zip(splits, histories, chosen, outcomes, strict=True):
         _save(plan, folder, split, history, values, outcome)
 
 
-def _search(
-    plan: Plan, folder: RunFolder, splits: Sequence[Split], parent: int | None
-) -> list[list[Trial]]:
+def _search(plan: Plan, folder: RunFolder, splits: Sequence[Split]) -> list[list[Trial]]:
     files = [folder.journal(split.index) for split in splits]
     histories = [journal.read(file) for file in files]
     # Splits in lockstep go on together, so that the stack is the one of an uninterrupted run.
@@ -69,8 +82,6 @@ def _search(
         return histories
     folds = make_folds(plan, splits)
     for iteration in range(start, plan.iterations):
-        if parent is not None and os.getppid() != parent:
-            raise SystemExit("the main process is gone")
         began = time.perf_counter()
         values = _suggest(plan, splits, histories, iteration)
         suggested = time.perf_counter()

@@ -1,0 +1,260 @@
+"""The command line: every config composes and runs, every mistake is one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from conftest import TINY, compose
+
+from bnnbench.cli.configs import GROUPS, options
+
+Command = Callable[..., tuple[int, str, str]]
+
+TABLE_ARGUMENTS = ["dataset=csv", "dataset.target=y"]
+OPTIONS = [(group, name) for group in GROUPS for name in options(group)]
+
+
+@pytest.mark.parametrize(("group", "name"), OPTIONS, ids=lambda x: x)
+def test_every_config_composes_and_says_what_it_is(group: str, name: str) -> None:
+    assert options(group)[name], "the first comment of the file is its summary"
+    config = compose(f"{group}={name}")
+    summary = config[group].get("summary") if isinstance(config.get(group), dict) else None
+    if summary:
+        first = options(group)[name]
+        assert (
+            summary.split()[:2]
+            == [w.rstrip(":") + ("," * w.endswith(":")) for w in first.split()[:2]]
+            or summary == first
+        )
+
+
+@pytest.mark.parametrize("method", sorted(options("method")))
+def test_every_method_runs_two_steps_end_to_end(
+    command: Command, table_csv: Path, tmp_path: Path, method: str
+) -> None:
+    code, out, _ = command(
+        "run", *TABLE_ARGUMENTS, f"dataset.path={table_csv}", *TINY, "workers=1", "splits=1",
+        f"method={method}", "training.epochs=1", "training.final_epochs=1",
+        "training.batch_size=27", f"outputs_dir={tmp_path / 'out'}",
+    )  # fmt: skip
+    assert code == 0
+    folder = Path(out.strip().splitlines()[-1].removeprefix("results: "))
+    row = pd.read_csv(folder / "splits.csv").iloc[0]
+    assert row["method"] == method and np.isfinite(row["rmse"])
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [["depth=2"], ["depth=3"], ["training.dtype=float64"], ["method.minibatch_weights=exponential"],
+     ["method.initial_precision=5"]],
+)  # fmt: skip
+def test_other_readings_are_one_override_away(
+    command: Command, table_csv: Path, tmp_path: Path, overrides: list[str]
+) -> None:
+    code, _, _ = command(
+        "run", *TABLE_ARGUMENTS, f"dataset.path={table_csv}", *TINY, "workers=1", "splits=[0]",
+        "method=bbb", f"outputs_dir={tmp_path / 'out'}", *overrides,
+    )  # fmt: skip
+    assert code == 0
+
+
+def bad_table(folder: Path, text: str) -> str:
+    path = folder / "bad.csv"
+    path.write_text(text)
+    return f"dataset.path={path}"
+
+
+ROWS = "".join(f"{i},{i % 7},{i % 5}.5\n" for i in range(30))
+
+MISTAKES = {
+    "unknown method": (["method=vadm"], ["method=vadm", "vadam"]),
+    "number for a method": (["method=3"], ["method=3", "vadam"]),
+    "unknown data set": (["dataset=bostn"], ["dataset=bostn", "boston"]),
+    "unknown key": (["training.epoch=3"], ["training.epoch ", "training.epochs"]),
+    "unknown top key": (["sede=3"], ["sede", "seed"]),
+    "added setting": (["+method.momentum=3"], ["method.momentum", "prior_precision"]),
+    "syntax": (["seed=[1"], ["seed=[1"]),
+    "wrong type": (["training.epochs=many"], ["training.epochs", "whole number", "many"]),
+    "half an epoch": (["training.epochs=1.5"], ["training.epochs", "1.5"]),
+    "no samples": (["training.samples=0"], ["training.samples"]),
+    "negative rate": (["training.learning_rate=-1"], ["training.learning_rate"]),
+    "one beta": (["training.betas=[0.9]"], ["training.betas"]),
+    "large beta": (["training.betas=[0.9,1.0]"], ["training.betas", "less than 1"]),
+    "betas no list": (["training.betas=0.9"], ["training.betas"]),
+    "dtype": (["training.dtype=half"], ["training.dtype", "float32"]),
+    "compile": (["training.compile=yes"], ["training.compile", "auto"]),
+    "width": (["network.width=0"], ["network.width"]),
+    "negative precision": (["method.prior_precision=-1"], ["method.prior_precision", "-1"]),
+    "text precision": (["method.noise_precision=high"], ["method.noise_precision", "high"]),
+    "initial precision": (["method.initial_precision=0"], ["method.initial_precision"]),
+    "dropout of one": (["method=mc_dropout", "method.dropout=1"], ["method.dropout"]),
+    "minibatch weights": (
+        ["method=bbb", "method.minibatch_weights=even"], ["method.minibatch_weights", "uniform"],
+    ),
+    "seed": (["seed=x"], ["seed", "x"]),
+    "negative seed": (["seed=-1"], ["seed", "-1"]),
+    "splits": (["splits=99"], ["splits", "20"]),
+    "split list": (["splits=[0,20]"], ["splits", "0 to 19"]),
+    "workers": (["workers=0"], ["workers", "auto"]),
+    "too many workers": (["workers=100000"], ["workers", "auto"]),
+    "iterations": (["search.iterations=0"], ["search.iterations"]),
+    "initial points": (["search.initial_points=31"], ["search.initial_points", "30"]),
+    "folds": (["search.folds=1"], ["search.folds"]),
+    "too many folds": (["search.folds=1000"], ["search.folds", "398"]),
+    "no values": (["search=none"], ["method.noise_precision=VALUE"]),
+    "device": (["device=tpu"], ["device=tpu", "cpu"]),
+    "evaluation": (["evaluation.samples=0"], ["evaluation.samples"]),
+    "bounds": (["dataset.protocol.bounds.noise_precision=[3,2]"], ["bounds.noise_precision"]),
+    "text bounds": (["dataset.protocol.bounds.noise_precision=[a,2]"], ["bounds.noise_precision"]),
+    "size": (["dataset.protocol.size=medium"], ["medium"]),
+    "csv without path": (["dataset=csv"], ["dataset.path"]),
+    "absent csv": (["dataset=csv", "dataset.path=no.csv", "dataset.target=y"], ["no.csv"]),
+}  # fmt: skip
+
+TABLES = {
+    "missing column": ("a,b,y\n" + ROWS, "price", ["price", "a, b, y"]),
+    "text": ("a,b,y\n" + ROWS + "1,green,2\n", "y", ["b", "green"]),
+    "gap": ("a,b,y\n" + ROWS + "1,,2\n", "y", ["b"]),
+    "three rows": ("a,b,y\n1,2,3\n2,3,4\n3,4,6\n", "y", ["too few rows", "holds 3"]),
+    "constant target": ("a,b,y\n" + "".join(f"{i},{i % 7},5\n" for i in range(30)), "y", ["y"]),
+}
+
+
+def one_sentence(code: int, out: str, errors: str, words: list[str]) -> None:
+    assert code == 2
+    assert out == ""
+    lines = errors.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("bnnbench: ")
+    assert "Traceback" not in errors
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: str) -> None:
+    overrides, words = MISTAKES[name]
+    small = ["training.epochs=1", "splits=1"]  # so that a mistake let through is soon over
+    one_sentence(*command("run", *small, *overrides), words)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_bad_table_is_named(command: Command, tmp_path: Path, name: str) -> None:
+    text, target, words = TABLES[name]
+    arguments = ["dataset=csv", bad_table(tmp_path, text), f"dataset.target={target}"]
+    one_sentence(*command("run", *arguments), words)
+    assert list(Path().iterdir()) == []
+
+
+def test_an_unwritable_output_folder(command: Command, table_csv: Path) -> None:
+    blocked = Path("file")
+    blocked.write_text("in the way")
+    table = [*TABLE_ARGUMENTS, f"dataset.path={table_csv}"]
+    outcome = command("run", *table, *TINY, f"outputs_dir={blocked / 'out'}")
+    one_sentence(*outcome, ["outputs_dir", "file"])
+
+
+def test_cuda_asked_for_and_absent(command: Command) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    one_sentence(*command("run", "device=cuda"), ["device=cuda", "device=cpu"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["report", "nowhere"], ["nowhere"]), (["list", "methods"], ["method"]),
+     (["data", "verify", "mars"], ["mars", "boston"])],
+)  # fmt: skip
+def test_mistakes_in_the_other_commands(
+    command: Command, arguments: list[str], words: list[str]
+) -> None:
+    one_sentence(*command(*arguments), words)
+
+
+def test_list_names_everything(command: Command) -> None:
+    code, out, _ = command("list")
+    assert code == 0
+    for _, name in OPTIONS:
+        assert f"  {name} " in out or f"  {name}\n" in out
+
+
+def test_run_help_teaches(command: Command) -> None:
+    code, out, _ = command("run", "--help")
+    assert code == 0
+    for word in ("method: bbb", "depth: 1, 2, 3", "search.iterations=10", "resumes", "-sc install"):
+        assert word in out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from bnnbench.cli.main import build_parser; build_parser().format_help();"
+        "print([m for m in ('torch','hydra','pandas','matplotlib','skopt') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("bnnbench run method=", "method=vadam"), ("bnnbench run dataset=bo", "dataset=boston"),
+     ("bnnbench run training.e", "training.epochs=")],
+)  # fmt: skip
+def test_completion(line: str, expected: str) -> None:
+    environment = {**os.environ, "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    command = [sys.executable, "-m", "bnnbench", "-sc", "query=bash"]
+    out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert expected in out.stdout.split()
+
+
+def sweep(table: Path, tmp_path: Path, *more: str) -> list[str]:
+    return [
+        *("run", "-m", *TABLE_ARGUMENTS, f"dataset.path={table}", *TINY, "splits=1"),
+        *(f"outputs_dir={tmp_path / 'out'}", *more),
+    ]
+
+
+def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    code, out, _ = command(*sweep(table_csv, tmp_path, "method=vadam,bbb", "seed=0,1", "workers=1"))
+    assert code == 0
+    assert out.count("results: ") == 4
+    assert list(Path().iterdir()) == []
+    code, out, _ = command("report", str(tmp_path / "out"))
+    assert code == 0
+    results = pd.read_csv(tmp_path / "out" / "report" / "results.csv")
+    assert sorted(results["method"]) == ["bbb", "bbb", "vadam", "vadam"]
+
+
+def test_one_bad_job_does_not_stop_the_others(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    code, out, errors = command(*sweep(table_csv, tmp_path, "seed=-1,0", "workers=1"))
+    assert code == 2 and "seed" in errors
+    assert out.count("results: ") == 1
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_parallel_launcher(table_csv: Path, tmp_path: Path) -> None:
+    arguments = sweep(table_csv, tmp_path, "method=vadam,bbb", "hydra/launcher=joblib",
+                      "hydra.launcher.n_jobs=2")  # fmt: skip
+    command = [sys.executable, "-m", "bnnbench", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("results: ") == 2
+
+
+def test_parallel_jobs_must_fit_the_cores(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    arguments = sweep(table_csv, tmp_path, "hydra/launcher=joblib", "hydra.launcher.n_jobs=10000")
+    code, _, errors = command(*arguments)
+    assert code == 2 and "n_jobs" in errors
