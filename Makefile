@@ -1,0 +1,48 @@
+# `make run` and `make test` do everything on a fresh machine, set-up included.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SUITE ?= small
+
+ifeq ($(SUITE),small)
+DATASETS := boston,concrete,energy,yacht
+else
+DATASETS := boston,concrete,energy,yacht,wine,kin8nm,power,naval
+endif
+
+.PHONY: help setup run test slow bench reproduce lint clean
+
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.ready  ## the virtual environment, with everything in it
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+run: setup  ## the main job on embedded data: vadam on diabetes, 20 splits
+	$(BIN)/bnnbench run
+
+test: setup  ## the tests
+	$(BIN)/python -m pytest
+
+slow: setup  ## the tests that train for minutes on real data
+	$(BIN)/python -m pytest -m slow
+
+bench: setup  ## speed and memory, as ratios in one run
+	$(BIN)/python tests/benchmarks/speed.py
+
+reproduce: setup  ## the published comparison so far; resumable (SUITE=small or all)
+	$(BIN)/bnnbench run -m method=vadam,bbb,mc_dropout dataset=$(DATASETS)
+	$(BIN)/bnnbench report
+
+lint: setup  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:  ## remove the virtual environment and caches; outputs and data stay
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist

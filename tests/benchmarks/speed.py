@@ -1,0 +1,205 @@
+"""Speed and memory, as ratios within one run: `make bench`.
+
+Compares the stacked program with the straightforward loop (one network, one weight sample at a
+time, `torch.nn`, autograd and a DataLoader), times the whole main job, and measures each data
+set's peak memory. Writes `outputs/bench/speed.md` and `speed.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+from bnnbench.methods import compiled
+from bnnbench.methods.base import FitTask
+from bnnbench.methods.vadam import Vadam
+from bnnbench.settings import Network, Training
+from bnnbench.streams import Streams
+from bnnbench.types import TrainingSet
+
+FOLDS, ROWS, FEATURES = 5, 364, 13  # boston: 455 training rows, four fifths of them in a fold
+SAMPLES, BATCH, EPOCHS = 10, 32, 40
+NOISE, PRIOR, RATE, BETAS = 10.0, 1.0, 0.01, (0.9, 0.99)
+MEMORY_SETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
+Row = dict[str, str | float]
+
+
+def boston_like() -> TensorDataset:
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(ROWS, FEATURES, generator=generator)
+    targets = inputs[:, :3].sin().sum(1) + 0.3 * torch.randn(ROWS, generator=generator)
+    return TensorDataset(inputs, targets)
+
+
+def straightforward_epoch(data: TensorDataset) -> Callable[[], None]:
+    """One epoch of Vadam on one network, a weight sample at a time, as one would write it first."""
+    network = torch.nn.Sequential(
+        torch.nn.Linear(FEATURES, 50), torch.nn.ReLU(), torch.nn.Linear(50, 1)
+    )
+    weights = list(network.parameters())
+    loc = [w.detach().clone() for w in weights]
+    momentum = [torch.zeros_like(w) for w in weights]
+    square = [torch.zeros_like(w) for w in weights]
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    steps = 0
+
+    def step(inputs: Tensor, targets: Tensor) -> None:
+        nonlocal steps
+        steps += 1
+        mean = [torch.zeros_like(w) for w in weights]
+        mean_square = [torch.zeros_like(w) for w in weights]
+        for _ in range(SAMPLES):
+            for w, m, s in zip(weights, loc, square, strict=True):
+                w.data = m + torch.randn_like(m) / torch.sqrt(ROWS * s + PRIOR)
+                w.grad = None
+            loss = 0.5 * NOISE * (network(inputs)[:, 0] - targets).square().mean()
+            loss.backward()
+            for w, g, g2 in zip(weights, mean, mean_square, strict=True):
+                assert w.grad is not None
+                g.add_(w.grad / SAMPLES)
+                g2.add_(w.grad.square() / SAMPLES)
+        for m, first, s, g, g2 in zip(loc, momentum, square, mean, mean_square, strict=True):
+            first.mul_(BETAS[0]).add_((1 - BETAS[0]) * (g + PRIOR / ROWS * m))
+            s.mul_(BETAS[1]).add_((1 - BETAS[1]) * g2)
+            scale = torch.sqrt(s / (1 - BETAS[1] ** steps)) + PRIOR / ROWS
+            m.sub_(RATE * first / (1 - BETAS[0] ** steps) / scale)
+
+    def epoch() -> None:
+        for inputs, targets in loader:
+            step(inputs, targets)
+
+    return epoch
+
+
+def stacked_fit(data: TensorDataset, fuse: bool) -> Callable[[], None]:
+    """Forty epochs of the five folds in one stack, as one evaluation of the search trains them."""
+    inputs, targets = data.tensors
+    stacked = TrainingSet(
+        inputs.expand(FOLDS, -1, -1).contiguous(),
+        targets.expand(FOLDS, -1).contiguous(),
+        (ROWS,) * FOLDS,
+        (0,) * FOLDS,
+    )
+    hyper = {
+        "noise_precision": torch.full((FOLDS, 1), NOISE),
+        "prior_precision": torch.full((FOLDS, 1), PRIOR),
+    }
+    training = Training(epochs=EPOCHS, batch_size=BATCH, samples=SAMPLES)
+
+    def fit() -> None:
+        streams = Streams([1], stacked.groups)
+        task = FitTask(stacked, hyper, Network(), training, EPOCHS, streams, fuse)
+        Vadam(label="vadam").fit(task)
+
+    return fit
+
+
+def core_seconds(work: Callable[[], None], repeats: int) -> float:
+    """Least core time of one call, after a warm-up call."""
+    work()
+    times = []
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def training_rows(repeats: int) -> Iterator[Row]:
+    """Core time per trained network-epoch."""
+    data = boston_like()
+    loop = core_seconds(straightforward_epoch(data), repeats)
+    yield {"what": "loop, per network-epoch", "value": 1e3 * loop, "unit": "ms", "ratio": 1.0}
+    kinds = [("stacked, eager", False)]
+    kinds += [("stacked, compiled", True)] if compiled.available() else []
+    for name, fuse in kinds:
+        seconds = core_seconds(stacked_fit(data, fuse), repeats) / (FOLDS * EPOCHS)
+        yield {
+            "what": f"{name}, per network-epoch",
+            "value": 1e3 * seconds,
+            "unit": "ms",
+            "ratio": loop / seconds,
+        }
+
+
+def bnnbench(*arguments: str) -> tuple[float, float, str]:
+    """Wall seconds, peak memory in GB of the largest process, and the results folder."""
+    code = (
+        "import json, resource, subprocess, sys; "
+        "out = subprocess.run(sys.argv[1:], capture_output=True, text=True, check=True).stdout; "
+        "print(json.dumps([out.strip().splitlines()[-1],"
+        " resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]))"
+    )
+    command = [sys.executable, "-c", code, sys.executable, "-m", "bnnbench", "run", *arguments]
+    began = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    wall = time.perf_counter() - began
+    line, peak = json.loads(done.stdout)
+    # Kilobytes on Linux, bytes on macOS.
+    return wall, peak / (2**20 if sys.platform == "linux" else 2**30), line.split(": ", 1)[1]
+
+
+def main_job_rows(outputs: Path, device: str) -> Iterator[Row]:
+    """The whole command, start-up included, and the search's overhead in it."""
+    shutil.rmtree(outputs / "main", ignore_errors=True)
+    wall, _, folder = bnnbench(
+        "method=vadam", "dataset=boston", f"device={device}", f"outputs_dir={outputs / 'main'}"
+    )
+    search = pd.read_csv(Path(folder) / "search.csv")
+    splits = pd.read_csv(Path(folder) / "splits.csv")
+    overhead = search["suggest_seconds"].sum() / splits["total_seconds"].sum()
+    name = f"run method=vadam dataset=boston ({device})"
+    yield {"what": name, "value": wall, "unit": "s", "ratio": float("nan")}
+    yield {"what": "of which suggestions", "value": 100 * overhead, "unit": "%"}
+    yield {"what": "test RMSE", "value": splits["rmse"].mean(), "unit": "1000 USD"}
+
+
+def memory_rows(outputs: Path) -> Iterator[Row]:
+    """Peak memory of one worker on each data set."""
+    short = ["search.iterations=2", "search.initial_points=2", "training.epochs=1"]
+    for dataset in MEMORY_SETS:
+        shutil.rmtree(outputs / "memory", ignore_errors=True)
+        _, peak, _ = bnnbench(
+            f"dataset={dataset}", "splits=[0]", "workers=1", "training.final_epochs=1", *short,
+            f"outputs_dir={outputs / 'memory'}",
+        )  # fmt: skip
+        yield {"what": f"peak memory, {dataset}", "value": peak, "unit": "GB"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--outputs", type=Path, default=Path("outputs/bench"))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-runs", action="store_true", help="training steps only")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    rows = list(training_rows(arguments.repeats))
+    if not arguments.no_runs:
+        for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
+            rows += main_job_rows(arguments.outputs, device)
+        rows += memory_rows(arguments.outputs)
+    table = pd.DataFrame(rows)
+    arguments.outputs.mkdir(parents=True, exist_ok=True)
+    table.to_csv(arguments.outputs / "speed.csv", index=False)
+    text = table.to_markdown(index=False, floatfmt=".3g", missingval="")
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    note = f"{cores} cores, load {load:.1f}, torch {torch.__version__}; ratio: loop / ours."
+    (arguments.outputs / "speed.md").write_text(f"{text}\n\n{note}\n")
+    print(text, note, sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()
