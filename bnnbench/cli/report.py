@@ -6,6 +6,8 @@ from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
+from bnnbench.types import UserError
+
 DESCRIPTION = """\
 Gather every finished run at or below PATH into tables and figures, written to PATH/report:
 
@@ -51,14 +53,17 @@ def add_parser(subparsers: Any) -> None:
         "says how much one split differs from another; stderr, the standard error, says how "
         "well the mean is known (default: std). Tables always give mean ± stderr.",
     )
-    parser.set_defaults(run=lambda arguments: report_command(arguments.path, arguments.error))
+    parser.add_argument(
+        "--to", metavar="DIR", type=Path, help="write the report there (default: PATH/report)"
+    )
+    parser.set_defaults(run=lambda given: report_command(given.path, given.error, given.to))
 
 
-def report_command(path: Path, error: str = "std") -> int:
+def report_command(path: Path, error: str = "std", to: Path | None = None) -> int:
     """Writes the report, prints its table and, last, where it lies.
 
     Raises:
-        UserError: if `path` holds no finished run.
+        UserError: if `path` holds no finished run, or the report cannot be written.
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from rich.console import Console
@@ -66,7 +71,11 @@ def report_command(path: Path, error: str = "std") -> int:
     from bnnbench.report.collect import results_table, write_report
     from bnnbench.report.tables import gather
 
-    report = write_report(path, error)
+    try:
+        report = write_report(path, error, to)
+    except OSError as failure:
+        place = to or path
+        raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None
     console = Console()
     console.print(results_table(gather(path)))
     print(f"report: {report.root}")

@@ -90,19 +90,20 @@ def results_table(results: pd.DataFrame) -> Table:
     return table
 
 
-def write_report(path: Path, error: str = "std") -> ReportFolder:
+def write_report(path: Path, error: str = "std", to: Path | None = None) -> ReportFolder:
     """Writes tables (CSV, Markdown, LaTeX) and figures (PNG, PDF) of all runs below `path`.
 
     Args:
         path: an outputs folder, or any folder inside one.
         error: what the figures' error bars show, `std` or `stderr`.
+        to: where to write; `path/report` if not given.
 
     Raises:
         UserError: if there is no finished run, or no such kind of error.
     """
     results = with_published(gather(path))
     figures = {name: bars_figure(results, name, error) for name in FIGURES}
-    report = ReportFolder.below(path)
+    report = ReportFolder(to) if to else ReportFolder.below(path)
     write_text(report.table("csv"), results.to_csv(index=False))
     write_text(report.table("md"), markdown(results))
     write_text(report.table("tex"), latex(results))

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from bnnbench.paths import write_atomically
 
@@ -189,7 +188,8 @@ def splits_figure(splits: pd.DataFrame, target: str) -> Figure:
             axes.plot(lost["split"], [0.02] * len(lost), "x", color=GREY, label="diverged", **floor)
         axes.set_xlabel("split")
         axes.set_ylabel(name, parse_math=False)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        numbers = np.unique(np.linspace(splits["split"].min(), side - 2, 6).astype(int))
+        axes.set_xticks([*numbers, side], [*map(str, numbers), "mean"])
     legend(figure, panels[0])
     return figure
 

@@ -1,0 +1,58 @@
+"""Puts measured numbers into the README: `python docs/update_readme.py`.
+
+Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies in
+`docs/results`: `session.txt` (the end of `make run`), `results.csv` (`bnnbench report`) and
+`speed.md` (`make bench`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "results"
+README = DOCS.parent / "README.md"
+
+
+def session() -> str:
+    return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
+
+
+def results() -> str:
+    table = pd.read_csv(RESULTS / "results.csv")
+    rows = [
+        {
+            "data set": run["dataset"],
+            "method": run["method"],
+            "RMSE": f"{run['rmse_mean']:.3f} ± {run['rmse_stderr']:.3f}",
+            "published": f"{run['rmse_published']:.3f} ± {run['rmse_published_stderr']:.3f}",
+            "z": f"{run['rmse_z']:+.1f}",
+            "log-likelihood": (
+                f"{run['log_likelihood_mean']:.3f} ± {run['log_likelihood_stderr']:.3f}"
+            ),
+            "source": run["rmse_source"].split(" (")[0],
+        }
+        for _, run in table.sort_values(["method", "dataset"]).iterrows()
+        if pd.notna(run["rmse_published"])
+    ]
+    return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
+def speed() -> str:
+    return (RESULTS / "speed.md").read_text().rstrip()
+
+
+def main() -> None:
+    text = README.read_text()
+    for block in (session, results, speed):
+        name = block.__name__
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text = pattern.sub(lambda m, b=block: f"{m[1]}\n{b()}\n\n{m[2]}", text)
+    README.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
