@@ -1,0 +1,61 @@
+"""On the UCI files themselves: a reduced check always, the published numbers when asked (slow)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from bnnbench.data.uci import UCI
+from bnnbench.report.published import counterpart
+
+Command = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBENCH_DATA is unset")
+
+
+def folder(output: str) -> Path:
+    return Path(output.strip().splitlines()[-1].removeprefix("results: "))
+
+
+@pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
+def test_two_boston_splits_beat_linear_regression(
+    command: Command, tmp_path: Path, method: str
+) -> None:
+    """A short search suffices to be better than least squares in error and in likelihood."""
+    code, out, _ = command(
+        "run", f"method={method}", "dataset=boston", "splits=2", "search.iterations=6",
+        "search.initial_points=4", "training.final_epochs=40", f"outputs_dir={tmp_path / 'out'}",
+    )  # fmt: skip
+    assert code == 0
+    rows = pd.read_csv(folder(out) / "splits.csv")
+    table = UCI("boston", directory=os.environ["BNNBENCH_DATA"]).load()
+    for split, (_, row) in zip(table.splits, rows.iterrows(), strict=False):
+        x, y = table.inputs, table.targets
+        model = LinearRegression().fit(x[split.train], y[split.train])
+        variance = np.mean((y[split.train] - model.predict(x[split.train])) ** 2)
+        square = (y[split.test] - model.predict(x[split.test])) ** 2
+        density = -0.5 * np.log(2 * np.pi * variance) - 0.5 * square / variance
+        assert row["rmse"] < np.sqrt(square.mean())
+        assert row["log_likelihood"] > density.mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["boston", "concrete", "energy", "yacht"])
+@pytest.mark.parametrize("method", ["vadam", "bbb"])
+def test_published_rmse_is_within_two_combined_standard_errors(
+    command: Command, tmp_path: Path, dataset: str, method: str
+) -> None:
+    _, out, _ = command(
+        "run", f"method={method}", f"dataset={dataset}", f"outputs_dir={tmp_path / 'out'}"
+    )
+    summary = pd.read_csv(folder(out) / "summary.csv").set_index("metric").loc["rmse"]
+    theirs = counterpart(method, dataset, "rmse")
+    assert theirs is not None
+    z = (summary["mean"] - theirs.mean) / np.hypot(summary["stderr"], theirs.stderr)
+    assert abs(z) < 2

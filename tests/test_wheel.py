@@ -1,0 +1,30 @@
+"""The wheel carries the configuration and the data the package needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from bnnbench.cli.configs import options
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
+    subprocess.run([*build, str(ROOT)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    for name in ("data/checksums.txt", "report/published_uci.csv", "configs/run.yaml"):
+        assert (site / "bnnbench" / name).is_file()
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "bnnbench", "list", "method"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+    )
+    listed = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+    assert listed == sorted(options("method"))
