@@ -10,7 +10,8 @@ from bnnbench.report.run import run_notes, run_table
 
 def show_run(folder: RunFolder) -> None:
     """Prints the table of a finished run on standard output."""
-    console = Console(soft_wrap=True)
+    console = Console()
+    console.soft_wrap = not console.is_terminal  # a log file wraps nothing
     console.print(run_table(folder))
     for note in run_notes(folder):
         console.print(note, highlight=False)

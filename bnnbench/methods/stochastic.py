@@ -135,9 +135,8 @@ def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
     counts = torch.tensor(data.counts, device=keys.device)[:, None]
     padding = torch.arange(keys.shape[1], device=keys.device) >= counts
     order = torch.argsort(keys.masked_fill(padding, 2.0), dim=1, stable=True)
-    rows = (order + torch.arange(data.replicas, device=keys.device)[:, None] * keys.shape[1]).view(
-        -1
-    )
+    starts = keys.shape[1] * torch.arange(data.replicas, device=keys.device)
+    rows = (starts[:, None] + order).flatten()
     inputs = data.inputs.flatten(0, 1).index_select(0, rows).view_as(data.inputs)
     return inputs, data.targets.view(-1).index_select(0, rows).view_as(data.targets)
 
