@@ -146,6 +146,11 @@ class ReportFolder:
         """`<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / f"{name}.{suffix}"
 
+    @property
+    def comparisons(self) -> Path:
+        """Every pair of runs on every data set and metric."""
+        return self.root / "comparisons.csv"
+
 
 def finished_runs(path: Path) -> Iterator[RunFolder]:
     """Every complete run at or below `path`, in path order."""

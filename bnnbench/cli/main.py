@@ -23,12 +23,13 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench run --help                            every setting, with examples
   bnnbench list                                  what can be chosen
   bnnbench report                                all finished runs in one table and chart
+  bnnbench compare                               which method is better, and how surely
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import data, listing, report
+    from bnnbench.cli import compare, data, listing, report
 
     parser = argparse.ArgumentParser(
         prog="bnnbench",
@@ -41,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     listing.add_parser(commands)
     data.add_parser(commands)
     report.add_parser(commands)
+    compare.add_parser(commands)
     return parser
 
 

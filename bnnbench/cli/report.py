@@ -66,8 +66,7 @@ def report_command(path: Path, error: str = "std", to: Path | None = None) -> in
         UserError: if `path` holds no finished run, or the report cannot be written.
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
-    from rich.console import Console
-
+    from bnnbench.cli.console import stdout
     from bnnbench.report.collect import results_table, write_report
     from bnnbench.report.tables import gather
 
@@ -76,7 +75,6 @@ def report_command(path: Path, error: str = "std", to: Path | None = None) -> in
     except OSError as failure:
         place = to or path
         raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None
-    console = Console()
-    console.print(results_table(gather(path)))
+    stdout().print(results_table(gather(path)))
     print(f"report: {report.root}")
     return 0

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from bnnbench.paths import ReportFolder, write_text
 from bnnbench.report.bars import bars_figure
+from bnnbench.report.compare import all_pairs, heat_map, tally
 from bnnbench.report.figures import save
 from bnnbench.report.published import with_published
 from bnnbench.report.tables import (
@@ -28,6 +29,13 @@ from bnnbench.report.tables import (
 
 FIGURES = {"rmse": "Test RMSE", "log_likelihood": "Test log-likelihood"}
 
+PAIRS_STATEMENT = (
+    "Bayesian correlated t-test of every pair of runs on their common splits, with a region of "
+    "practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a difference "
+    "beyond it with probability over 0.95; all else is a tie. Every comparison: "
+    "[comparisons.csv](comparisons.csv)."
+)
+
 
 def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[str, list[tuple]]:
     """The rows of each run, gathered by its data set."""
@@ -37,8 +45,13 @@ def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[st
     return {dataset: more for dataset, more in groups.items() if more}
 
 
-def markdown(results: pd.DataFrame) -> str:
-    """The report as one readable page: the figures, then each data set's tables."""
+def markdown(results: pd.DataFrame, pairs: pd.DataFrame | None = None) -> str:
+    """The report as one readable page: the figures, then each data set's tables.
+
+    Args:
+        results: what `with_published` returns.
+        pairs: what `all_pairs` returns, if any data set has two runs.
+    """
     ours = grouped(results, [[row] for row in result_rows(results)])
     theirs = grouped(results, comparison_rows(results))
     parts = ["# Results", sentence(results)]
@@ -50,6 +63,14 @@ def markdown(results: pd.DataFrame) -> str:
             parts += ["Beside published results:", markdown_table(COMPARISON, theirs[dataset])]
     if theirs:
         parts += ["## How to read the comparison", COMPARISON_STATEMENT]
+    if pairs is not None:
+        counts = tally(pairs).astype(str)
+        rows = list(counts.itertuples(index=False))
+        parts += ["## Which method is better", PAIRS_STATEMENT]
+        parts += [markdown_table([c.capitalize() for c in counts], rows)]
+        for name, title in FIGURES.items():
+            caption = f"{title}: probability that the row's method beats the column's"
+            parts.append(f"![{caption}](comparison_{name}.png)")
     parts.append("Every metric of every run, at full precision: [results.csv](results.csv).")
     return "\n\n".join(parts) + "\n"
 
@@ -104,9 +125,13 @@ def write_report(path: Path, error: str = "std", to: Path | None = None) -> Repo
     results = with_published(gather(path))
     figures = {name: bars_figure(results, name, error) for name in FIGURES}
     report = ReportFolder(to) if to else ReportFolder.below(path)
+    pairs = all_pairs(path) if results["dataset"].duplicated().any() else None
     write_text(report.table("csv"), results.to_csv(index=False))
-    write_text(report.table("md"), markdown(results))
+    write_text(report.table("md"), markdown(results, pairs))
     write_text(report.table("tex"), latex(results))
+    if pairs is not None:
+        write_text(report.comparisons, pairs.to_csv(index=False))
+        figures |= {f"comparison_{name}": heat_map(pairs, name) for name in FIGURES}
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):
             save(figure, report.figure(name, suffix))

@@ -29,10 +29,12 @@ MOST_POINTS, MOST_BARS = 5000, 150
 """Test points and error bars drawn in one scatter; more only blacken the page."""
 
 
-def sketch(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """An empty figure, inches, with one row of panels and nothing cut off at its edges."""
+def sketch(
+    width: float, height: float, columns: int = 1, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure, inches, with panels row by row and nothing cut off at its edges."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    panels = list(figure.subplots(1, columns, squeeze=False)[0])
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     return figure, panels
