@@ -81,6 +81,10 @@ class RunFolder:
         return self.root / "summary.csv"
 
     @property
+    def calibration(self) -> Path:
+        return self.root / "calibration.csv"
+
+    @property
     def predictions(self) -> Path:
         return self.root / "predictions.npz"
 

@@ -16,11 +16,11 @@ from rich.console import Console
 from bnnbench.cli.report import add_parser
 from bnnbench.paths import RunFolder
 from bnnbench.report.bars import bars_figure
+from bnnbench.report.calibration import QUALITIES, calibration_table, coverage
 from bnnbench.report.collect import latex, markdown, write_report
 from bnnbench.report.figures import (
     best_so_far,
     calibration_figure,
-    coverage,
     predictions_figure,
     search_figure,
     splits_figure,
@@ -329,6 +329,23 @@ def test_search_figure_has_a_second_panel_only_for_a_pair_of_precisions() -> Non
     best = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
     assert sorted(tried.collections[1].get_offsets()[:, 0]) == pytest.approx(sorted(best))
     assert len(search_figure(search.drop(columns="hp.prior_precision")).axes) == 1
+
+
+def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=4000)
+    honest = pd.DataFrame(
+        {"split": 0, "target": target, "mean": 0.0, "epistemic_variance": 0.4,
+         "noise_variance": 0.6}
+    )  # fmt: skip
+    boastful = honest.assign(split=1, noise_variance=0.0, epistemic_variance=0.01)
+    table = calibration_table(pd.concat([honest, boastful])).set_index("split")
+    assert list(table.columns) == list(QUALITIES)
+    assert table.loc[0, "calibration_error"] < 0.02
+    assert table.loc[0, "coverage_90"] == pytest.approx(0.9, abs=0.02)
+    assert table.loc[0, "width_95"] == pytest.approx(2 * 1.959964, rel=1e-6)
+    assert table.loc[1, "calibration_error"] > 0.4
+    assert table.loc[1, "width_95"] == pytest.approx(0.1 * table.loc[0, "width_95"])
 
 
 def test_coverage_of_known_errors() -> None:

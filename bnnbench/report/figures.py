@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import matplotlib
@@ -17,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.paths import write_atomically
+from bnnbench.report.calibration import coverage
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe & Ito (2008): eight colours told apart with any colour vision."""
@@ -194,19 +194,6 @@ def splits_figure(splits: pd.DataFrame, target: str) -> Figure:
         axes.set_xticks([*numbers, side], [*map(str, numbers), "mean"])
     legend(figure, panels[0])
     return figure
-
-
-def coverage(points: pd.DataFrame, levels: np.ndarray) -> np.ndarray:
-    """The share of targets inside the central credible interval of each level.
-
-    Args:
-        points: as for `predictions_figure`.
-        levels: between 0 and 1.
-    """
-    deviation = (points["target"] - points["mean"]).abs().to_numpy()
-    total = np.sqrt(points["epistemic_variance"] + points["noise_variance"]).to_numpy()
-    widths = np.array([NormalDist().inv_cdf((1 + level) / 2) for level in levels])
-    return (deviation <= widths[:, None] * total).mean(axis=1)
 
 
 def calibration_figure(points: pd.DataFrame) -> Figure:

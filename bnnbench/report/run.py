@@ -17,6 +17,7 @@ from rich.text import Text
 
 from bnnbench.paths import RunFolder, write_text
 from bnnbench.report import figures
+from bnnbench.report.calibration import calibration_table
 from bnnbench.report.published import Published, counterpart_of, z_score
 from bnnbench.report.tables import (
     COMPARISON_STATEMENT,
@@ -45,9 +46,11 @@ def target_name(run: RunFolder) -> str:
 
 
 def read_points(run: RunFolder) -> pd.DataFrame:
-    """One row per test point of every split, original units."""
+    """One row per test point of every split that did not diverge, original units."""
     with np.load(run.predictions) as arrays:
-        return pd.DataFrame({name: arrays[name] for name in POINT_COLUMNS})
+        points = pd.DataFrame({name: arrays[name] for name in POINT_COLUMNS})
+    splits = read_splits(run)
+    return points[points["split"].isin(splits.loc[splits["diverged"] == 0, "split"])]
 
 
 def read_search(run: RunFolder) -> pd.DataFrame:
@@ -72,8 +75,10 @@ def run_figures(run: RunFolder) -> Iterator[tuple[str, Figure]]:
 
 
 def write_run_report(run: RunFolder) -> None:
-    """Writes `summary.csv` and the figures, as PNG and PDF, from the run's other files."""
+    """Writes `summary.csv`, `calibration.csv` and the figures from the run's other files."""
     write_text(run.summary, summarise(read_splits(run)).to_csv(index=False))
+    if run.predictions.is_file():
+        write_text(run.calibration, calibration_table(read_points(run)).to_csv(index=False))
     for name, figure in run_figures(run):
         for suffix in ("png", "pdf"):
             figures.save(figure, run.figure(name, suffix))
