@@ -171,7 +171,8 @@ def test_cuda_asked_for_and_absent(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(["report", "nowhere"], ["nowhere"]), (["list", "methods"], ["method"]),
-     (["data", "verify", "mars"], ["mars", "boston"])],
+     (["data", "verify", "mars"], ["mars", "boston"]), (["frobnicate"], ["frobnicate", "report"]),
+     (["report", "--error", "sd"], ["--error", "stderr"])],
 )  # fmt: skip
 def test_mistakes_in_the_other_commands(
     command: Command, arguments: list[str], words: list[str]

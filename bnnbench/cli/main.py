@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from bnnbench import __version__
 from bnnbench.types import UserError
@@ -27,11 +28,18 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong word as every other mistake is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see `{self.prog} --help`.")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
     from bnnbench.cli import compare, data, listing, report
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bnnbench",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
