@@ -28,6 +28,7 @@ NOT_IDENTITY = (
     "experiment",
     "device",
     "dataset",
+    "summary",
 )
 
 
@@ -122,7 +123,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     fuse = _fuse(training.compile, steps if space else 0, device)
     recorded["training"]["compile"] = config["training"]["compile"] = fuse
     recorded["dataset"]["target"] = table.target
-    identity = {k: v for k, v in config.items() if k not in NOT_IDENTITY}
+    identity = _without(config, NOT_IDENTITY)
     plan = Plan(
         experiment=experiment.label,
         table=table,
@@ -146,6 +147,15 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         },
     )
     return experiment, plan
+
+
+def _without(config: Config, keys: tuple[str, ...]) -> Config:
+    """The configuration without some keys, at any depth."""
+    return {
+        key: _without(value, keys) if isinstance(value, dict) else value
+        for key, value in config.items()
+        if key not in keys
+    }
 
 
 def _frozen(value: Any) -> Any:
