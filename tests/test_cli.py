@@ -81,6 +81,8 @@ MISTAKES = {
     "unknown key": (["training.epoch=3"], ["training.epoch ", "training.epochs"]),
     "unknown top key": (["sede=3"], ["sede", "seed"]),
     "added setting": (["+method.momentum=3"], ["method.momentum", "prior_precision"]),
+    "added training setting": (["+training.speed=3"], ["training.speed", "learning_rate"]),
+    "added network setting": (["+network.skip=3"], ["network.skip", "width"]),
     "syntax": (["seed=[1"], ["seed=[1"]),
     "wrong type": (["training.epochs=many"], ["training.epochs", "whole number", "many"]),
     "half an epoch": (["training.epochs=1.5"], ["training.epochs", "1.5"]),

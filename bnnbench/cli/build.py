@@ -36,7 +36,7 @@ def make(key: str, config: Mapping[str, Any]) -> Any:
     """Builds the dataclass that `config["_target_"]` names, and those nested in it.
 
     Raises:
-        UserError: if the target does not exist, or a setting is unknown or missing.
+        UserError: if the target does not exist or a setting does not fit it.
     """
     module, _, name = str(config.get("_target_")).rpartition(".")
     try:
@@ -50,6 +50,15 @@ def make(key: str, config: Mapping[str, Any]) -> Any:
         for k, v in config.items()
         if k != "_target_"
     }
+    return construct(key, cls, settings)
+
+
+def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
+    """`cls(**settings)`, once the names are known to fit its fields.
+
+    Raises:
+        UserError: if a setting is unknown or missing.
+    """
     known = {f.name: f for f in fields(cls) if f.init}
     for unknown in settings.keys() - known.keys():
         raise UserError(f"{key}.{unknown} is not a setting; {key} has {', '.join(known)}.")
@@ -95,7 +104,7 @@ def count_workers(wanted: Any, jobs: int) -> int:
 
 
 def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
-    """Checks everything and loads the data; writes nothing.
+    """Checks everything and loads the data; writes nothing but data it has to download.
 
     Args:
         config: resolved, plain containers.
@@ -109,13 +118,13 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     dataset_protocol = config["dataset"].pop("protocol", {})
     device = pick_device(config["device"]["name"])
     workers = count_workers(config["workers"], jobs)
-    network = Network(**config["network"])
-    evaluation = Evaluation(**config["evaluation"])
+    network: Network = construct("network", Network, config["network"])
+    evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
     method: Method = make("method", config["method"])
     search: Search = make("search", config["search"])
-    settings: Config = {k: _frozen(v) for k, v in config["training"].items()}
-    training = Training(**settings)
+    frozen = {k: _frozen(v) for k, v in config["training"].items()}
+    training: Training = construct("training", Training, frozen)
     space = _space(method, dataset_protocol.get("bounds", {}), method_protocol.get("bounds", {}))
     table: Table = make("dataset", config["dataset"]).load()
     rows = len(table.splits[0].train)
