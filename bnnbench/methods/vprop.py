@@ -16,7 +16,7 @@ from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
-from bnnbench.types import Hyper
+from bnnbench.types import Hyper, UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,11 @@ class Vprop(Vadam):
 
     square_root: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.square_root, bool):
+            raise UserError(f"method.square_root must be true or false, not {self.square_root!r}.")
+
     def start(self, task: FitTask) -> State:
         state = super().start(task)
         return {"loc": state["loc"], "s": state["s"]}
@@ -45,4 +50,7 @@ class Vprop(Vadam):
         gradient, square, pull = self.perturbed_gradient(mlp, state, hyper, batch, noise)
         s = torch.lerp(square, state["s"], training.betas[1])
         scale = (s.sqrt() if self.square_root else s) + pull
-        return {"loc": torch.addcdiv(state["loc"], -training.learning_rate * gradient, scale), "s": s}
+        return {
+            "loc": torch.addcdiv(state["loc"], -training.learning_rate * gradient, scale),
+            "s": s,
+        }
