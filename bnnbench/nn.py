@@ -63,10 +63,19 @@ class MLP:
 
 @dataclass(frozen=True)
 class Tape:
-    """What the backward pass needs: weight views and the (masked) input of every layer."""
+    """What the backward pass needs.
+
+    Attributes:
+        hidden: weight views of the hidden layers.
+        output: weight view of the output layer.
+        activations: what each hidden layer put out, before any mask.
+        layer_inputs: the (masked) input of every layer.
+        masks: as given to `forward`.
+    """
 
     hidden: list[Layer]
     output: Layer
+    activations: list[Tensor]
     layer_inputs: list[Tensor]
     masks: Sequence[Tensor] | None
 
@@ -90,15 +99,16 @@ def forward(
     n, rows = samples * replicas, inputs.shape[1]
     hidden, (row, bias) = mlp.layers(weights.reshape(n, -1))
     h = inputs.expand(samples, *inputs.shape).reshape(n, rows, -1)
-    layer_inputs = []
+    activations, layer_inputs = [], []
     for layer, (matrix, offset) in enumerate(hidden):
         h = h if masks is None else _masked(h, masks[layer], samples)
         layer_inputs.append(h)
         h = torch.baddbmm(offset, h, matrix).relu_()
+        activations.append(h)
     h = h if masks is None else _masked(h, masks[-1], samples)
     layer_inputs.append(h)
     outputs = torch.bmm(row, h.mT).add_(bias).view(samples, replicas, rows)
-    return outputs, Tape(hidden, (row, bias), layer_inputs, masks)
+    return outputs, Tape(hidden, (row, bias), activations, layer_inputs, masks)
 
 
 def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
@@ -111,22 +121,52 @@ def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
     Returns:
         `[S, R, P]`, one gradient per weight sample and network.
     """
+    return _outer_sums(tape.layer_inputs, _deltas(tape, d_outputs), d_outputs)
+
+
+def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
+    """Sum over rows of the squared gradient of each row's `d_outputs * outputs`.
+
+    A row's gradient in a layer is `outer(h, d)`, so the sum of its squares over rows is
+    `(h^2)' (d^2)`: exact, at the cost of a second `backward` (the first step of eq. 4.60).
+
+    Args:
+        tape: from `forward`.
+        d_outputs: `[S, R, B]`. For a weighted sum of squares it carries the weights' roots.
+
+    Returns:
+        `[S, R, P]`, one sum per weight sample and network.
+    """
+    squares = [h.square() for h in tape.layer_inputs]
+    return _outer_sums(squares, [d.square() for d in _deltas(tape, d_outputs)], d_outputs)
+
+
+def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
+    """`d_outputs` carried back to every layer's pre-activations `[S R, B, fan_out]`, last first."""
     samples, replicas, rows = d_outputs.shape
-    n = samples * replicas
-    ones = d_outputs.new_ones(1, 1, rows).expand(n, 1, rows)
-    d = d_outputs.reshape(n, rows, 1)
-    pieces = [d.sum(1), torch.bmm(d.mT, tape.layer_inputs[-1]).view(n, -1)]
-    d = d * tape.output[0]
+    deltas = [d_outputs.reshape(samples * replicas, rows, 1)]
+    d = deltas[0] * tape.output[0]
     for layer in range(len(tape.hidden) - 1, -1, -1):
-        h = tape.layer_inputs[layer + 1]
         if tape.masks is not None:
             d = _masked(d, tape.masks[layer + 1], samples)
-        # A masked unit has h == 0 and d == 0 already, so h > 0 marks the active ReLUs.
-        d = torch.ops.aten.threshold_backward(d, h, 0)
-        pieces.append(torch.bmm(ones, d).view(n, -1))
-        pieces.append(torch.bmm(tape.layer_inputs[layer].mT, d).flatten(1))
+        # The activation tells which ReLUs are on; a mask may be negative and turn the sign.
+        d = torch.ops.aten.threshold_backward(d, tape.activations[layer], 0)
+        deltas.append(d)
         if layer > 0:
             d = torch.bmm(d, tape.hidden[layer][0].mT)
+    return deltas
+
+
+def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) -> Tensor:
+    """Sum over rows of `outer(h, d)` and of `d` for every layer, flat: `[S, R, P]`."""
+    samples, replicas, rows = like.shape
+    n = samples * replicas
+    ones = like.new_ones(1, 1, rows).expand(n, 1, rows)
+    d = deltas[0]
+    pieces = [d.sum(1), torch.bmm(d.mT, layer_inputs[-1]).view(n, -1)]
+    for d, h in zip(deltas[1:], layer_inputs[-2::-1], strict=True):
+        pieces.append(torch.bmm(ones, d).view(n, -1))
+        pieces.append(torch.bmm(h.mT, d).flatten(1))
     return torch.cat(pieces[::-1], 1).view(samples, replicas, -1)
 
 

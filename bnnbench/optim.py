@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from bnnbench.settings import Training
+
 ADAM_EPSILON = 1e-8
 
 
@@ -36,3 +38,23 @@ def adam(
     scale = (second * unbias[1]).sqrt_().add_(ADAM_EPSILON)
     size = -learning_rate * unbias[0]
     return torch.addcdiv(parameter, size * first, scale), first, second
+
+
+def adam_on(
+    name: str,
+    state: dict[str, Tensor],
+    gradient: Tensor,
+    unbias: tuple[Tensor, Tensor],
+    training: Training,
+) -> dict[str, Tensor]:
+    """`adam` on the entry `name` of a state, with its moments in `name_first` and `name_second`.
+
+    Returns:
+        The three new entries.
+    """
+    names = (name, f"{name}_first", f"{name}_second")
+    parameter, first, second = (state[n] for n in names)
+    updated = adam(
+        parameter, gradient, first, second, unbias, training.learning_rate, training.betas
+    )
+    return dict(zip(names, updated, strict=True))

@@ -98,6 +98,16 @@ MISTAKES = {
     "text precision": (["method.noise_precision=high"], ["method.noise_precision", "high"]),
     "initial precision": (["method.initial_precision=0"], ["method.initial_precision"]),
     "dropout of one": (["method=mc_dropout", "method.dropout=1"], ["method.dropout"]),
+    "noise kind": (
+        ["method=mc_dropout", "method.noise_kind=foo"], ["method.noise_kind", "dropconnect", "foo"],
+    ),
+    "curvature": (
+        ["method=practical_vi", "method.curvature=exact"], ["method.curvature", "gauss_newton"],
+    ),
+    "practical precision": (
+        ["method=practical_vi", "method.initial_precision=-1"], ["method.initial_precision", "-1"],
+    ),
+    "square root": (["method=vprop", "method.square_root=maybe"], ["method.square_root", "maybe"]),
     "minibatch weights": (
         ["method=bbb", "method.minibatch_weights=even"], ["method.minibatch_weights", "uniform"],
     ),

@@ -13,8 +13,10 @@ from bnnbench.divergences.kl import KL
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.stochastic import Batch, StochasticMethod
 from bnnbench.methods.vadam import Vadam
+from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
 from bnnbench.settings import Network, Training
 from bnnbench.streams import Streams
@@ -58,11 +60,14 @@ def test_bbb_finds_the_mean_field_optimum() -> None:
     torch.testing.assert_close(scale, precision.diagonal().rsqrt(), atol=0, rtol=0.1)
 
 
-def test_vadam_settles_at_its_fixed_point() -> None:
+@pytest.mark.parametrize(
+    "method", [Vadam(label="v"), Vprop(label="p"), Vprop(label="n", square_root=False)]
+)
+def test_vadam_and_vprop_settle_at_their_fixed_point(method: Vadam) -> None:
     """The mean is exact; the precision solves `1/sigma^2 = N E[g^2] + prior` self-consistently."""
     data = linear_data()
     mean, _ = exact_posterior(data)
-    posterior = fit(Vadam(label="v"), 6000, learning_rate=0.002, betas=(0.9, 0.999))
+    posterior = fit(method, 6000, learning_rate=0.002, betas=(0.9, 0.999))
     loc, s = posterior.state["loc"][0], posterior.state["s"][0]
     torch.testing.assert_close(loc, mean, atol=0.03, rtol=0)
     design = torch.cat([data.inputs[0], torch.ones(N, 1).double()], 1)
@@ -73,17 +78,52 @@ def test_vadam_settles_at_its_fixed_point() -> None:
     torch.testing.assert_close(s, gradient.square().mean(0), atol=0, rtol=0.25)
 
 
+def test_practical_vi_with_gauss_newton_finds_the_mean_field_optimum() -> None:
+    """For a linear model the Gauss-Newton matrix is the second derivative itself."""
+    mean, precision = exact_posterior(linear_data())
+    method = PracticalVI(label="p", curvature="gauss_newton")
+    posterior = fit(method, 3000, learning_rate=0.005)
+    torch.testing.assert_close(posterior.state["loc"][0], mean, atol=0.02, rtol=0)
+    log_variance = -precision.diagonal().log()
+    # Its gradient is the same for every sample: only Adam's last steps are in the way.
+    torch.testing.assert_close(posterior.state["log_variance"][0], log_variance, atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize("batch_size", [N, 10])
+def test_practical_vi_settles_at_its_fixed_point(batch_size: int) -> None:
+    """The mean is exact; `1/sigma^2 = prior + sum_n E[g_n^2]` self-consistently.
+
+    With residuals `e_n` at the mean, `E[g_ni^2] = tau^2 x_ni^2 (e_n^2 + sum_j x_nj^2 sigma_j^2)`,
+    whatever the minibatch size.
+    """
+    data = linear_data()
+    mean, _ = exact_posterior(data)
+    settings = {"learning_rate": 0.003, "batch_size": batch_size}
+    posterior = fit(PracticalVI(label="p"), 4000 * batch_size // N, **settings)
+    design = torch.cat([data.inputs[0], torch.ones(N, 1).double()], 1)
+    residuals = design @ mean - data.targets[0]
+    variance = torch.full((3,), 0.1).double()
+    for _ in range(200):
+        errors = residuals.square() + design.square() @ variance
+        variance = 1 / (LAMBDA + TAU**2 * (design.square().T @ errors))
+    torch.testing.assert_close(posterior.state["loc"][0], mean, atol=0.03, rtol=0)
+    torch.testing.assert_close(
+        posterior.state["log_variance"][0], variance.log(), atol=0.05, rtol=0
+    )
+
+
 def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
     mean, _ = exact_posterior(linear_data())
     posterior = fit(MCDropout(label="m"), 4000, samples=1, learning_rate=0.01)
     torch.testing.assert_close(posterior.state["loc"][0], mean, atol=1e-4, rtol=0)
 
 
-def test_mc_dropout_finds_the_minimum_of_its_expected_loss() -> None:
+@pytest.mark.parametrize("kind", ["bernoulli", "gaussian", "dropconnect"])
+def test_mc_dropout_finds_the_minimum_of_its_expected_loss(kind: str) -> None:
     """With dropout the expected loss of a linear model is a ridge problem of its own."""
     data, dropout = linear_data(), 0.3
     keep = 1 - dropout
-    method = MCDropout(label="m")
+    method = MCDropout(label="m", noise_kind=kind)
     hyper = {
         name: torch.full((1, 1), value).double()
         for name, value in {
@@ -96,11 +136,14 @@ def test_mc_dropout_finds_the_minimum_of_its_expected_loss() -> None:
     streams = Streams([1], (0,), dtype=torch.float64)
     posterior = method.fit(FitTask(data, hyper, Network(depth=0), training, 4000, streams))
     x = data.inputs[0]
-    # E[(m*x)(m*x)'] = keep^2 xx' + keep (1 - keep) diag(x^2); the bias is never dropped.
-    scale = torch.tensor([keep, keep, 1.0]).double()
+    # E[(z*x)(z*x)'] = E[z]^2 xx' + Var[z] diag(x^2), E[W^2] = E[z^2] M^2; no noise on the bias.
+    # One z per row or per minibatch has the same expectation.
+    first, variance = (1.0, dropout / keep) if kind == "gaussian" else (keep, keep * dropout)
+    scale = torch.tensor([first, first, 1.0]).double()
     design = torch.cat([x, torch.ones(N, 1).double()], 1) * scale
-    spread = torch.diag(torch.cat([keep * dropout * x.square().sum(0), torch.zeros(1).double()]))
-    precision = TAU * (design.T @ design + spread) + keep * LAMBDA * torch.eye(3).double()
+    spread = torch.diag(torch.cat([variance * x.square().sum(0), torch.zeros(1).double()]))
+    decay = (first**2 + variance) * LAMBDA * torch.eye(3).double()
+    precision = TAU * (design.T @ design + spread) + decay
     expected = torch.linalg.solve(precision, TAU * design.T @ data.targets[0])
     torch.testing.assert_close(posterior.state["loc"][0], expected, atol=0.02, rtol=0)
 
@@ -149,6 +192,25 @@ def test_vadam_step_by_hand() -> None:
         assert new["loc"][0, i].item() == pytest.approx(moved)
 
 
+@pytest.mark.parametrize("square_root", [True, False])
+def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: bool) -> None:
+    method, batch = Vprop(label="v", square_root=square_root), one_batch()
+    loc, s = torch.tensor([[0.2, -0.1]]).double(), torch.full((1, 2), 0.3).double()
+    hyper = {
+        k: torch.full((1, 1), v).double()
+        for k, v in {"noise_precision": 4.0, "prior_precision": 2.0}.items()
+    }
+    training = Training(learning_rate=0.01, betas=(0.9, 0.8))
+    still = (torch.zeros(1, 1, 2).double(),)  # no perturbation: the gradient at loc
+    new = method.step(MLP((1, 1)), training, {"loc": loc, "s": s}, hyper, batch, still)
+    error = [0.2 * x - 0.1 - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
+    gradient = torch.tensor([[2 * (error[0] + 3 * error[1]), 2 * sum(error)]]).double()
+    expected = 0.8 * s + 0.2 * gradient**2
+    scale = (expected.sqrt() if square_root else expected) + 0.2
+    torch.testing.assert_close(new["s"], expected)
+    torch.testing.assert_close(new["loc"], loc - 0.01 * (gradient + 0.2 * loc) / scale)
+
+
 def test_vadam_starts_at_the_prior_or_at_a_given_precision() -> None:
     for initial, expected in ((None, LAMBDA), (10.0, 10.0), (0.5, LAMBDA)):
         method = Vadam(label="v", initial_precision=initial)
@@ -169,6 +231,15 @@ def test_bbb_starts_at_its_precision_and_weighs_minibatches() -> None:
     shares = [method.share(j, 5) for j in range(5)]
     assert shares == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
     assert [method.share(j, 3000) for j in (0, 2999)] == pytest.approx([1500, 0])
+
+
+def test_practical_vi_starts_at_its_precision() -> None:
+    method = PracticalVI(label="p")
+    hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
+    streams = Streams([1], (0,), dtype=torch.float64)
+    task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
+    variance = method.start(task)["log_variance"].exp()
+    torch.testing.assert_close(variance, torch.full_like(variance, 0.1))
 
 
 def test_kl_against_torch_and_its_gradient_against_autograd() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.nn import MLP, backward, forward
+from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.settings import Network
 from bnnbench.streams import Streams, derive_seed
 
@@ -31,20 +31,33 @@ def reference(mlp: MLP, weights: Tensor, inputs: Tensor, masks: list[Tensor] | N
     return outputs
 
 
+def make_masks(kind: str, mlp: MLP) -> list[Tensor] | None:
+    if kind == "none":
+        return None
+    if kind == "bernoulli":
+        return [(torch.rand(S, R, B, k) > 0.4).double() for k in mlp.sizes[:-1]]
+    return [1 + torch.randn(S, R, B, k).double() for k in mlp.sizes[:-1]]  # some are negative
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
-@pytest.mark.parametrize("masked", [False, True])
-def test_forward_and_gradient_match_autograd(depth: int, masked: bool) -> None:
+@pytest.mark.parametrize("kind", ["none", "bernoulli", "gaussian"])
+def test_forward_and_gradients_match_autograd(depth: int, kind: str) -> None:
     torch.manual_seed(depth)
     mlp = MLP.of(D, Network(width=5, depth=depth))
     weights = torch.randn(S, R, mlp.n_weights, dtype=torch.float64, requires_grad=True)
     inputs = torch.randn(R, B, D, dtype=torch.float64)
-    masks = [(torch.rand(S, R, B, k) > 0.4).double() for k in mlp.sizes[:-1]] if masked else None
+    masks = make_masks(kind, mlp)
     d_outputs = torch.randn(S, R, B, dtype=torch.float64)
     expected = reference(mlp, weights, inputs, masks)
-    (gradient,) = torch.autograd.grad((expected * d_outputs).sum(), weights)
+    rows = [
+        torch.autograd.grad((expected * d_outputs)[..., b].sum(), weights, retain_graph=True)[0]
+        for b in range(B)
+    ]
     outputs, tape = forward(mlp, weights.detach(), inputs, masks)
     torch.testing.assert_close(outputs, expected)
-    torch.testing.assert_close(backward(tape, d_outputs), gradient)
+    torch.testing.assert_close(backward(tape, d_outputs), torch.stack(rows).sum(0))
+    squares = torch.stack(rows).square().sum(0)
+    torch.testing.assert_close(squared_backward(tape, d_outputs), squares)
 
 
 def test_weight_count() -> None:

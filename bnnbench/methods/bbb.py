@@ -19,7 +19,7 @@ from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import adam
+from bnnbench.optim import adam_on
 from bnnbench.settings import Training, between, one_of
 from bnnbench.streams import Streams
 from bnnbench.types import Hyper
@@ -85,26 +85,10 @@ class BBB(StochasticMethod):
         g_loc = torch.addcmul(gradients.mean(0), share, d_loc)
         g_scale = torch.addcmul((gradients * epsilon).mean(0), share, d_scale)
         return {
-            **_adam("loc", state, g_loc, batch.unbias, training),
-            **_adam("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
+            **adam_on("loc", state, g_loc, batch.unbias, training),
+            **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
         }
 
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = posterior.state["loc"], softplus(posterior.state["rho"])
         return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
-
-
-def _adam(
-    name: str, state: State, gradient: Tensor, unbias: tuple[Tensor, Tensor], training: Training
-) -> State:
-    first, second = f"{name}_first", f"{name}_second"
-    updated = adam(
-        state[name],
-        gradient,
-        state[first],
-        state[second],
-        unbias,
-        training.learning_rate,
-        training.betas,
-    )
-    return dict(zip((name, first, second), updated, strict=True))

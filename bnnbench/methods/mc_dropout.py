@@ -1,7 +1,8 @@
 """MC Dropout: dropout kept on at test time, read as variational inference.
 
-Book, section 4.5 and Algorithm 4; Gal & Ghahramani, "Dropout as a Bayesian Approximation",
-ICML 2016.
+Book, section 4.5, Algorithm 4 and Fig. 4.10; Gal & Ghahramani, "Dropout as a Bayesian
+Approximation", ICML 2016. Gaussian noise: Srivastava et al., "Dropout", JMLR 2014. DropConnect:
+Wan et al., "Regularization of Neural Networks using DropConnect", ICML 2013.
 """
 
 from __future__ import annotations
@@ -18,23 +19,33 @@ from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam
-from bnnbench.settings import Training
+from bnnbench.settings import Training, one_of
 from bnnbench.streams import Streams
 from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
 class MCDropout(StochasticMethod):
-    """Bernoulli noise on the input of every weight layer, `W = M diag(mask)`.
+    """Multiplicative noise on every weight layer: `W = M * z`, biases without noise.
 
     The loss per data point is the Gaussian negative log-likelihood plus
-    `keep * prior_precision / (2 N) * ||M||^2`, `keep = 1 - dropout`, biases included: the
-    condition of eq. 4.52 for a Gaussian prior on W. Masks are 0 or 1, as in Algorithm 4; the
-    inverted scaling of deep-learning libraries (masks 0 or 1/keep) is not applied, since the
-    prior is on W.
+    `prior_precision / (2 N) * E||W||^2`, the part of the KL term that a Gaussian prior on W adds
+    (condition of eq. 4.52). `E[W^2] = E[z^2] M^2`, so `||M||^2`, biases included, is weighed by
+
+        bernoulli    z = 0 or 1, P(1) = keep              E[z^2] = keep
+        dropconnect  the same                             E[z^2] = keep
+        gaussian     z ~ Normal(1, dropout / keep)        E[z^2] = 1 + dropout / keep = 1 / keep
+
+    with `keep = 1 - dropout`. Masks are 0 or 1, as in Algorithm 4; the inverted scaling of
+    deep-learning libraries (masks 0 or 1/keep) is not applied, since the prior is on W; Gaussian
+    noise has that scaled mask's mean and variance. The entropy of W is left out, as eq. 4.52
+    demands, though for Gaussian noise it depends on M (book, section 4.5.2, names the dispute).
 
     Attributes:
-        dropout: probability that a unit is dropped; None is searched.
+        noise_kind: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
+            for every row; `dropconnect` draws one per weight, in training shared by the rows of
+            a minibatch.
+        dropout: probability that a unit or weight is dropped; None is searched.
         prior_precision: of the weights, standardised units; None is searched.
         noise_precision: of the observations, standardised units; None is searched.
     """
@@ -42,27 +53,40 @@ class MCDropout(StochasticMethod):
     dropout: float | None = None
     prior_precision: float | None = None
     noise_precision: float | None = None
+    noise_kind: str = "bernoulli"
     hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision", "dropout")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("method.noise_kind", self.noise_kind, ("bernoulli", "gaussian", "dropconnect"))
 
     def start(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
 
     def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return tuple(streams.uniform(samples, batch, units) for units in mlp.sizes[:-1])
+        if self.noise_kind == "dropconnect":
+            return tuple(self._raw(streams, samples, i * o) for i, o in pairwise(mlp.sizes))
+        return tuple(self._raw(streams, samples, batch, units) for units in mlp.sizes[:-1])
 
     def step(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, dropout = state["loc"], hyper["dropout"]
-        masks = [(u >= dropout[:, :, None]).to(loc.dtype) for u in noise]
-        weights = loc.expand(training.samples, *loc.shape)
-        outputs, tape = forward(mlp, weights, batch.inputs, masks)
+        if self.noise_kind == "dropconnect":
+            mask = _flat(mlp, [self._factor(u, dropout) for u in noise])
+            outputs, tape = forward(mlp, loc * mask, batch.inputs)
+        else:
+            masks = [self._factor(u, dropout[:, :, None]) for u in noise]
+            weights = loc.expand(training.samples, *loc.shape)
+            outputs, tape = forward(mlp, weights, batch.inputs, masks)
         gradients = backward(
             tape,
             gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
         )
-        decay = (1 - dropout) * hyper["prior_precision"] / batch.counts
+        if self.noise_kind == "dropconnect":
+            gradients = gradients * mask
+        decay = self._second_moment(dropout) * hyper["prior_precision"] / batch.counts
         updated = adam(
             loc,
             torch.addcmul(gradients.mean(0), decay, loc),
@@ -75,11 +99,31 @@ class MCDropout(StochasticMethod):
         return dict(zip(("loc", "first", "second"), updated, strict=True))
 
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """One mask per sample, shared by all test points: each sample is one function."""
-        loc, pieces = posterior.state["loc"], []
-        for fan_in, fan_out in pairwise(posterior.mlp.sizes):
-            mask = (streams.uniform(samples, fan_in) >= posterior.hyper["dropout"]).to(loc.dtype)
-            mask = mask.expand(samples, loc.shape[0], fan_in)
-            pieces.append(mask[..., None].expand(*mask.shape, fan_out).flatten(2))
-            pieces.append(mask.new_ones(*mask.shape[:2], fan_out))
-        return loc * torch.cat(pieces, 2)
+        """One realisation per sample, shared by all test points: each sample is one function."""
+        mlp, dropout, factors = posterior.mlp, posterior.hyper["dropout"], []
+        for fan_in, fan_out in pairwise(mlp.sizes):
+            own = fan_out if self.noise_kind == "dropconnect" else 1
+            factor = self._factor(self._raw(streams, samples, fan_in * own), dropout)
+            factors.append(factor.repeat_interleave(fan_out // own, 2))
+        return posterior.state["loc"] * _flat(mlp, factors)
+
+    def _raw(self, streams: Streams, *shape: int) -> Tensor:
+        return streams.normal(*shape) if self.noise_kind == "gaussian" else streams.uniform(*shape)
+
+    def _factor(self, raw: Tensor, dropout: Tensor) -> Tensor:
+        """z, from what `_raw` drew."""
+        if self.noise_kind == "gaussian":
+            return 1 + raw * (dropout / (1 - dropout)).sqrt()
+        return (raw >= dropout).to(raw.dtype)
+
+    def _second_moment(self, dropout: Tensor) -> Tensor:
+        """`E[z^2]`."""
+        return 1 / (1 - dropout) if self.noise_kind == "gaussian" else 1 - dropout
+
+
+def _flat(mlp: MLP, factors: list[Tensor]) -> Tensor:
+    """One factor per weight, layer by layer `[S, R, fan_in fan_out]`, with 1 for every bias."""
+    pieces = []
+    for factor, fan_out in zip(factors, mlp.sizes[1:], strict=True):
+        pieces += [factor, factor.new_ones(*factor.shape[:2], fan_out)]
+    return torch.cat(pieces, 2)

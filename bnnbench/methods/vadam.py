@@ -61,23 +61,35 @@ class Vadam(StochasticMethod):
     def step(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, s, prior = state["loc"], state["s"], hyper["prior_precision"]
         decay_m, decay_s = training.betas
-        weights = torch.addcmul(loc, torch.rsqrt(batch.counts * s + prior), noise[0])
+        gradient, square, pull = self.perturbed_gradient(mlp, state, hyper, batch, noise)
+        momentum = torch.lerp(gradient, state["momentum"], decay_m)
+        s = torch.lerp(square, state["s"], decay_s)
+        unbias_m, unbias_s = batch.unbias
+        scale = (s * unbias_s).sqrt_().add_(pull)
+        size = -training.learning_rate * unbias_m
+        loc = torch.addcdiv(state["loc"], size * momentum, scale)
+        return {"loc": loc, "momentum": momentum, "s": s}
+
+    def perturbed_gradient(
+        self, mlp: MLP, state: State, hyper: Hyper, batch: Batch, noise: Noise
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What weights drawn from the posterior say about one minibatch.
+
+        Returns:
+            The mean's gradient with the prior's part, the mean over samples of the squared
+            gradient without it, `[R, P]` each, and `prior_precision / N`, `[R, 1]`.
+        """
+        loc, prior = state["loc"], hyper["prior_precision"]
+        weights = torch.addcmul(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
         outputs, tape = forward(mlp, weights, batch.inputs)
         gradients = backward(
             tape,
             gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
         )
         pull = prior / batch.counts
-        momentum = torch.lerp(
-            torch.addcmul(gradients.mean(0), pull, loc), state["momentum"], decay_m
-        )
-        s = torch.lerp(gradients.square_().mean(0), s, decay_s)
-        unbias_m, unbias_s = batch.unbias
-        scale = (s * unbias_s).sqrt_().add_(pull)
-        size = -training.learning_rate * unbias_m
-        return {"loc": torch.addcdiv(loc, size * momentum, scale), "momentum": momentum, "s": s}
+        mean = torch.addcmul(gradients.mean(0), pull, loc)
+        return mean, gradients.square_().mean(0), pull
 
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, s = posterior.state["loc"], posterior.state["s"]
