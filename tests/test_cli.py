@@ -99,7 +99,7 @@ MISTAKES = {
     "initial precision": (["method.initial_precision=0"], ["method.initial_precision"]),
     "dropout of one": (["method=mc_dropout", "method.dropout=1"], ["method.dropout"]),
     "noise kind": (
-        ["method=mc_dropout", "method.noise_kind=foo"], ["method.noise_kind", "dropconnect", "foo"],
+        ["method=mc_dropout", "method.noise=foo"], ["method.noise", "dropconnect", "foo"],
     ),
     "curvature": (
         ["method=practical_vi", "method.curvature=exact"], ["method.curvature", "gauss_newton"],

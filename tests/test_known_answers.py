@@ -123,7 +123,7 @@ def test_mc_dropout_finds_the_minimum_of_its_expected_loss(kind: str) -> None:
     """With dropout the expected loss of a linear model is a ridge problem of its own."""
     data, dropout = linear_data(), 0.3
     keep = 1 - dropout
-    method = MCDropout(label="m", noise_kind=kind)
+    method = MCDropout(label="m", noise=kind)
     hyper = {
         name: torch.full((1, 1), value).double()
         for name, value in {

@@ -18,8 +18,8 @@ from bnnbench.types import Prediction, TrainingSet
 # Every option, and the readings of a method that take another path through its code.
 METHODS = [
     *sorted(options("method")),
-    "mc_dropout method.noise_kind=gaussian",
-    "mc_dropout method.noise_kind=dropconnect",
+    "mc_dropout method.noise=gaussian",
+    "mc_dropout method.noise=dropconnect",
     "practical_vi method.curvature=gauss_newton",
     "vprop method.square_root=false",
 ]

@@ -67,7 +67,7 @@ class BBB(StochasticMethod):
         moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
         return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
 
-    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
     def step(

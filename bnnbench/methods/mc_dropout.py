@@ -42,7 +42,7 @@ class MCDropout(StochasticMethod):
     demands, though for Gaussian noise it depends on M (book, section 4.5.2, names the dispute).
 
     Attributes:
-        noise_kind: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
+        noise: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
             for every row; `dropconnect` draws one per weight, in training shared by the rows of
             a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
@@ -53,19 +53,19 @@ class MCDropout(StochasticMethod):
     dropout: float | None = None
     prior_precision: float | None = None
     noise_precision: float | None = None
-    noise_kind: str = "bernoulli"
+    noise: str = "bernoulli"
     hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision", "dropout")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("method.noise_kind", self.noise_kind, ("bernoulli", "gaussian", "dropconnect"))
+        one_of("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
 
     def start(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
 
-    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        if self.noise_kind == "dropconnect":
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        if self.noise == "dropconnect":
             return tuple(self._raw(streams, samples, i * o) for i, o in pairwise(mlp.sizes))
         return tuple(self._raw(streams, samples, batch, units) for units in mlp.sizes[:-1])
 
@@ -73,7 +73,7 @@ class MCDropout(StochasticMethod):
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, dropout = state["loc"], hyper["dropout"]
-        if self.noise_kind == "dropconnect":
+        if self.noise == "dropconnect":
             mask = _flat(mlp, [self._factor(u, dropout) for u in noise])
             outputs, tape = forward(mlp, loc * mask, batch.inputs)
         else:
@@ -84,7 +84,7 @@ class MCDropout(StochasticMethod):
             tape,
             gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
         )
-        if self.noise_kind == "dropconnect":
+        if self.noise == "dropconnect":
             gradients = gradients * mask
         decay = self._second_moment(dropout) * hyper["prior_precision"] / batch.counts
         updated = adam(
@@ -102,23 +102,23 @@ class MCDropout(StochasticMethod):
         """One realisation per sample, shared by all test points: each sample is one function."""
         mlp, dropout, factors = posterior.mlp, posterior.hyper["dropout"], []
         for fan_in, fan_out in pairwise(mlp.sizes):
-            own = fan_out if self.noise_kind == "dropconnect" else 1
+            own = fan_out if self.noise == "dropconnect" else 1
             factor = self._factor(self._raw(streams, samples, fan_in * own), dropout)
             factors.append(factor.repeat_interleave(fan_out // own, 2))
         return posterior.state["loc"] * _flat(mlp, factors)
 
     def _raw(self, streams: Streams, *shape: int) -> Tensor:
-        return streams.normal(*shape) if self.noise_kind == "gaussian" else streams.uniform(*shape)
+        return streams.normal(*shape) if self.noise == "gaussian" else streams.uniform(*shape)
 
     def _factor(self, raw: Tensor, dropout: Tensor) -> Tensor:
         """z, from what `_raw` drew."""
-        if self.noise_kind == "gaussian":
+        if self.noise == "gaussian":
             return 1 + raw * (dropout / (1 - dropout)).sqrt()
         return (raw >= dropout).to(raw.dtype)
 
     def _second_moment(self, dropout: Tensor) -> Tensor:
         """`E[z^2]`."""
-        return 1 / (1 - dropout) if self.noise_kind == "gaussian" else 1 - dropout
+        return 1 / (1 - dropout) if self.noise == "gaussian" else 1 - dropout
 
 
 def _flat(mlp: MLP, factors: list[Tensor]) -> Tensor:

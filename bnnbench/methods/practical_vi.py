@@ -77,7 +77,7 @@ class PracticalVI(StochasticMethod):
             "log_variance_second": zeros,
         }
 
-    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
     def step(

@@ -62,7 +62,7 @@ class StochasticMethod(Method):
         """Initial state, every tensor with the replica axis `R` first."""
 
     @abstractmethod
-    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         """Everything random in one step, drawn before it."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
     notice.
 
     Args:
-        method: supplies `start`, `noise` and `step`.
+        method: supplies `start`, `perturbation` and `step`.
         task: data, hyper-parameters and settings.
 
     Returns:
@@ -175,7 +175,7 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
     for batches in epochs_of(task, method):
         before = state
         for batch, everyone in batches:
-            noise = method.noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
+            noise = method.perturbation(mlp, batch.inputs.shape[1], training.samples, task.streams)
             step = fused if batch.inputs.shape[1] == training.batch_size else method.step
             new = step(mlp, training, state, hyper, batch, noise)
             state = new if everyone else select(batch.weights[:, 0] > 0, new, state)

@@ -55,7 +55,7 @@ class Vadam(StochasticMethod):
             s = s + excess / counts
         return {"loc": loc, "momentum": torch.zeros_like(loc), "s": s}
 
-    def noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
     def step(
