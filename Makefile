@@ -35,9 +35,9 @@ slow: setup  ## the tests that train for minutes on real data
 bench: setup  ## speed and memory, as ratios in one run
 	$(BIN)/python tests/benchmarks/speed.py
 
-reproduce: setup  ## the published comparison so far; resumable (SUITE=small or all)
-	$(BIN)/bnnbench run -m method=vadam,bbb,mc_dropout dataset=$(DATASETS)
-	$(BIN)/bnnbench report
+reproduce: setup  ## the book's comparison, resumable (SUITE=small or all)
+	$(BIN)/bnnbench run experiment=book_uci dataset=$(DATASETS)
+	$(BIN)/bnnbench report outputs/book_uci
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .
