@@ -86,8 +86,8 @@ class Plan:
 
     @property
     def lockstep(self) -> bool:
-        """On a GPU all splits advance together; on the CPU each process takes whole splits."""
-        return self.device == "cuda"
+        """Whether all splits advance together, as on a GPU; else each process takes whole splits."""
+        return self.device == "cuda" or self.method.stack_splits
 
     @property
     def dtype(self) -> torch.dtype:
