@@ -14,6 +14,10 @@ from torch import Tensor
 
 Moments = tuple[Tensor, Tensor]
 """Means and variances, or what they are differentiated by: two tensors of one shape."""
+Inputs = tuple[Tensor, Tensor | None]
+"""Means and variances of a layer's inputs `[R, B, I]`; None where they are data."""
+Layer = tuple[Moments, Moments]
+"""Of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
 
 
 class Rectified(NamedTuple):
@@ -68,26 +72,30 @@ def rectify_back(out: Rectified, d: Moments) -> Moments:
     )
 
 
-def linear(inputs: Moments, weights: Moments) -> Moments:
-    """Moments of `z W / sqrt(I)` (eqs. 4.41 and 4.42).
+def linear(inputs: Inputs, layer: Layer) -> Moments:
+    """Moments of `z W / sqrt(I + 1)`, where z ends in an always-one unit (eqs. 4.41 and 4.42).
 
     Args:
-        inputs: `[R, B, I]` each, the always-one unit included.
-        weights: `[R, I, O]` each, the bias a row.
+        inputs: `[R, B, I]`.
+        layer: `[R, I, O]` and the bias `[R, 1, O]`.
 
     Returns:
         `[R, B, O]` each.
     """
-    (z, z_var), (w, w_var) = inputs, weights
-    units = z.shape[-1]
-    mean = _product(z, w) / math.sqrt(units)
-    return mean, (_product(z * z + z_var, w_var) + _product(z_var, w * w)) / units
+    z, z_var = inputs
+    (w, w_var), (bias, bias_var) = layer
+    units = z.shape[-1] + 1
+    mean = (_product(z, w) + bias) / math.sqrt(units)
+    if z_var is None:
+        return mean, (_product(z * z, w_var) + bias_var) / units
+    spread = _product(z * z + z_var, w_var) + _product(z_var, w * w)
+    return mean, (spread + bias_var) / units
 
 
-def linear_back(inputs: Moments, weights: Moments, d: Moments) -> Moments:
+def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
     """From derivatives by the moments of `linear` (`[R, B, O]`) to those by its inputs'."""
-    (z, _), (w, w_var) = inputs, weights
-    units = z.shape[-1]
+    z, (w, w_var) = inputs[0], layer[0]
+    units = z.shape[-1] + 1
     d_mean, d_variance = d[0] / math.sqrt(units), d[1] / units
     shared = _product(d_variance, w_var.mT)
     return (
@@ -96,14 +104,20 @@ def linear_back(inputs: Moments, weights: Moments, d: Moments) -> Moments:
     )
 
 
-def linear_weights(inputs: Moments, weights: Moments, d: Moments) -> Moments:
-    """Derivatives by the weights' moments, one for each row: `[R, B, I, O]` each."""
-    z, z_var = (moment.unsqueeze(3) for moment in inputs)
-    w = weights[0].unsqueeze(1)
-    units = z.shape[2]
-    d_mean = d[0].unsqueeze(2) / math.sqrt(units)
-    d_variance = d[1].unsqueeze(2) / units
-    return z * d_mean + 2 * w * (z_var * d_variance), (z * z + z_var) * d_variance
+def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
+    """Derivatives by the moments of the weights and the biases, one for each row.
+
+    Returns:
+        `[R, B, I, O]` and `[R, B, 1, O]`, two of each.
+    """
+    z, z_var = inputs
+    units = z.shape[-1] + 1
+    d_mean, d_variance = (d[0] / math.sqrt(units)).unsqueeze(2), (d[1] / units).unsqueeze(2)
+    square, by_mean = z * z, z.unsqueeze(3) * d_mean
+    if z_var is not None:
+        square = square + z_var
+        by_mean = by_mean + 2 * layer[0][0].unsqueeze(1) * (z_var.unsqueeze(3) * d_variance)
+    return (by_mean, square.unsqueeze(3) * d_variance), (d_mean, d_variance)
 
 
 def _product(rows: Tensor, matrix: Tensor) -> Tensor:

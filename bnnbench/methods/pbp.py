@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -20,7 +19,10 @@ from torch.nn.functional import pad
 from bnnbench.methods.base import FitTask, Method, Posterior
 from bnnbench.methods.compiled import WORTHWHILE_STEPS, available, compiled
 from bnnbench.methods.moments import (
+    Inputs,
+    Layer,
     Moments,
+    Rectified,
     linear,
     linear_back,
     linear_weights,
@@ -33,8 +35,7 @@ from bnnbench.settings import one_of, whole
 from bnnbench.streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
-Weights = tuple[Moments, ...]
-"""Means and variances of each layer, `[R, fan_in + 1, fan_out]`: the last row is the bias."""
+Weights = tuple[Layer, ...]
 Gamma = tuple[Tensor, Tensor]
 """Shape and rate of a Gamma distribution over a precision, `[R, 1]` each."""
 
@@ -75,14 +76,16 @@ class PBP(Method):
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
         """Fits all replicas; one that is not finite after a pass stays at the pass before."""
-        data = replace(task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double())
+        data = replace(
+            task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
+        )
         absorb, refine = self._programs(task)
         state = start(task.mlp, data.replicas, task.streams)
         alive = finite(state)
         for _ in range(task.epochs):
             before = state
             rows = batches(data, task.streams, self.batch_size)
-            state = {**state, **_pass(task.mlp, state, rows, absorb)}
+            state = _pass(task.mlp, state, rows, absorb)
             if self.prior_update == "ep":
                 state = refine_prior(state, refine)
             alive = alive & finite(state)
@@ -96,9 +99,7 @@ class PBP(Method):
         """One Gaussian per test point; nothing is sampled. Noise is `E[1 / gamma]`."""
         weights = unpack(posterior.mlp, posterior.state)
         rows = max(1, PREDICTION_ELEMENTS // (inputs.shape[0] * max(posterior.mlp.sizes)))
-        pieces = [
-            output(weights, pad(piece, (0, 1), value=1.0)) for piece in inputs.double().split(rows, 1)
-        ]
+        pieces = [forward(weights, piece)[0] for piece in inputs.double().split(rows, 1)]
         loc, variance = (torch.cat(moments, 1) for moments in zip(*pieces, strict=True))
         noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
@@ -140,25 +141,35 @@ def start(mlp: MLP, replicas: int, streams: Streams) -> State:
 
 
 def unpack(mlp: MLP, state: State) -> Weights:
-    """The layers of flat `loc` and `var`, `[R, P]`."""
-    sizes = [(fan_in + 1, fan_out) for fan_in, fan_out in pairwise(mlp.sizes)]
-    flat = [
-        state[name].split([rows * columns for rows, columns in sizes], 1) for name in ("loc", "var")
+    """The layers of flat `loc` and `var` `[R, P]`, in the order of `MLP`."""
+    sizes = list(pairwise(mlp.sizes))
+    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
+    pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
+    shaped = [
+        # Contiguous, so that a compiled update meets one layout only.
+        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
+        for k, piece in enumerate(pieces)
     ]
-    return tuple(
-        (loc.unflatten(1, size), var.unflatten(1, size))
-        for loc, var, size in zip(*flat, sizes, strict=True)
+    return tuple(zip(shaped[::2], shaped[1::2], strict=True))  # type: ignore[arg-type]
+
+
+def pack(weights: Weights) -> State:
+    """The inverse of `unpack`."""
+    parts = [part for layer in weights for part in layer]
+    loc, var = (
+        torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*parts, strict=True)
     )
+    return {"loc": loc, "var": var}
 
 
 def batches(
     data: TrainingSet, streams: Streams, size: int
 ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
-    """The data in a new order: inputs `[R, B, D + 1]`, targets and real rows `[R, B]`."""
+    """The data in a new order: inputs `[R, B, D]`, targets and real rows `[R, B]`."""
     inputs, targets = shuffled(data, streams)
     counts = torch.tensor(data.counts, device=inputs.device)[:, None]
     real = torch.arange(inputs.shape[1], device=inputs.device) < counts
-    pieces = (pad(inputs, (0, 1), value=1.0), targets, real)
+    pieces = (inputs, targets, real)
     return list(zip(*(_in_turn(piece, size) for piece in pieces), strict=True))
 
 
@@ -169,30 +180,32 @@ def _in_turn(rows: Tensor, size: int) -> Sequence[Tensor]:
     return rows.unflatten(1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
 
 
-def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]], absorb: Any) -> State:
-    weights = tuple((loc.contiguous(), var.contiguous()) for loc, var in unpack(mlp, state))
-    noise = (state["noise_alpha"], state["noise_beta"])
+def _pass(
+    mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]], absorb: Any
+) -> State:
+    weights, noise = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
     for inputs, targets, real in rows:
         weights, noise = absorb(weights, noise, inputs, targets, real)
-    loc, var = (torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*weights, strict=True))
-    return {"loc": loc, "var": var, "noise_alpha": noise[0], "noise_beta": noise[1]}
+    return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}
 
 
-def output(weights: Weights, inputs: Tensor) -> Moments:
-    """Moments of the network's output, `[R, B]` each, for inputs `[R, B, D + 1]`."""
-    return _forward(weights, inputs)[0]
+def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
+    """Sends Gaussians through the network.
 
+    Args:
+        weights: the layers.
+        inputs: `[R, B, D]`.
 
-def _forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Moments], list[Any]]:
-    """Output moments, every layer's input moments, every hidden layer's rectified moments."""
-    moments: Moments = (inputs, torch.zeros_like(inputs))
-    tape, rectified = [moments], []
+    Returns:
+        Moments of the output, `[R, B]` each; the input moments of every layer; and the rectified
+        moments of every hidden layer.
+    """
+    tape: list[Inputs] = [(inputs, None)]
+    rectified = []
     for layer in weights[:-1]:
-        out = rectify(*linear(moments, layer))
-        moments = (pad(out.mean, (0, 1), value=1.0), pad(out.variance, (0, 1)))
-        tape.append(moments)
-        rectified.append(out)
-    loc, variance = linear(moments, weights[-1])
+        rectified.append(rectify(*linear(tape[-1], layer)))
+        tape.append((rectified[-1].mean, rectified[-1].variance))
+    loc, variance = linear(tape[-1], weights[-1])
     return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
 
 
@@ -204,24 +217,28 @@ def absorb(
     Args:
         weights: moments of each layer.
         noise: of the noise precision.
-        inputs: `[R, B, D + 1]`.
+        inputs: `[R, B, D]`.
         targets: `[R, B]`.
         real: `[R, B]`, False on padding, which changes nothing.
     """
-    (loc, variance), tape, rectified = _forward(weights, inputs)
+    (loc, variance), tape, rectified = forward(weights, inputs)
     alpha, beta = noise
     error = targets - loc
     total = variance + beta / (alpha - 1)
     d_loc = error / total
     d_variance = 0.5 * (d_loc * d_loc - 1 / total)
     d: Moments = (d_loc.unsqueeze(2), d_variance.unsqueeze(2))
-    new: list[Moments] = []
+    new: list[Layer] = []
     for k in range(len(weights) - 1, -1, -1):
         change = linear_weights(tape[k], weights[k], d)
-        new.insert(0, _moved(weights[k], change, real[:, :, None, None]))
+        matrix, bias = (
+            _moved(old, by, real[:, :, None, None])
+            for old, by in zip(weights[k], change, strict=True)
+        )
+        new.insert(0, (matrix, bias))
         if k > 0:
-            below = linear_back(tape[k], weights[k], d)
-            d = rectify_back(rectified[k - 1], (below[0][..., :-1], below[1][..., :-1]))
+            hidden = rectified[k - 1]
+            d = rectify_back(hidden, linear_back((hidden.mean, hidden.variance), weights[k], d))
     matched = gamma_matched(noise, variance, error * error)
     alpha, beta = (
         old + torch.where(real, value - old, 0.0).sum(1, keepdim=True)
@@ -306,9 +323,7 @@ def refine_prior(state: State, refine: Any) -> State:
     }
 
 
-def refine_factors(
-    prior: Gamma, factors: tuple[Tensor, ...]
-) -> tuple[Gamma, tuple[Tensor, ...]]:
+def refine_factors(prior: Gamma, factors: tuple[Tensor, ...]) -> tuple[Gamma, tuple[Tensor, ...]]:
     """Refines K prior factors one after the other.
 
     Args:
@@ -337,5 +352,10 @@ def refine_factors(
         precisions.append(torch.where(fits, (a - 1) / b, precision[k]))
     shape, rate, new = torch.stack(shapes), torch.stack(rates), torch.stack(precisions)
     var_new = torch.where(valid, 1 / (rest + new), var)
-    # TODO
-    return (alpha, beta), (torch.where(valid, mean * rest * var_new, loc), var_new, new, shape, rate)
+    return (alpha, beta), (
+        torch.where(valid, mean * rest * var_new, loc),
+        var_new,
+        new,
+        shape,
+        rate,
+    )
