@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def lockstep(self) -> bool:
-        """Whether all splits advance together, as on a GPU; else each process takes whole splits."""
+        """All splits advance together on a GPU, or if the method asks; else each has a process."""
         return self.device == "cuda" or self.method.stack_splits
 
     @property

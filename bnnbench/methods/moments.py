@@ -1,6 +1,6 @@
-"""Gaussian moments through a linear layer and a rectifier, each with its derivatives.
+"""Gaussian moments through a network, with their derivatives, and what is matched to them.
 
-Book, section 4.4.3.1. The derivatives are written out: they cost a few products where autograd
+Book, section 4.4. The derivatives are written out: they cost a few products where autograd
 would record and replay some forty small operations for every data point.
 """
 
@@ -18,6 +18,9 @@ Inputs = tuple[Tensor, Tensor | None]
 """Means and variances of a layer's inputs `[R, B, I]`; None where they are data."""
 Layer = tuple[Moments, Moments]
 """Of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
+Weights = tuple[Layer, ...]
+Gamma = tuple[Tensor, Tensor]
+"""Shape and rate of a Gamma distribution over a precision."""
 
 
 class Rectified(NamedTuple):
@@ -126,3 +129,73 @@ def _product(rows: Tensor, matrix: Tensor) -> Tensor:
         return rows @ matrix
     # A matrix-vector product is a sum that the compiler fuses with what comes before and after.
     return (rows.mT * matrix).sum(1, keepdim=True)
+
+
+def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
+    """Sends Gaussians through the network.
+
+    Args:
+        weights: the layers.
+        inputs: `[R, B, D]`.
+
+    Returns:
+        Moments of the output, `[R, B]` each; the input moments of every layer; and the rectified
+        moments of every hidden layer.
+    """
+    tape: list[Inputs] = [(inputs, None)]
+    rectified = []
+    for layer in weights[:-1]:
+        rectified.append(rectify(*linear(tape[-1], layer)))
+        tape.append((rectified[-1].mean, rectified[-1].variance))
+    loc, variance = linear(tape[-1], weights[-1])
+    return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
+
+
+def gaussian_matched(weights: Moments, change: Moments, real: Tensor) -> Moments:
+    """New moments of a layer's weights (eqs. 4.36 and 4.39).
+
+    An update that would leave a weight without a positive variance is skipped, for that weight.
+
+    Args:
+        weights: `[R, I, O]` each.
+        change: derivatives of each row's log Z by them, `[R, B, I, O]` each.
+        real: `[R, B, 1, 1]`.
+    """
+    loc, var = weights
+    d_loc, d_var = change
+    bend = d_loc * d_loc - 2 * d_var
+    left = 1 - var.unsqueeze(1) * bend  # new variance over old
+    fits = real & (left > 0)
+    if d_loc.shape[1] == 1:
+        fits, left, d_loc = fits.squeeze(1), left.squeeze(1), d_loc.squeeze(1)
+        return torch.where(fits, loc + var * d_loc, loc), torch.where(fits, var * left, var)
+    precision = torch.where(fits, bend / left, 0.0).sum(1)
+    shift = torch.where(fits, (d_loc + loc.unsqueeze(1) * bend) / left, 0.0).sum(1)
+    grown = 1 + var * precision
+    fits = grown > 0
+    return (
+        torch.where(fits, (loc + var * shift) / grown, loc),
+        torch.where(fits, var / grown, var),
+    )
+
+
+def gamma_matched(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
+    """Matches a Gamma after a factor `Normal(error | 0, variance + 1 / precision)`.
+
+    Eqs. 4.29 and 4.30 in logarithms, which hold where `Z` underflows; `beta` is `alpha` over the
+    new mean. The approximation of `Z` can ask for a shape of at most 1, whose `E[1 / precision]`
+    does not exist: such an update is skipped.
+
+    Args:
+        gamma: `alpha` and `beta`.
+        variance: of the error, but for the noise.
+        square: squared error.
+    """
+    alpha, beta = gamma
+    v0, v1, v2 = (variance + beta / (alpha - 1 + k) for k in range(3))
+    first = 0.5 * (torch.log(v0 / v1) + square * (1 / v0 - 1 / v1))  # log Z1 - log Z0
+    second = 0.5 * (torch.log(v1 / v2) + square * (1 / v1 - 1 / v2))
+    new = 1 / torch.expm1(second - first + torch.log1p(1 / alpha))
+    mean = torch.exp(first) * alpha / beta
+    skip = new <= 1  # false for NaN, which must come through
+    return torch.where(skip, alpha, new), torch.where(skip, beta, new / mean)

@@ -7,7 +7,7 @@ Scalable Learning of Bayesian Neural Networks", ICML 2015.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -17,16 +17,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bnnbench.methods.base import FitTask, Method, Posterior
-from bnnbench.methods.compiled import WORTHWHILE_STEPS, available, compiled
+from bnnbench.methods.compiled import available, compiled
 from bnnbench.methods.moments import (
-    Inputs,
+    Gamma,
     Layer,
     Moments,
-    Rectified,
-    linear,
+    Weights,
+    forward,
+    gamma_matched,
+    gaussian_matched,
     linear_back,
     linear_weights,
-    rectify,
     rectify_back,
 )
 from bnnbench.methods.stochastic import PREDICTION_ELEMENTS, State, finite, select, shuffled
@@ -35,12 +36,9 @@ from bnnbench.settings import one_of, whole
 from bnnbench.streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
-Weights = tuple[Layer, ...]
-Gamma = tuple[Tensor, Tensor]
-"""Shape and rate of a Gamma distribution over a precision, `[R, 1]` each."""
-
 HYPER_PRIOR = (6.0, 6.0)  # of both precisions, in standardised units: six observations' worth
 WIDEST_CAVITY = 1e6  # a prior factor is left alone where the rest says less than this of a weight
+WORTHWHILE_POINTS = 10_000  # data points from which compiling is repaid: it takes some 8 s
 REFINED_AT_ONCE = 8  # prior factors of one compiled call, which follow one another inside it
 
 
@@ -106,8 +104,10 @@ class PBP(Method):
 
     def _programs(self, task: FitTask) -> tuple[Any, Any]:
         """The update by a batch of data and that by some prior factors, compiled or not."""
-        steps = task.epochs * math.ceil(task.data.inputs.shape[1] / self.batch_size)
-        long = task.compile or (steps >= WORTHWHILE_STEPS and available())
+        inputs = task.data.inputs
+        steps = task.epochs * math.ceil(inputs.shape[1] / self.batch_size)
+        pays = inputs.device.type == "cpu" and steps >= WORTHWHILE_POINTS and available()
+        long = task.compile or pays
         if self.compile == "always" or (self.compile == "auto" and long):
             return compiled(absorb), compiled(refine_factors)
         return absorb, refine_factors
@@ -140,7 +140,7 @@ def start(mlp: MLP, replicas: int, streams: Streams) -> State:
     }
 
 
-def unpack(mlp: MLP, state: State) -> Weights:
+def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
     """The layers of flat `loc` and `var` `[R, P]`, in the order of `MLP`."""
     sizes = list(pairwise(mlp.sizes))
     lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
@@ -150,7 +150,7 @@ def unpack(mlp: MLP, state: State) -> Weights:
         tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
         for k, piece in enumerate(pieces)
     ]
-    return tuple(zip(shaped[::2], shaped[1::2], strict=True))  # type: ignore[arg-type]
+    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
 
 
 def pack(weights: Weights) -> State:
@@ -189,30 +189,10 @@ def _pass(
     return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}
 
 
-def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
-    """Sends Gaussians through the network.
-
-    Args:
-        weights: the layers.
-        inputs: `[R, B, D]`.
-
-    Returns:
-        Moments of the output, `[R, B]` each; the input moments of every layer; and the rectified
-        moments of every hidden layer.
-    """
-    tape: list[Inputs] = [(inputs, None)]
-    rectified = []
-    for layer in weights[:-1]:
-        rectified.append(rectify(*linear(tape[-1], layer)))
-        tape.append((rectified[-1].mean, rectified[-1].variance))
-    loc, variance = linear(tape[-1], weights[-1])
-    return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
-
-
 def absorb(
     weights: Weights, noise: Gamma, inputs: Tensor, targets: Tensor, real: Tensor
 ) -> tuple[Weights, Gamma]:
-    """Incorporates one batch of likelihood factors (eqs. 4.29, 4.30, 4.36, 4.39 and 4.40).
+    """Incorporates one batch of likelihood factors (eqs. 4.29, 4.30, 4.36, 4.39, 4.40).
 
     Args:
         weights: moments of each layer.
@@ -232,7 +212,7 @@ def absorb(
     for k in range(len(weights) - 1, -1, -1):
         change = linear_weights(tape[k], weights[k], d)
         matrix, bias = (
-            _moved(old, by, real[:, :, None, None])
+            gaussian_matched(old, by, real[:, :, None, None])
             for old, by in zip(weights[k], change, strict=True)
         )
         new.insert(0, (matrix, bias))
@@ -240,69 +220,21 @@ def absorb(
             hidden = rectified[k - 1]
             d = rectify_back(hidden, linear_back((hidden.mean, hidden.variance), weights[k], d))
     matched = gamma_matched(noise, variance, error * error)
-    alpha, beta = (
+    alpha_new, beta_new = (
         old + torch.where(real, value - old, 0.0).sum(1, keepdim=True)
         for old, value in zip(noise, matched, strict=True)
     )
-    return tuple(new), (alpha, beta)
-
-
-def _moved(weights: Moments, change: Moments, real: Tensor) -> Moments:
-    """New moments of a layer's weights (eqs. 4.36 and 4.39).
-
-    An update that would leave a weight without a positive variance is skipped, for that weight.
-
-    Args:
-        weights: `[R, I, O]` each.
-        change: derivatives of each row's log Z by them, `[R, B, I, O]` each.
-        real: `[R, B, 1, 1]`.
-    """
-    loc, var = weights
-    d_loc, d_var = change
-    bend = d_loc * d_loc - 2 * d_var
-    left = 1 - var.unsqueeze(1) * bend  # new variance over old
-    fits = real & (left > 0)
-    if d_loc.shape[1] == 1:
-        fits, left, d_loc = fits.squeeze(1), left.squeeze(1), d_loc.squeeze(1)
-        return torch.where(fits, loc + var * d_loc, loc), torch.where(fits, var * left, var)
-    precision = torch.where(fits, bend / left, 0.0).sum(1)
-    shift = torch.where(fits, (d_loc + loc.unsqueeze(1) * bend) / left, 0.0).sum(1)
-    grown = 1 + var * precision
-    fits = grown > 0
-    return (
-        torch.where(fits, (loc + var * shift) / grown, loc),
-        torch.where(fits, var / grown, var),
-    )
-
-
-def gamma_matched(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
-    """Matches a Gamma after a factor `Normal(error | 0, variance + 1 / precision)`.
-
-    Eqs. 4.29 and 4.30 in logarithms, which hold where `Z` underflows; `beta` is `alpha` over the
-    new mean. The approximation of `Z` can ask for a shape of at most 1, whose `E[1 / precision]`
-    does not exist: such an update is skipped.
-
-    Args:
-        gamma: `alpha` and `beta`.
-        variance: of the error, but for the noise.
-        square: squared error.
-    """
-    alpha, beta = gamma
-    v0, v1, v2 = (variance + beta / (alpha - 1 + k) for k in range(3))
-    first = 0.5 * (torch.log(v0 / v1) + square * (1 / v0 - 1 / v1))  # log Z1 - log Z0
-    second = 0.5 * (torch.log(v1 / v2) + square * (1 / v1 - 1 / v2))
-    new = 1 / torch.expm1(second - first + torch.log1p(1 / alpha))
-    mean = torch.exp(first) * alpha / beta
-    skip = new <= 1  # false for NaN, which must come through
-    return torch.where(skip, alpha, new), torch.where(skip, beta, new / mean)
+    skip = (alpha_new <= 1) | (beta_new <= 0)  # can come of adding the changes of a batch
+    return tuple(new), (torch.where(skip, alpha, alpha_new), torch.where(skip, beta, beta_new))
 
 
 def refine_prior(state: State, refine: Any) -> State:
     """One EP refinement of the prior factor of every weight, in order (book, end of 4.4.2).
 
-    A factor over a weight is always centred, since the weight's mean leaves it only through the
-    Gaussian that stands for the Student-t (eq. 4.23): its precision is all there is to keep. The
-    Gamma makes the weights follow one another; all replicas go side by side.
+    With the Student-t replaced by a Gaussian (eq. 4.23), eqs. 4.36 and 4.39 are the product of two
+    Gaussians: a refined factor is centred and has the precision `(alpha - 1) / beta` of the
+    cavity, so only that is kept. Every weight's cavity holds the Gamma that its predecessors left,
+    so weights follow one another, while replicas go side by side.
     """
     weights = state["loc"].shape[1]
     names = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta")
