@@ -174,7 +174,9 @@ def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
         state = refine_prior(state, refine_factors)
         got = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
                                                  "factor_alpha", "factor_beta")], 1)  # fmt: skip
-        torch.testing.assert_close(got, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(
+            got, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-9
+        )
         assert [state["prior_alpha"].item(), state["prior_beta"].item()] == pytest.approx([a, b])
 
 

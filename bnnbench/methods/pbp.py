@@ -53,9 +53,10 @@ class PBP(Method):
         prior_update: `ep` refines the prior factor of every weight once after each pass, one
             after the other, as the authors do; `adf` incorporates them at the start and never
             again.
-        batch_size: data points incorporated at once. Of a batch, each point's factor is matched
-            against the same q and the changes of the natural parameters are added, as if the
-            factors had been independent given q; 1 is the algorithm.
+        batch_size: data points incorporated at once; 1 is the algorithm. Of a batch, each point is
+            matched alone against the same q (skips included), and the changes of the natural
+            parameters are summed: each weight's precision and precision times mean, the noise's
+            `alpha` and `beta`. A sum that leaves no proper distribution is skipped.
         compile: fuse the update with `torch.compile`: `auto` (where a fit is long enough),
             `always` or `never`.
     """
