@@ -111,6 +111,9 @@ MISTAKES = {
     "minibatch weights": (
         ["method=bbb", "method.minibatch_weights=even"], ["method.minibatch_weights", "uniform"],
     ),
+    "prior update": (["method=pbp", "method.prior_update=foo"], ["method.prior_update", "adf"]),
+    "batch of none": (["method=pbp", "method.batch_size=0"], ["method.batch_size", "0"]),
+    "compile of pbp": (["method=pbp", "method.compile=yes"], ["method.compile", "auto"]),
     "seed": (["seed=x"], ["seed", "x"]),
     "negative seed": (["seed=-1"], ["seed", "-1"]),
     "splits": (["splits=99"], ["splits", "20"]),

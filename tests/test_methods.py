@@ -95,7 +95,9 @@ def test_same_seed_same_bits_and_another_seed_other_bits(name: str) -> None:
         assert torch.equal(value, again.state[key])
     assert any(not torch.equal(value, other.state[key]) for key, value in first.state.items())
     drawn = [predict(name, first, seeds, data).loc for seeds in (SEEDS, SEEDS, [21, 22])]
-    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(drawn[0], drawn[1])
+    # A method that predicts one component per point draws nothing.
+    assert torch.equal(drawn[0], drawn[2]) == (len(drawn[0]) == 1)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -103,9 +105,10 @@ def test_prediction_axes_and_noise(name: str) -> None:
     data = training_set()
     prediction = predict(name, fit(name, data, SEEDS), SEEDS, data)
     assert prediction.loc.shape[1:] == (3, 6)
-    torch.testing.assert_close(
-        prediction.noise_variance(), torch.full((3, 6), 1 / 5.0, dtype=torch.float64)
-    )
+    noise = prediction.noise_variance()
+    assert (noise > 0).all()
+    if "noise_precision" in method(name).hyper_names:
+        torch.testing.assert_close(noise, torch.full((3, 6), 1 / 5.0, dtype=torch.float64))
     assert (prediction.epistemic_variance() > 0).all()
 
 

@@ -86,8 +86,8 @@ class Plan:
 
     @property
     def lockstep(self) -> bool:
-        """On a GPU all splits advance together; on the CPU each process takes whole splits."""
-        return self.device == "cuda"
+        """All splits advance together on a GPU, or if the method asks; else each has a process."""
+        return self.device == "cuda" or self.method.stack_splits
 
     @property
     def dtype(self) -> torch.dtype:

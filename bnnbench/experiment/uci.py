@@ -63,7 +63,7 @@ class SplitsExperiment(Experiment):
 
 
 def run_open(plan: Plan, numbers: Sequence[int]) -> None:
-    """Runs splits: in lockstep on a GPU, else whole splits on `workers` processes."""
+    """Runs splits: all in lockstep, or whole splits on `workers` processes."""
     if plan.lockstep:
         run_group(plan, plan.splits)
     elif plan.workers == 1:

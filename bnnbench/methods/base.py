@@ -75,11 +75,14 @@ class Method(ABC):
         summary: one line for `bnnbench list`.
         hyper_names: class attribute, the hyper-parameters that are searched unless fixed. Each
             is also a field `float | None`: None is searched, a number is fixed.
+        stack_splits: class attribute, whether all splits advance together on the CPU too: for
+            steps so small that launching them costs more than computing them.
     """
 
     label: str
     summary: str = ""
     hyper_names: ClassVar[tuple[str, ...]] = ()
+    stack_splits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, value in self.fixed().items():

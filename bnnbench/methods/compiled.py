@@ -31,9 +31,14 @@ def _step(method: StochasticMethod, *arguments: Any) -> Any:
     return method.step(*arguments)
 
 
-@cache
 def compiled_step() -> Callable[..., Any]:
     """`method.step(...)` as `compiled_step()(method, ...)`."""
+    return compiled(_step)
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors and settings, fused for each of their shapes."""
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
@@ -41,4 +46,4 @@ def compiled_step() -> Callable[..., Any]:
     dynamo.recompile_limit = 1000
     dynamo.accumulated_recompile_limit = 1000
     inductor.compile_threads = 1
-    return torch.compile(_step, dynamic=False)
+    return torch.compile(function, dynamic=False)

@@ -1,0 +1,201 @@
+"""Gaussian moments through a network, with their derivatives, and what is matched to them.
+
+Book, section 4.4. The derivatives are written out: they cost a few products where autograd
+would record and replay some forty small operations for every data point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Moments = tuple[Tensor, Tensor]
+"""Means and variances, or what they are differentiated by: two tensors of one shape."""
+Inputs = tuple[Tensor, Tensor | None]
+"""Means and variances of a layer's inputs `[R, B, I]`; None where they are data."""
+Layer = tuple[Moments, Moments]
+"""Of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
+Weights = tuple[Layer, ...]
+Gamma = tuple[Tensor, Tensor]
+"""Shape and rate of a Gamma distribution over a precision."""
+
+
+class Rectified(NamedTuple):
+    """Moments of `max(a, 0)`, `a ~ Normal(loc, scale^2)`, and what their derivatives need.
+
+    Attributes:
+        mean: eq. 4.44.
+        variance: eq. 4.45.
+        above: probability that `a > 0`.
+        below: probability that `a < 0`.
+        at_zero: density of `a` at 0.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    above: Tensor
+    below: Tensor
+    at_zero: Tensor
+
+
+def rectify(loc: Tensor, variance: Tensor) -> Rectified:
+    """Moments of a rectified Gaussian (eqs. 4.44 and 4.45), any shape.
+
+    Both tails come from one scaled complementary error function, so that `phi / Phi` keeps its
+    digits where `phi` and `Phi` have underflowed, far below zero.
+    """
+    scale = variance.sqrt()
+    alpha = loc / scale
+    x = alpha.abs() * math.sqrt(0.5)
+    scaled, gauss = torch.special.erfcx(x), torch.exp(-x * x)
+    tail, density = 0.5 * scaled * gauss, gauss / math.sqrt(2 * math.pi)
+    positive = alpha > 0
+    above = torch.where(positive, 1 - tail, tail)
+    below = torch.where(positive, tail, 1 - tail)
+    ratio = torch.where(positive, density / above, math.sqrt(2 / math.pi) / scaled)
+    excess = ratio + alpha  # mean of a / scale, given that it is positive
+    mean = scale * above * excess
+    spread = mean * scale * excess * below + above * variance * (1 - ratio * excess)
+    return Rectified(mean, spread, above, below, density / scale)
+
+
+def rectify_back(out: Rectified, d: Moments) -> Moments:
+    """From derivatives by the rectified moments to derivatives by the Gaussian's.
+
+    The identities `dE[f]/dloc = E[f']` and `dE[f]/dvariance = E[f''] / 2` (eqs. 4.9 and 4.10)
+    for the first two powers of `max(a, 0)` leave nothing that cancels in the tails.
+    """
+    d_mean, d_variance = d
+    return (
+        out.above * d_mean + 2 * out.mean * out.below * d_variance,
+        out.at_zero * (0.5 * d_mean - out.mean * d_variance) + out.above * d_variance,
+    )
+
+
+def linear(inputs: Inputs, layer: Layer) -> Moments:
+    """Moments of `z W / sqrt(I + 1)`, where z ends in an always-one unit (eqs. 4.41 and 4.42).
+
+    Args:
+        inputs: `[R, B, I]`.
+        layer: `[R, I, O]` and the bias `[R, 1, O]`.
+
+    Returns:
+        `[R, B, O]` each.
+    """
+    z, z_var = inputs
+    (w, w_var), (bias, bias_var) = layer
+    units = z.shape[-1] + 1
+    mean = (_product(z, w) + bias) / math.sqrt(units)
+    if z_var is None:
+        return mean, (_product(z * z, w_var) + bias_var) / units
+    spread = _product(z * z + z_var, w_var) + _product(z_var, w * w)
+    return mean, (spread + bias_var) / units
+
+
+def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
+    """From derivatives by the moments of `linear` (`[R, B, O]`) to those by its inputs'."""
+    z, (w, w_var) = inputs[0], layer[0]
+    units = z.shape[-1] + 1
+    d_mean, d_variance = d[0] / math.sqrt(units), d[1] / units
+    shared = _product(d_variance, w_var.mT)
+    return (
+        _product(d_mean, w.mT) + 2 * z * shared,
+        shared + _product(d_variance, (w * w).mT),
+    )
+
+
+def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
+    """Derivatives by the moments of the weights and the biases, one for each row.
+
+    Returns:
+        `[R, B, I, O]` and `[R, B, 1, O]`, two of each.
+    """
+    z, z_var = inputs
+    units = z.shape[-1] + 1
+    d_mean, d_variance = (d[0] / math.sqrt(units)).unsqueeze(2), (d[1] / units).unsqueeze(2)
+    square, by_mean = z * z, z.unsqueeze(3) * d_mean
+    if z_var is not None:
+        square = square + z_var
+        by_mean = by_mean + 2 * layer[0][0].unsqueeze(1) * (z_var.unsqueeze(3) * d_variance)
+    return (by_mean, square.unsqueeze(3) * d_variance), (d_mean, d_variance)
+
+
+def _product(rows: Tensor, matrix: Tensor) -> Tensor:
+    """`rows @ matrix`, `[R, B, I] x [R, I, O]`."""
+    if rows.shape[1] > 1:
+        return rows @ matrix
+    # A matrix-vector product is a sum that the compiler fuses with what comes before and after.
+    return (rows.mT * matrix).sum(1, keepdim=True)
+
+
+def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
+    """Sends Gaussians through the network.
+
+    Args:
+        weights: the layers.
+        inputs: `[R, B, D]`.
+
+    Returns:
+        Moments of the output, `[R, B]` each; the input moments of every layer; and the rectified
+        moments of every hidden layer.
+    """
+    tape: list[Inputs] = [(inputs, None)]
+    rectified = []
+    for layer in weights[:-1]:
+        rectified.append(rectify(*linear(tape[-1], layer)))
+        tape.append((rectified[-1].mean, rectified[-1].variance))
+    loc, variance = linear(tape[-1], weights[-1])
+    return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
+
+
+def gaussian_matched(weights: Moments, change: Moments, real: Tensor) -> Moments:
+    """New moments of a layer's weights (eqs. 4.36 and 4.39).
+
+    An update that would leave a weight without a positive variance is skipped, for that weight.
+
+    Args:
+        weights: `[R, I, O]` each.
+        change: derivatives of each row's log Z by them, `[R, B, I, O]` each.
+        real: `[R, B, 1, 1]`.
+    """
+    loc, var = weights
+    d_loc, d_var = change
+    bend = d_loc * d_loc - 2 * d_var
+    left = 1 - var.unsqueeze(1) * bend  # new variance over old
+    fits = real & (left > 0)
+    if d_loc.shape[1] == 1:
+        fits, left, d_loc = fits.squeeze(1), left.squeeze(1), d_loc.squeeze(1)
+        return torch.where(fits, loc + var * d_loc, loc), torch.where(fits, var * left, var)
+    precision = torch.where(fits, bend / left, 0.0).sum(1)
+    shift = torch.where(fits, (d_loc + loc.unsqueeze(1) * bend) / left, 0.0).sum(1)
+    grown = 1 + var * precision
+    fits = grown > 0
+    return (
+        torch.where(fits, (loc + var * shift) / grown, loc),
+        torch.where(fits, var / grown, var),
+    )
+
+
+def gamma_matched(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
+    """Matches a Gamma after a factor `Normal(error | 0, variance + 1 / precision)`.
+
+    Eqs. 4.29 and 4.30 in logarithms, which hold where `Z` underflows; `beta` is `alpha` over the
+    new mean. The approximation of `Z` can ask for a shape of at most 1, whose `E[1 / precision]`
+    does not exist: such an update is skipped.
+
+    Args:
+        gamma: `alpha` and `beta`.
+        variance: of the error, but for the noise.
+        square: squared error.
+    """
+    alpha, beta = gamma
+    v0, v1, v2 = (variance + beta / (alpha - 1 + k) for k in range(3))
+    first = 0.5 * (torch.log(v0 / v1) + square * (1 / v0 - 1 / v1))  # log Z1 - log Z0
+    second = 0.5 * (torch.log(v1 / v2) + square * (1 / v1 - 1 / v2))
+    new = 1 / torch.expm1(second - first + torch.log1p(1 / alpha))
+    mean = torch.exp(first) * alpha / beta
+    skip = new <= 1  # false for NaN, which must come through
+    return torch.where(skip, alpha, new), torch.where(skip, beta, new / mean)

@@ -1,0 +1,294 @@
+"""Probabilistic Backpropagation: assumed density filtering through a network.
+
+Book, section 4.4 and Algorithm 3; Hernández-Lobato & Adams, "Probabilistic Backpropagation for
+Scalable Learning of Bayesian Neural Networks", ICML 2015.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from bnnbench.methods.base import FitTask, Method, Posterior
+from bnnbench.methods.compiled import available, compiled
+from bnnbench.methods.moments import (
+    Gamma,
+    Layer,
+    Moments,
+    Weights,
+    forward,
+    gamma_matched,
+    gaussian_matched,
+    linear_back,
+    linear_weights,
+    rectify_back,
+)
+from bnnbench.methods.stochastic import PREDICTION_ELEMENTS, State, finite, select, shuffled
+from bnnbench.nn import MLP
+from bnnbench.settings import one_of, whole
+from bnnbench.streams import Streams
+from bnnbench.types import Prediction, TrainingSet
+
+HYPER_PRIOR = (6.0, 6.0)  # of both precisions, in standardised units: six observations' worth
+WIDEST_CAVITY = 1e6  # a prior factor is left alone where the rest says less than this of a weight
+WORTHWHILE_POINTS = 10_000  # data points from which compiling is repaid: it takes some 8 s
+REFINED_AT_ONCE = 8  # prior factors of one compiled call, which follow one another inside it
+
+
+@dataclass(frozen=True, kw_only=True)
+class PBP(Method):
+    """Factorised Gaussian posterior, Gamma posteriors over the noise and the prior precision.
+
+    Always float64. Each pass incorporates every data point once, in a new random order. There is
+    nothing to search.
+
+    Attributes:
+        prior_update: `ep` refines the prior factor of every weight once after each pass, one
+            after the other, as the authors do; `adf` incorporates them at the start and never
+            again.
+        batch_size: data points incorporated at once; 1 is the algorithm. Of a batch, each point is
+            matched alone against the same q (skips included), and the changes of the natural
+            parameters are summed: each weight's precision and precision times mean, the noise's
+            `alpha` and `beta`. A sum that leaves no proper distribution is skipped.
+        compile: fuse the update with `torch.compile`: `auto` (where a fit is long enough),
+            `always` or `never`.
+    """
+
+    prior_update: str = "ep"
+    batch_size: int = 1
+    compile: str = "auto"
+    stack_splits: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("method.prior_update", self.prior_update, ("ep", "adf"))
+        whole("method.batch_size", self.batch_size)
+        one_of("method.compile", self.compile, ("auto", "always", "never"))
+
+    @torch.no_grad()
+    def fit(self, task: FitTask) -> Posterior:
+        """Fits all replicas; one that is not finite after a pass stays at the pass before."""
+        data = replace(
+            task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
+        )
+        absorb, refine = self._programs(task)
+        state = start(task.mlp, data.replicas, task.streams)
+        alive = finite(state)
+        for _ in range(task.epochs):
+            before = state
+            rows = batches(data, task.streams, self.batch_size)
+            state = _pass(task.mlp, state, rows, absorb)
+            if self.prior_update == "ep":
+                state = refine_prior(state, refine)
+            alive = alive & finite(state)
+            state = select(alive, state, before)
+        counts = data.inputs.new_tensor(data.counts)[:, None]
+        return Posterior(state, task.hyper, task.mlp, counts, ~alive)
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """One Gaussian per test point; nothing is sampled. Noise is `E[1 / gamma]`."""
+        weights = unpack(posterior.mlp, posterior.state)
+        rows = max(1, PREDICTION_ELEMENTS // (inputs.shape[0] * max(posterior.mlp.sizes)))
+        pieces = [forward(weights, piece)[0] for piece in inputs.double().split(rows, 1)]
+        loc, variance = (torch.cat(moments, 1) for moments in zip(*pieces, strict=True))
+        noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
+        return Prediction(loc[None], variance[None], noise)
+
+    def _programs(self, task: FitTask) -> tuple[Any, Any]:
+        """The update by a batch of data and that by some prior factors, compiled or not."""
+        inputs = task.data.inputs
+        steps = task.epochs * math.ceil(inputs.shape[1] / self.batch_size)
+        pays = inputs.device.type == "cpu" and steps >= WORTHWHILE_POINTS and available()
+        long = task.compile or pays
+        if self.compile == "always" or (self.compile == "auto" and long):
+            return compiled(absorb), compiled(refine_factors)
+        return absorb, refine_factors
+
+
+def start(mlp: MLP, replicas: int, streams: Streams) -> State:
+    """The state after the priors, every tensor `[R, ...]`.
+
+    The means are random, `Normal(0, 1 / (fan_in + 1))`: at zero, the moments would tell no two
+    units of a layer apart and pass no derivative back.
+    """
+    scale = torch.cat(
+        [
+            torch.full(((fan_in + 1) * fan_out,), (fan_in + 1) ** -0.5, dtype=torch.float64)
+            for fan_in, fan_out in pairwise(mlp.sizes)
+        ]
+    ).to(streams.device)
+    loc = (scale * streams.normal(1, mlp.n_weights)[0].double()).expand(replicas, -1).clone()
+    alpha, beta = (loc.new_full((replicas, 1), value) for value in HYPER_PRIOR)
+    return {
+        "loc": loc,
+        "var": (beta / (alpha - 1)).expand_as(loc).clone(),
+        "noise_alpha": alpha,
+        "noise_beta": beta,
+        "prior_alpha": alpha,
+        "prior_beta": beta,
+        "factor_precision": ((alpha - 1) / beta).expand_as(loc),
+        "factor_alpha": torch.zeros_like(loc),
+        "factor_beta": torch.zeros_like(loc),
+    }
+
+
+def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
+    """The layers of flat `loc` and `var` `[R, P]`, in the order of `MLP`."""
+    sizes = list(pairwise(mlp.sizes))
+    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
+    pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
+    shaped = [
+        # Contiguous, so that a compiled update meets one layout only.
+        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
+        for k, piece in enumerate(pieces)
+    ]
+    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
+
+
+def pack(weights: Weights) -> State:
+    """The inverse of `unpack`."""
+    parts = [part for layer in weights for part in layer]
+    loc, var = (
+        torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*parts, strict=True)
+    )
+    return {"loc": loc, "var": var}
+
+
+def batches(
+    data: TrainingSet, streams: Streams, size: int
+) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
+    """The data in a new order: inputs `[R, B, D]`, targets and real rows `[R, B]`."""
+    inputs, targets = shuffled(data, streams)
+    counts = torch.tensor(data.counts, device=inputs.device)[:, None]
+    real = torch.arange(inputs.shape[1], device=inputs.device) < counts
+    pieces = (inputs, targets, real)
+    return list(zip(*(_in_turn(piece, size) for piece in pieces), strict=True))
+
+
+def _in_turn(rows: Tensor, size: int) -> Sequence[Tensor]:
+    """`[R, N, ...]` cut into `[R, size, ...]`, each contiguous; zeros fill the last."""
+    short = -rows.shape[1] % size
+    rows = pad(rows, (0, 0) * (rows.dim() - 2) + (0, short))
+    return rows.unflatten(1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
+
+
+def _pass(
+    mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]], absorb: Any
+) -> State:
+    weights, noise = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
+    for inputs, targets, real in rows:
+        weights, noise = absorb(weights, noise, inputs, targets, real)
+    return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}
+
+
+def absorb(
+    weights: Weights, noise: Gamma, inputs: Tensor, targets: Tensor, real: Tensor
+) -> tuple[Weights, Gamma]:
+    """Incorporates one batch of likelihood factors (eqs. 4.29, 4.30, 4.36, 4.39, 4.40).
+
+    Args:
+        weights: moments of each layer.
+        noise: of the noise precision.
+        inputs: `[R, B, D]`.
+        targets: `[R, B]`.
+        real: `[R, B]`, False on padding, which changes nothing.
+    """
+    (loc, variance), tape, rectified = forward(weights, inputs)
+    alpha, beta = noise
+    error = targets - loc
+    total = variance + beta / (alpha - 1)
+    d_loc = error / total
+    d_variance = 0.5 * (d_loc * d_loc - 1 / total)
+    d: Moments = (d_loc.unsqueeze(2), d_variance.unsqueeze(2))
+    new: list[Layer] = []
+    for k in range(len(weights) - 1, -1, -1):
+        change = linear_weights(tape[k], weights[k], d)
+        matrix, bias = (
+            gaussian_matched(old, by, real[:, :, None, None])
+            for old, by in zip(weights[k], change, strict=True)
+        )
+        new.insert(0, (matrix, bias))
+        if k > 0:
+            hidden = rectified[k - 1]
+            d = rectify_back(hidden, linear_back((hidden.mean, hidden.variance), weights[k], d))
+    matched = gamma_matched(noise, variance, error * error)
+    alpha_new, beta_new = (
+        old + torch.where(real, value - old, 0.0).sum(1, keepdim=True)
+        for old, value in zip(noise, matched, strict=True)
+    )
+    skip = (alpha_new <= 1) | (beta_new <= 0)  # can come of adding the changes of a batch
+    return tuple(new), (torch.where(skip, alpha, alpha_new), torch.where(skip, beta, beta_new))
+
+
+def refine_prior(state: State, refine: Any) -> State:
+    """One EP refinement of the prior factor of every weight, in order (book, end of 4.4.2).
+
+    With the Student-t replaced by a Gaussian (eq. 4.23), eqs. 4.36 and 4.39 are the product of two
+    Gaussians: a refined factor is centred and has the precision `(alpha - 1) / beta` of the
+    cavity, so only that is kept. Every weight's cavity holds the Gamma that its predecessors left,
+    so weights follow one another, while replicas go side by side.
+    """
+    weights = state["loc"].shape[1]
+    names = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta")
+    short = -weights % REFINED_AT_ONCE
+    # Variances of 0 mark the padding of the last piece, which is skipped.
+    columns = [pad(state[name], (0, short)).T.contiguous().split(REFINED_AT_ONCE) for name in names]
+    prior: Gamma = (state["prior_alpha"][:, 0], state["prior_beta"][:, 0])
+    pieces = []
+    for piece in zip(*columns, strict=True):
+        prior, refined = refine(prior, piece)
+        pieces.append(refined)
+    joined = [torch.cat(parts)[:weights].T.contiguous() for parts in zip(*pieces, strict=True)]
+    return {
+        **state,
+        **dict(zip(names, joined, strict=True)),
+        "prior_alpha": prior[0][:, None],
+        "prior_beta": prior[1][:, None],
+    }
+
+
+def refine_factors(prior: Gamma, factors: tuple[Tensor, ...]) -> tuple[Gamma, tuple[Tensor, ...]]:
+    """Refines K prior factors one after the other.
+
+    Args:
+        prior: of the prior precision, `[R]` each.
+        factors: `loc`, `var` and the factor's precision, `alpha` and `beta`, `[K, R]` each.
+
+    Returns:
+        The same, refined.
+    """
+    alpha, beta = prior
+    loc, var, precision, factor_alpha, factor_beta = factors
+    rest = 1 / var - precision
+    valid = (rest > 1 / WIDEST_CAVITY) & (var > 0)
+    rest = torch.where(valid, rest, 1.0)
+    mean = loc / var / rest
+    square = mean * mean
+    shapes, rates, precisions = [], [], []
+    for k, fits in enumerate(valid.unbind()):
+        a, b = alpha - factor_alpha[k], beta - factor_beta[k]
+        fits = fits & (b > 0) & (a > 1)
+        matched = gamma_matched((a, b), 1 / rest[k], square[k])
+        alpha = torch.where(fits, matched[0], alpha)
+        beta = torch.where(fits, matched[1], beta)
+        shapes.append(torch.where(fits, alpha - a, factor_alpha[k]))
+        rates.append(torch.where(fits, beta - b, factor_beta[k]))
+        precisions.append(torch.where(fits, (a - 1) / b, precision[k]))
+    shape, rate, new = torch.stack(shapes), torch.stack(rates), torch.stack(precisions)
+    var_new = torch.where(valid, 1 / (rest + new), var)
+    return (alpha, beta), (
+        torch.where(valid, mean * rest * var_new, loc),
+        var_new,
+        new,
+        shape,
+        rate,
+    )

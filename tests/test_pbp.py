@@ -1,0 +1,260 @@
+"""PBP: moments against high precision, Monte Carlo and autograd; updates against exact answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import pytest
+import torch
+from test_methods import COUNTS, GROUPS, SEEDS, training_set
+from torch import Tensor
+
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.moments import forward, gamma_matched, rectify, rectify_back
+from bnnbench.methods.pbp import PBP, absorb, pack, refine_factors, refine_prior, start, unpack
+from bnnbench.nn import MLP
+from bnnbench.settings import Network, Training
+from bnnbench.streams import Streams
+from bnnbench.types import TrainingSet, UserError
+
+
+def state_of(mlp: MLP, replicas: int = 2, seed: int = 0) -> dict[str, Tensor]:
+    """A state as it might be in mid-fit: means and variances all different."""
+    torch.manual_seed(seed)
+    streams = Streams(list(range(replicas)), tuple(range(replicas)))
+    state = start(mlp, replicas, streams)
+    state["loc"] = 0.8 * torch.randn_like(state["loc"])
+    state["var"] = 0.2 + torch.rand_like(state["loc"])
+    return state
+
+
+def log_z(weights: tuple, inputs: Tensor, targets: Tensor, noise: Tensor) -> Tensor:
+    (loc, variance), _, _ = forward(weights, inputs)
+    total = variance + noise
+    return -0.5 * ((targets - loc) ** 2 / total + total.log() + math.log(2 * math.pi))
+
+
+def exact(loc: float, variance: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Moments of the rectified Gaussian in 400 digits, straight from the definition."""
+    loc, variance = mpmath.mpf(loc), mpmath.mpf(variance)
+    scale = mpmath.sqrt(variance)
+    cdf, pdf = mpmath.ncdf(loc / scale), mpmath.npdf(loc / scale)
+    mean = loc * cdf + scale * pdf
+    return mean, (loc**2 + variance) * cdf + loc * scale * pdf - mean**2
+
+
+ALPHAS = [-1e4, -60, -37, -30, -12, -6.001, -5.999, -5, -1, -1e-8, 0, 1e-8, 1, 5, 12, 30, 60, 1e4]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("variance", [1e-6, 1.0, 40.0])
+def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: float) -> None:
+    loc = torch.tensor([alpha * math.sqrt(variance)], dtype=torch.float64)
+    ours = rectify(loc, torch.tensor([variance], dtype=torch.float64))
+    with mpmath.workdps(400):
+        expected = exact(loc.item(), variance)
+        pairs = [(ours.mean, expected[0]), (ours.variance, expected[1])]
+        step = mpmath.mpf(10) ** -80 * mpmath.sqrt(variance)
+        for k in range(2):
+            one = torch.ones(1).double()
+            d = rectify_back(ours, (one * (k == 0), one * (k == 1)))
+            low, high = exact(loc.item() - step, variance)[k], exact(loc.item() + step, variance)[k]
+            pairs.append((d[0], (high - low) / (2 * step)))
+            v = mpmath.mpf(variance)
+            low, high = exact(loc.item(), v - step * v)[k], exact(loc.item(), v + step * v)[k]
+            pairs.append((d[1], (high - low) / (2 * step * v)))
+        for value, truth in pairs:
+            assert value.item() == pytest.approx(float(truth), rel=1e-8, abs=1e-290)
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (2, 4, 1), (2, 4, 3, 1), (2, 3, 4, 3, 1)])
+def test_update_of_one_point_against_autograd(sizes: tuple[int, ...]) -> None:
+    mlp = MLP(sizes)
+    state = state_of(mlp)
+    loc, var = state["loc"].requires_grad_(), state["var"].requires_grad_()
+    inputs, targets = torch.randn(2, 1, 2).double(), torch.tensor([[3.0], [-1.0]]).double()
+    value = log_z(unpack(mlp, state), inputs, targets, state["noise_beta"] / 5)
+    g, h = torch.autograd.grad(value.sum(), (loc, var))
+    wanted = var - var**2 * (g**2 - 2 * h)
+    assert (wanted > 0).all()
+    noise = (state["noise_alpha"], state["noise_beta"])
+    new = pack(absorb(unpack(mlp, state), noise, inputs, targets, torch.ones(2, 1) > 0)[0])
+    torch.testing.assert_close(new["loc"], loc + var * g, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(new["var"], wanted, rtol=1e-11, atol=1e-12)
+
+
+def linear_case(rows: int) -> tuple[MLP, dict[str, Tensor], Tensor, Tensor, float]:
+    """A linear model, whose noise variance of 0.25 is as good as known."""
+    mlp = MLP((3, 1))
+    state = state_of(mlp, replicas=1)
+    state["noise_alpha"] = torch.full((1, 1), 1e12).double()
+    state["noise_beta"] = 0.25 * (state["noise_alpha"] - 1)
+    return mlp, state, torch.randn(1, rows, 3).double(), torch.randn(1, rows).double(), 0.25
+
+
+def test_linear_update_is_the_exact_marginal_posterior() -> None:
+    mlp, state, inputs, targets, noise = linear_case(1)
+    design = torch.cat([inputs[0, 0], torch.ones(1)]) / 2  # sqrt(fan_in + 1)
+    loc, prior = state["loc"][0], torch.diag(state["var"][0])
+    total = design @ prior @ design + noise
+    z = torch.distributions.Normal(design @ loc, total.sqrt()).log_prob(targets[0, 0])
+    value = log_z(unpack(mlp, state), inputs, targets, torch.tensor(noise))
+    torch.testing.assert_close(value[0, 0], z)
+    gain = prior @ design / total
+    covariance = prior - torch.outer(gain, design @ prior)
+    pair = (state["noise_alpha"], state["noise_beta"])
+    new = pack(absorb(unpack(mlp, state), pair, inputs, targets, torch.ones(1, 1) > 0)[0])
+    torch.testing.assert_close(new["loc"][0], loc + gain * (targets[0, 0] - design @ loc))
+    torch.testing.assert_close(new["var"][0], covariance.diagonal())
+
+
+def test_forward_moments_against_monte_carlo() -> None:
+    """With one hidden layer they are exact: its units are independent."""
+    mlp, samples = MLP((2, 6, 1)), 200_000
+    state = state_of(mlp, replicas=1)
+    inputs = torch.randn(1, 3, 2).double()
+    (loc, variance), _, _ = forward(unpack(mlp, state), inputs)
+    drawn = state["loc"] + state["var"].sqrt() * torch.randn(samples, mlp.n_weights).double()
+    (w1, b1), (w2, b2) = (
+        (w[0], b[0]) for w, b in unpack(mlp, {"loc": drawn, "var": drawn})
+    )  # fmt: skip
+    hidden = ((inputs @ w1 + b1) / math.sqrt(3)).relu()
+    outputs = ((hidden @ w2 + b2) / math.sqrt(7))[..., 0]
+    spread = outputs.std(0)
+    assert ((outputs.mean(0) - loc[0]).abs() < 4 * spread / samples**0.5).all()
+    squares = (outputs - loc[0]).square()
+    assert ((squares.mean(0) - variance[0]).abs() < 4 * squares.std(0) / samples**0.5).all()
+
+
+def test_gamma_match_is_the_printed_equations_and_conjugate_in_the_limit() -> None:
+    a, b, v, e = 6.0, 4.0, 0.3, 1.7
+    k = [math.exp(-0.5 * e**2 / s) / math.sqrt(s) for s in (v + b / (a - 1 + i) for i in range(3))]
+    alpha = 1 / (k[0] * k[2] / k[1] ** 2 * (a + 1) / a - 1)
+    beta = 1 / (k[2] / k[1] * (a + 1) / b - k[1] / k[0] * a / b)
+    ours = gamma_matched(*tensors((a, b), v, e**2))
+    assert [t.item() for t in ours] == pytest.approx([alpha, beta])
+    far = gamma_matched(*tensors((a, b), v, 1e7))  # Z underflows
+    assert all(t.isfinite().all() and t > 0 for t in far)
+    ours = gamma_matched(*tensors((1e5, 1e5), 0.0, e**2))
+    assert ours[0].item() - 1e5 == pytest.approx(0.5, abs=1e-4)
+    assert ours[1].item() - 1e5 == pytest.approx(e**2 / 2, abs=1e-3)
+
+
+def tensors(gamma: tuple[float, float], *values: float) -> tuple:
+    one = torch.ones(1, 1).double()
+    return (gamma[0] * one, gamma[1] * one), *(value * one for value in values)
+
+
+def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
+    """Against scalars and the general form, which also keeps the mean of every factor."""
+    mlp = MLP((2, 3, 1))  # 13 weights: two pieces, the second padded
+    state = state_of(mlp, replicas=1)
+    kept = [0.0] * 13
+    for _ in range(2):
+        a, b = state["prior_alpha"].item(), state["prior_beta"].item()
+        rows = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
+                                                  "factor_alpha", "factor_beta")], 1)  # fmt: skip
+        expected = []
+        for j, (m, v, p, fa, fb) in enumerate(rows.tolist()):
+            vc, ac, bc = 1 / (1 / v - p), a - fa, b - fb
+            if not (0 < vc < 1e6 and bc > 0 and ac > 1):
+                expected.append([m, v, p, fa, fb])
+                continue
+            mc = (m / v - kept[j]) * vc
+            s = [vc + bc / (ac - 1 + i) for i in range(3)]
+            k = [math.exp(-0.5 * mc**2 / t) / math.sqrt(t) for t in s]
+            g, h = -mc / s[0], 0.5 * (mc**2 / s[0] ** 2 - 1 / s[0])
+            m, v = mc + vc * g, vc - vc**2 * (g**2 - 2 * h)
+            a = 1 / (k[0] * k[2] / k[1] ** 2 * (ac + 1) / ac - 1)
+            b = 1 / (k[2] / k[1] * (ac + 1) / bc - k[1] / k[0] * ac / bc)
+            kept[j] = m / v - mc / vc
+            expected.append([m, v, 1 / v - 1 / vc, a - ac, b - bc])
+        state = refine_prior(state, refine_factors)
+        got = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
+                                                 "factor_alpha", "factor_beta")], 1)  # fmt: skip
+        torch.testing.assert_close(
+            got, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-9
+        )
+        assert [state["prior_alpha"].item(), state["prior_beta"].item()] == pytest.approx([a, b])
+
+
+def test_a_batch_adds_the_natural_parameters_of_its_points() -> None:
+    mlp = MLP((2, 4, 1))
+    state = state_of(mlp)
+    noise = (state["noise_alpha"], state["noise_beta"])
+    inputs, targets = torch.randn(2, 3, 2).double(), torch.randn(2, 3).double()
+    real = torch.tensor([[True, True, True], [True, True, False]])
+    weights = unpack(mlp, state)
+    precision, shift = 1 / state["var"], state["loc"] / state["var"]
+    gamma = torch.cat(noise, 1)
+    total = [precision.clone(), shift.clone(), gamma.clone()]
+    for n in range(3):
+        one = slice(n, n + 1)
+        new, matched = absorb(weights, noise, inputs[:, one], targets[:, one], real[:, one])
+        flat = pack(new)
+        total[0] += 1 / flat["var"] - precision
+        total[1] += flat["loc"] / flat["var"] - shift
+        total[2] += torch.cat(matched, 1) - gamma
+    new, matched = absorb(weights, noise, inputs, targets, real)
+    flat = pack(new)
+    torch.testing.assert_close(1 / flat["var"], total[0])
+    torch.testing.assert_close(flat["loc"] / flat["var"], total[1])
+    torch.testing.assert_close(torch.cat(matched, 1), total[2])
+
+
+def test_updates_without_a_positive_variance_are_skipped_weight_by_weight() -> None:
+    mlp = MLP((2, 4, 1))
+    state = state_of(mlp)
+    state["noise_beta"] = torch.full((2, 1), 1e-4, dtype=torch.float64)
+    inputs = torch.randn(2, 1, 2).double()
+    noise = (state["noise_alpha"], state["noise_beta"])
+    far = torch.tensor([[40.0], [0.0]]).double()
+    new = pack(absorb(unpack(mlp, state), noise, inputs, far, torch.ones(2, 1) > 0)[0])
+    assert (new["var"] > 0).all()
+    skipped = new["var"][0] == state["var"][0]
+    assert skipped.any() and not skipped.all()
+    assert torch.equal(new["loc"][0][skipped], state["loc"][0][skipped])
+
+
+def fit(method: PBP, data: TrainingSet, depth: int = 1, epochs: int = 3) -> Posterior:
+    streams = Streams(SEEDS, GROUPS, dtype=data.inputs.dtype)
+    return method.fit(FitTask(data, {}, Network(width=5, depth=depth), Training(), epochs, streams))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_any_depth_in_float64_from_float32(depth: int, batch_size: int) -> None:
+    data = training_set()
+    data = replace(data, inputs=data.inputs.float(), targets=data.targets.float())
+    method = PBP(label="pbp", batch_size=batch_size)
+    posterior = fit(method, data, depth)
+    streams = Streams(SEEDS, GROUPS)
+    prediction = method.predict(posterior, data.inputs, 9, streams)
+    assert prediction.loc.dtype == torch.float64 and prediction.loc.shape == (1, 3, max(COUNTS))
+    assert not posterior.diverged.any() and (prediction.epistemic > 0).all()
+    assert (prediction.noise > 0).all() and prediction.noise.shape == (3, 1)
+
+
+def test_adf_leaves_the_prior_factors_as_they_were_incorporated() -> None:
+    refined, once = (
+        fit(PBP(label="pbp", prior_update=update), training_set()).state for update in ("ep", "adf")
+    )
+    assert (once["prior_alpha"] == 6).all() and (once["factor_alpha"] == 0).all()
+    assert (refined["prior_alpha"] > 6).all()
+    assert not torch.equal(refined["loc"], once["loc"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("prior_update", "foo"), ("batch_size", 0), ("compile", "yes")]
+)
+def test_mistakes_are_named(setting: str, value: object) -> None:
+    with pytest.raises(UserError, match=f"method.{setting}"):
+        PBP(label="pbp", **{setting: value})
+
+
+def test_splits_of_pbp_advance_together(tiny_plan) -> None:  # type: ignore[no-untyped-def]
+    plan = tiny_plan("method=pbp")
+    assert plan.lockstep and plan.iterations == 0
+    assert not tiny_plan("method=vadam").lockstep
