@@ -22,6 +22,7 @@ COUNTERPARTS = {
     # The SLANG paper is the only one that prints a (joint) log-likelihood for it.
     "bbb": ("BBVI", "BBB (SLANG paper baseline)"),
     "mc_dropout": ("MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)",),
+    "mc_dropout_x10": (),  # 40 final epochs: nobody published that
     "pbp": ("PBP",),
 }
 """Our method to its published names, best match first. All have one hidden layer."""
