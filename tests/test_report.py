@@ -194,7 +194,7 @@ def test_labels_name_only_what_differs(tmp_path: Path) -> None:
     [
         ("vadam", "vadam"),
         ("bbb_x2", "bbb"),
-        ("mc_dropout_x10", "mc_dropout"),
+        ("mc_dropout_x1", "mc_dropout"),
         ("vprop", "vprop"),
         ("pbp", "pbp"),
         ("bbbx", None),
