@@ -108,8 +108,18 @@ def test_command(command: Command, outputs: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["nowhere"], "nowhere"), (["--rope", "-1", "."], "--rope"), ([".", ".", "."], "two folders")],
+    [
+        (["nowhere"], "nowhere"),
+        ([], "outputs"),
+        (["--rope", "-1", "."], "--rope"),
+        ([".", ".", "."], "two folders"),
+    ],
 )
 def test_mistakes(command: Command, arguments: list[str], word: str) -> None:
     code, out, errors = command("compare", *arguments)
     assert (code, out) == (2, "") and word in errors and len(errors.strip().splitlines()) == 1
+
+
+def test_one_run_alone_is_nothing_to_compare(command: Command, outputs: Path) -> None:
+    code, _, errors = command("compare", str(outputs / "uci/boston/a"))
+    assert code == 2 and "share two splits" in errors

@@ -74,6 +74,8 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
         console.print(_published_table(first))
         return 0
     pairs = two_paths(first, paths[1], rope) if len(paths) == 2 else all_pairs(first, rope)
+    if pairs.empty:
+        raise UserError("no two of these finished runs share two splits of a data set.")
     for metric, group in pairs.groupby("metric", sort=False):
         console.print(_table(f"{metric} (ROPE {rope:g})", group))
     console.print(_plain("wins, ties, losses", tally(pairs)))

@@ -45,12 +45,12 @@ def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[st
     return {dataset: more for dataset, more in groups.items() if more}
 
 
-def markdown(results: pd.DataFrame, pairs: pd.DataFrame | None = None) -> str:
+def markdown(results: pd.DataFrame, pairs: pd.DataFrame) -> str:
     """The report as one readable page: the figures, then each data set's tables.
 
     Args:
         results: what `with_published` returns.
-        pairs: what `all_pairs` returns, if any data set has two runs.
+        pairs: what `all_pairs` returns.
     """
     ours = grouped(results, [[row] for row in result_rows(results)])
     theirs = grouped(results, comparison_rows(results))
@@ -63,7 +63,7 @@ def markdown(results: pd.DataFrame, pairs: pd.DataFrame | None = None) -> str:
             parts += ["Beside published results:", markdown_table(COMPARISON, theirs[dataset])]
     if theirs:
         parts += ["## How to read the comparison", COMPARISON_STATEMENT]
-    if pairs is not None:
+    if len(pairs):
         counts = tally(pairs).astype(str)
         rows = list(counts.itertuples(index=False))
         parts += ["## Which method is better", PAIRS_STATEMENT]
@@ -125,11 +125,11 @@ def write_report(path: Path, error: str = "std", to: Path | None = None) -> Repo
     results = with_published(gather(path))
     figures = {name: bars_figure(results, name, error) for name in FIGURES}
     report = ReportFolder(to) if to else ReportFolder.below(path)
-    pairs = all_pairs(path) if results["dataset"].duplicated().any() else None
+    pairs = all_pairs(path)
     write_text(report.table("csv"), results.to_csv(index=False))
     write_text(report.table("md"), markdown(results, pairs))
     write_text(report.table("tex"), latex(results))
-    if pairs is not None:
+    if len(pairs):
         write_text(report.comparisons, pairs.to_csv(index=False))
         figures |= {f"comparison_{name}": heat_map(pairs, name) for name in FIGURES}
     for name, figure in figures.items():

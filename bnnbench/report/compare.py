@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from bnnbench.paths import RunFolder, finished_runs
 from bnnbench.report.figures import sketch
 from bnnbench.report.tables import gather, labels, read_splits
-from bnnbench.types import UserError
 
 CORRELATION = 0.1  # of two splits: the test fraction
 HIGHER_IS_BETTER = {"rmse": False, "log_likelihood": True, "crps": False}
@@ -85,10 +84,13 @@ def compare_scores(
 def all_pairs(path: Path, rope: float = 0.01) -> pd.DataFrame:
     """Every pair of runs on every data set and metric below `path`.
 
-    Columns: `dataset`, `metric`, `a`, `b` (labels), then those of `compare_scores`.
+    Two runs are a pair if they share at least two splits of a data set.
+
+    Columns: `dataset`, `metric`, `a`, `b` (labels), then those of `compare_scores`; no rows if
+    there is no pair.
 
     Raises:
-        UserError: if there is no finished run, or no two on one data set.
+        UserError: if there is no finished run.
     """
     gathered = gather(path)
     gathered = gathered.assign(label=labels(gathered))
@@ -98,8 +100,6 @@ def all_pairs(path: Path, rope: float = 0.01) -> pd.DataFrame:
     for dataset, group in gathered.groupby("dataset"):
         for a, b in combinations(group["label"], 2):
             rows += _rows(str(dataset), a, b, scores[dataset, a], scores[dataset, b], rope)
-    if not rows:
-        raise UserError(f"{path} holds no two finished runs on one data set, so none to compare.")
     return pd.DataFrame(rows)
 
 
@@ -107,7 +107,7 @@ def two_paths(first: Path, second: Path, rope: float = 0.01) -> pd.DataFrame:
     """Every run below `first` against every run on the same data set below `second`.
 
     Raises:
-        UserError: if either holds no finished run, or they share no data set.
+        UserError: if either holds no finished run.
     """
     left, right = ([read_splits(r) for r in _runs(path)] for path in (first, second))
     rows = []
@@ -119,8 +119,6 @@ def two_paths(first: Path, second: Path, rope: float = 0.01) -> pd.DataFrame:
                 if names[0] == names[1]:
                     names = (f"{names[0]} (1st)", f"{names[1]} (2nd)")
                 rows += _rows(dataset, *names, a, b, rope)
-    if not rows:
-        raise UserError(f"{first} and {second} hold no finished runs on the same data set.")
     return pd.DataFrame(rows)
 
 
