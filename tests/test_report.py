@@ -387,7 +387,7 @@ def test_write_report_writes_every_table_and_figure(tmp_path: Path) -> None:
 def test_markdown_and_latex_state_what_the_numbers_are(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits())
     results = with_published(gather(tmp_path))
-    page, paper = markdown(results), latex(results)
+    page, paper = markdown(results, pd.DataFrame()), latex(results)
     for text in (page, paper):
         assert "standard error over 4 splits; original units; log-likelihood = mean over" in text
     assert "| bbb_x1" in page and "BBB (SLANG paper baseline)" in page
