@@ -194,7 +194,8 @@ def main() -> None:
     table = pd.DataFrame(rows)
     arguments.outputs.mkdir(parents=True, exist_ok=True)
     table.to_csv(arguments.outputs / "speed.csv", index=False)
-    text = table.to_markdown(index=False, floatfmt=".3g", missingval="")
+    shown = table.astype(object).where(table.notna(), None)
+    text = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
     cores, load = os.cpu_count(), os.getloadavg()[0]
     note = f"{cores} cores, load {load:.1f}, torch {torch.__version__}; ratio: loop / ours."
     (arguments.outputs / "speed.md").write_text(f"{text}\n\n{note}\n")
