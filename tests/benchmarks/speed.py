@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from bnnbench.methods import compiled
 from bnnbench.methods.base import FitTask
+from bnnbench.methods.pbp import PBP
 from bnnbench.methods.vadam import Vadam
 from bnnbench.settings import Network, Training
 from bnnbench.streams import Streams
@@ -134,6 +135,27 @@ def training_rows(repeats: int) -> Iterator[Row]:
         }
 
 
+def pbp_rows() -> Iterator[Row]:
+    """PBP on twenty data sets of Boston's shape in one stack, 40 passes, compiled or not."""
+    splits, rows = 20, 455
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(splits, rows, FEATURES, generator=generator)
+    data = TrainingSet(
+        inputs, inputs[..., :3].sin().sum(-1), (rows,) * splits, tuple(range(splits))
+    )
+    method = PBP(label="pbp")
+
+    def fit(epochs: int) -> float:
+        streams = Streams(list(range(splits)), data.groups)
+        began = time.perf_counter()
+        method.fit(FitTask(data, {}, Network(), Training(), epochs, streams))
+        return time.perf_counter() - began
+
+    first, second = fit(EPOCHS), fit(EPOCHS)
+    yield {"what": "PBP, 20 splits x 40 passes", "value": second, "unit": "s"}
+    yield {"what": "PBP, building its compiled update", "value": first - second, "unit": "s"}
+
+
 def bnnbench(*arguments: str) -> tuple[float, float, str]:
     """Wall seconds, peak memory in GB of the largest process, and the results folder."""
     code = (
@@ -186,7 +208,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    rows = list(training_rows(arguments.repeats))
+    rows = [*training_rows(arguments.repeats), *pbp_rows()]
     if not arguments.no_runs:
         for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
             rows += main_job_rows(arguments.outputs, device)
