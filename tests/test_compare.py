@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,3 +124,10 @@ def test_mistakes(command: Command, arguments: list[str], word: str) -> None:
 def test_one_run_alone_is_nothing_to_compare(command: Command, outputs: Path) -> None:
     code, _, errors = command("compare", str(outputs / "uci/boston/a"))
     assert code == 2 and "share two splits" in errors
+
+
+def test_copies_of_runs_in_a_report_do_not_count(outputs: Path) -> None:
+    before = two_paths(outputs, outputs), all_pairs(outputs)
+    shutil.copytree(outputs / "uci/boston/a", outputs / "report/uci/boston/a")
+    pd.testing.assert_frame_equal(two_paths(outputs, outputs), before[0])
+    pd.testing.assert_frame_equal(all_pairs(outputs), before[1])

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.paths import RunFolder, finished_runs
 from bnnbench.report.figures import sketch
-from bnnbench.report.tables import gather, labels, read_splits
+from bnnbench.report.tables import labels, read_splits, record, runs_below
 
 CORRELATION = 0.1  # of two splits: the test fraction
 HIGHER_IS_BETTER = {"rmse": False, "log_likelihood": True, "crps": False}
@@ -92,14 +91,14 @@ def all_pairs(path: Path, rope: float = 0.01) -> pd.DataFrame:
     Raises:
         UserError: if there is no finished run.
     """
-    gathered = gather(path)
-    gathered = gathered.assign(label=labels(gathered))
-    found = {str(run.root.resolve()): run for run in finished_runs(path)}
-    scores = {(r["dataset"], r["label"]): _scores_of(r, found) for r in gathered.to_dict("records")}
+    runs = runs_below(path)
+    scores = [read_splits(run) for run in runs]
+    named = pd.DataFrame(map(record, runs))
+    named = named.assign(label=labels(named)).sort_values(["dataset", "label"])
     rows = []
-    for dataset, group in gathered.groupby("dataset"):
-        for a, b in combinations(group["label"], 2):
-            rows += _rows(str(dataset), a, b, scores[dataset, a], scores[dataset, b], rope)
+    for dataset, group in named.groupby("dataset"):
+        for (i, a), (j, b) in combinations(group["label"].items(), 2):
+            rows += _rows(str(dataset), a, b, scores[i], scores[j], rope)
     return pd.DataFrame(rows)
 
 
@@ -109,7 +108,7 @@ def two_paths(first: Path, second: Path, rope: float = 0.01) -> pd.DataFrame:
     Raises:
         UserError: if either holds no finished run.
     """
-    left, right = ([read_splits(r) for r in _runs(path)] for path in (first, second))
+    left, right = ([read_splits(r) for r in runs_below(path)] for path in (first, second))
     rows = []
     for a in left:
         for b in right:
@@ -184,15 +183,3 @@ def _rows(
     compared = {m: compare_scores(left, right, m, rope) for m in HIGHER_IS_BETTER}
     names = {"dataset": dataset, "a": a, "b": b}
     return [{**names, "metric": m, **cells} for m, cells in compared.items() if cells]
-
-
-def _runs(path: Path) -> list[RunFolder]:
-    gather(path)  # says what is wrong with the path, if anything is
-    return list(finished_runs(path))
-
-
-def _scores_of(row: dict[Any, Any], found: dict[str, RunFolder]) -> pd.DataFrame:
-    """The splits of the run that a gathered row came from."""
-    parts = tuple(str(row[k]) for k in ("experiment", "dataset", "method", "variant"))
-    run = next(run for root, run in found.items() if Path(root).parts[-4:] == parts)
-    return read_splits(run)

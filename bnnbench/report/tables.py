@@ -102,12 +102,8 @@ def record(run: RunFolder) -> dict[str, Any]:
     return row
 
 
-def gather(path: Path) -> pd.DataFrame:
-    """One row per finished run at or below `path`, ordered by data set, then method.
-
-    Columns: `experiment`, `dataset`, `method`, `divergence`, `depth`, `variant` (the run's
-    folder), `splits` (all of them), `diverged` (those left out of the means) and, for each
-    metric, `<metric>_mean`, `<metric>_std` and `<metric>_stderr` as `summarise` defines them.
+def runs_below(path: Path) -> list[RunFolder]:
+    """Every finished run at or below `path`, in path order.
 
     Raises:
         UserError: if `path` does not exist or holds no finished run.
@@ -124,8 +120,21 @@ def gather(path: Path) -> pd.DataFrame:
             f"{path} holds no finished run, that is no folder with a DONE file; let a run finish "
             "first or give the folder that your runs were written to."
         )
-    order = ["dataset", "method", "experiment", "variant"]
-    return pd.DataFrame(map(record, runs)).sort_values(order, ignore_index=True)
+    return runs
+
+
+def gather(path: Path) -> pd.DataFrame:
+    """One row per finished run at or below `path`, ordered by data set, then method.
+
+    Columns: `experiment`, `dataset`, `method`, `divergence`, `depth`, `variant` (the run's
+    folder), `splits` (all of them), `diverged` (those left out of the means) and, for each
+    metric, `<metric>_mean`, `<metric>_std` and `<metric>_stderr` as `summarise` defines them.
+
+    Raises:
+        UserError: if `path` does not exist or holds no finished run.
+    """
+    rows = pd.DataFrame(map(record, runs_below(path)))
+    return rows.sort_values(["dataset", "method", "experiment", "variant"], ignore_index=True)
 
 
 def labels(results: pd.DataFrame) -> list[str]:
