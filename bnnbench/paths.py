@@ -89,6 +89,11 @@ class RunFolder:
         return self.root / "predictions.npz"
 
     @property
+    def out_of_fold(self) -> Path:
+        """Predictions of the training rows, each by networks that have not seen it."""
+        return self.root / "out_of_fold.npz"
+
+    @property
     def done(self) -> Path:
         """Written last: the run is complete."""
         return self.root / "DONE"
@@ -111,6 +116,9 @@ class RunFolder:
 
     def split_predictions(self, split: int) -> Path:
         return self.root / "work" / f"split-{split:02d}.npz"
+
+    def split_out_of_fold(self, split: int) -> Path:
+        return self.root / "work" / f"split-{split:02d}.folds.npz"
 
     def split_lock(self, split: int) -> Path:
         return self.root / "work" / f"split-{split:02d}.lock"

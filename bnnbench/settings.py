@@ -37,6 +37,12 @@ def one_of(key: str, value: Any, options: tuple[str, ...]) -> None:
         raise UserError(f"{key} must be one of {', '.join(options)}, not {value!r}.")
 
 
+def flag(key: str, value: Any) -> None:
+    """Raises `UserError` unless `value` is true or false."""
+    if not isinstance(value, bool):
+        raise UserError(f"{key} must be true or false, not {value!r}.")
+
+
 @dataclass(frozen=True)
 class Network:
     """A fully connected ReLU network with one output (book, section 4.7.3).
@@ -91,12 +97,20 @@ class Training:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a fitted method is scored: Monte Carlo weight samples at test time."""
+    """How a fitted method is scored.
+
+    Attributes:
+        samples: Monte Carlo weight samples at test time.
+        out_of_fold: after the final fit, fit the folds once more with the chosen values, so that
+            the report can recalibrate with predictions of rows the networks have not seen.
+    """
 
     samples: int = 100
+    out_of_fold: bool = True
 
     def __post_init__(self) -> None:
         whole("evaluation.samples", self.samples)
+        flag("evaluation.out_of_fold", self.out_of_fold)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Table:
         splits: the fixed train/test splits.
         features: `D` column names.
         target: the target's name, with its unit where the source gives one.
+        truth: `[N]`, the targets without noise, where the data are made and it is known.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Table:
     splits: tuple[Split, ...]
     features: tuple[str, ...]
     target: str
+    truth: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

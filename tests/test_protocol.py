@@ -14,7 +14,7 @@ import pytest
 
 from bnnbench.experiment import journal
 from bnnbench.experiment.plan import Plan, choose_splits
-from bnnbench.experiment.protocol import final_fit, make_folds
+from bnnbench.experiment.protocol import final_fit, make_folds, out_of_fold
 from bnnbench.experiment.splits import run_group
 from bnnbench.experiment.uci import SplitsExperiment, run_open
 from bnnbench.paths import RunFolder
@@ -51,6 +51,9 @@ def test_test_targets_change_nothing_but_the_scores(tiny_plan: Planner, method: 
     pd.testing.assert_frame_equal(*searches)
     with np.load(folder.predictions) as a, np.load(leaked.predictions) as b:
         for name in ("split", "row", "mean", "epistemic_variance", "noise_variance"):
+            np.testing.assert_array_equal(a[name], b[name])
+    with np.load(folder.out_of_fold) as a, np.load(leaked.out_of_fold) as b:
+        for name in a.files:
             np.testing.assert_array_equal(a[name], b[name])
 
 
@@ -145,6 +148,36 @@ def test_folds_partition_the_training_part(tiny_plan: Planner) -> None:
     held_out = folds.targets[folds.real].sort().values.numpy()
     np.testing.assert_array_equal(held_out, np.sort(plan.table.targets[split.train]))
     assert sum(folds.data.counts) == (folds.count - 1) * len(split.train)
+
+
+@pytest.mark.parametrize("method", ["vadam", "pbp"])
+def test_out_of_fold_predictions_come_from_networks_that_have_not_seen_the_row(
+    tiny_plan: Planner, method: str
+) -> None:
+    plan = tiny_plan(f"method={method}")
+    splits = plan.table.splits[:2]
+    values = [{name: 1.0 for name in plan.method.hyper_names}] * 2
+    first = out_of_fold(plan, splits, values)
+    for split, arrays in zip(splits, first, strict=True):
+        np.testing.assert_array_equal(np.sort(arrays["row"]), np.sort(split.train))
+        np.testing.assert_array_equal(arrays["target"], plan.table.targets[arrays["row"]])
+        assert np.isfinite(arrays["mean"]).all()
+    targets = plan.table.targets.copy()
+    changed = first[0]["row"][0]
+    targets[changed] += 100.0
+    second = out_of_fold(replace(plan, table=replace(plan.table, targets=targets)), splits, values)
+    same = first[0]["mean"] == second[0]["mean"]
+    fold = len(splits[0].train) // plan.search.folds
+    assert same[:fold].all(), "its own fold was trained without it"
+    assert not same[fold + 1 :].any(), "the other folds were trained with it"
+
+
+def test_a_diverged_fold_leaves_no_prediction_to_learn_from(tiny_plan: Planner) -> None:
+    plan = tiny_plan("method=bbb", "training.learning_rate=1e38")
+    values = [{"noise_precision": 10.0, "prior_precision": 1.0}]
+    (arrays,) = out_of_fold(plan, plan.table.splits[:1], values)
+    assert np.isnan(arrays["mean"]).all()
+    assert np.isfinite(arrays["target"]).all()
 
 
 def test_fixed_values_replace_searched_ones(tiny_plan: Planner) -> None:

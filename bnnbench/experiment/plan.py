@@ -63,7 +63,7 @@ class Plan:
         whole("seed", self.seed, least=0)
         whole("workers", self.workers)
         rows = min(len(split.train) for split in self.table.splits)
-        if self.iterations and self.search.folds > rows:
+        if (self.iterations or self.evaluation.out_of_fold) and self.search.folds > rows:
             raise UserError(
                 f"search.folds must be at most {rows}, the training rows of "
                 f"{self.table.name}, not {self.search.folds}."

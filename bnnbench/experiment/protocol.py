@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ class Folds:
         inputs: standardised validation inputs `[R, M, D]`.
         targets: validation targets `[R, M]`, original units.
         real: `[R, M]`, False on padding.
+        rows: per replica, the table's row numbers of the validation part.
         count: folds per split.
     """
 
@@ -44,6 +45,7 @@ class Folds:
     inputs: Tensor
     targets: Tensor
     real: Tensor
+    rows: tuple[np.ndarray, ...]
     count: int
 
 
@@ -71,6 +73,7 @@ def make_folds(plan: Plan, splits: Sequence[Split]) -> Folds:
         scaler.inputs([x[i] for i in checks]),
         torch.from_numpy(pad(held_out)).to(device),
         torch.from_numpy(real_rows(held_out)).to(device),
+        tuple(checks),
         count,
     )
 
@@ -85,13 +88,34 @@ def cross_validate(
         fold whose fit diverged.
     """
     streams = _streams(plan, splits, folds.data, "search", iteration)
-    compiled = plan.training.compile == "always"
-    task = _task(plan, folds.data, values, plan.training.epochs, streams, compiled)
-    posterior = plan.method.fit(task)
-    prediction = _predict(plan, posterior, folds.scaler, folds.inputs, streams)
+    diverged, prediction = _fit_folds(plan, folds, values, plan.training.epochs, streams)
     scores = log_likelihood(prediction, folds.targets, folds.real)
-    scores = scores.masked_fill(posterior.diverged, math.nan)
-    return scores.view(-1, folds.count).tolist()
+    return scores.masked_fill(diverged, math.nan).view(-1, folds.count).tolist()
+
+
+def out_of_fold(
+    plan: Plan, splits: Sequence[Split], values: Sequence[Values]
+) -> list[dict[str, np.ndarray]]:
+    """Predicts every training row by a network that has not seen it, trained like the final one.
+
+    What a recalibration may learn from: it never sees the test part.
+
+    Returns:
+        Per split, the flat arrays of `out_of_fold.npz` in original units, in fold order;
+        predictions are NaN in folds whose fit diverged.
+    """
+    folds = make_folds(plan, splits)
+    streams = _streams(plan, splits, folds.data, "out of fold")
+    diverged, prediction = _fit_folds(plan, folds, values, plan.training.final_epochs, streams)
+    prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
+    pieces = [
+        _flat(plan, splits[group], rows, prediction, replica)
+        for replica, (group, rows) in enumerate(zip(folds.data.groups, folds.rows, strict=True))
+    ]
+    return [
+        {name: np.concatenate([piece[name] for piece in own]) for name in own[0]}
+        for own in (pieces[k : k + folds.count] for k in range(0, len(pieces), folds.count))
+    ]
 
 
 @dataclass(frozen=True)
@@ -150,29 +174,41 @@ def score(
         Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
         units.
     """
-    rows = len(split.test)
-    one = Prediction(
-        prediction.loc[:, replica : replica + 1, :rows],
-        prediction.epistemic.expand(prediction.loc.shape)[:, replica : replica + 1, :rows],
-        prediction.noise.expand(prediction.loc.shape)[:, replica : replica + 1, :rows],
-    )
-    observed = plan.table.targets[split.test]
-    targets = torch.from_numpy(observed)[None].to(one.loc.device)
+    one = _replica(prediction, replica, len(split.test))
+    targets = torch.from_numpy(plan.table.targets[split.test])[None].to(one.loc.device)
     real = torch.ones_like(targets, dtype=torch.bool)
     scores = {
         name: math.nan if diverged else metric(one, targets, real).item()
         for name, metric in METRICS.items()
     }
-    flat = {
+    return scores, _flat(plan, split, split.test, prediction, replica)
+
+
+def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
+    """One replica's real rows, its axis kept."""
+    shape = prediction.loc.shape
+    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
+    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
+
+
+def _flat(
+    plan: Plan, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+) -> dict[str, np.ndarray]:
+    """What is saved of a prediction of some rows of the table; one input is saved too."""
+    one = _replica(prediction, replica, len(rows))
+    moments = {
         "mean": one.mean(),
         "epistemic_variance": one.epistemic_variance(),
         "noise_variance": one.noise_variance(),
     }
-    return scores, {
-        "split": np.full(rows, split.index),
-        "row": split.test,
-        "target": observed,
-        **{name: tensor[0].cpu().numpy() for name, tensor in flat.items()},
+    table = plan.table
+    return {
+        "split": np.full(len(rows), split.index),
+        "row": rows,
+        "target": table.targets[rows],
+        **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
+        **({} if table.truth is None else {"truth": table.truth[rows]}),
+        **{name: tensor[0].cpu().numpy() for name, tensor in moments.items()},
     }
 
 
@@ -181,6 +217,15 @@ def trial_from(
 ) -> Trial:
     """A trial's record; its objective is NaN as soon as one fold diverged."""
     return Trial(dict(values), float(np.mean(folds)), tuple(folds), seconds, suggest_seconds)
+
+
+def _fit_folds(
+    plan: Plan, folds: Folds, values: Sequence[Values], epochs: int, streams: Streams
+) -> tuple[Tensor, Prediction]:
+    """Whether each fold's fit diverged, `[R]`, and its prediction of the rows held out."""
+    compiled = plan.training.compile == "always"
+    posterior = plan.method.fit(_task(plan, folds.data, values, epochs, streams, compiled))
+    return posterior.diverged, _predict(plan, posterior, folds.scaler, folds.inputs, streams)
 
 
 def _streams(

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -33,20 +33,24 @@ LIBRARIES = (
 
 
 def assemble(plan: Plan) -> None:
-    """Writes splits.csv, search.csv and predictions.npz from the pieces, in split order."""
+    """Writes splits.csv, search.csv and both files of predictions from the pieces, in order."""
     folder = plan.folder
     rows = [json.loads(folder.scores(k).read_text()) for k in plan.splits]
     _write_csv(folder.splits, pd.DataFrame(rows))
     _write_csv(folder.search, _search_table(plan))
+    _merge(folder.predictions, map(folder.split_predictions, plan.splits))
+    if plan.evaluation.out_of_fold:
+        _merge(folder.out_of_fold, map(folder.split_out_of_fold, plan.splits))
+
+
+def _merge(whole: Path, parts: Iterable[Path]) -> None:
+    """Joins the arrays of `parts`, name by name."""
     pieces = []
-    for k in plan.splits:
-        with np.load(folder.split_predictions(k)) as piece:
+    for path in parts:
+        with np.load(path) as piece:
             pieces.append({name: piece[name] for name in piece.files})
     merged = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
-    write_atomically(
-        folder.predictions,
-        lambda file: np.savez_compressed(file, **merged),  # type: ignore[arg-type]
-    )
+    write_atomically(whole, lambda file: np.savez_compressed(file, **merged))  # type: ignore[arg-type]
 
 
 def _search_table(plan: Plan) -> pd.DataFrame:

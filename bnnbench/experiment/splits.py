@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from bnnbench.experiment.protocol import (
     cross_validate,
     final_fit,
     make_folds,
+    out_of_fold,
     trial_from,
 )
 from bnnbench.paths import RunFolder, write_atomically, write_text
@@ -66,6 +68,9 @@ def _run_group(plan: Plan, folder: RunFolder, numbers: Sequence[int]) -> None:
     histories = _search(plan, folder, splits) if plan.iterations else [[] for _ in splits]
     chosen = [best(history).values if history else {} for history in histories]
     outcomes = final_fit(plan, splits, chosen)
+    if plan.evaluation.out_of_fold:
+        for split, held_out in zip(splits, out_of_fold(plan, splits, chosen), strict=True):
+            _save_arrays(folder.split_out_of_fold(split.index), held_out)
     for split, history, values, outcome in zip(splits, histories, chosen, outcomes, strict=True):
         _save(plan, folder, split, history, values, outcome)
 
@@ -118,7 +123,10 @@ def _save(
     values: dict[str, float],
     outcome: Outcome,
 ) -> None:
-    """Writes predictions first and scores last: scores on disk mean the split is finished."""
+    """Writes predictions first and scores last: scores on disk mean the split is finished.
+
+    The seconds are those of the protocol: search, final fit and test predictions.
+    """
     search_seconds = math.fsum(trial.seconds for trial in history)
     seconds = search_seconds + outcome.fit_seconds + outcome.predict_seconds
     row = {
@@ -138,8 +146,9 @@ def _save(
         "at_bound": " ".join(d.name for d in plan.space if d.at_bound(values[d.name])),
         **{f"hp.{name}": v for name, v in {**plan.method.fixed(), **values}.items()},
     }
-    write_atomically(
-        folder.split_predictions(split.index),
-        lambda file: np.savez_compressed(file, **outcome.predictions),  # type: ignore[arg-type]
-    )
+    _save_arrays(folder.split_predictions(split.index), outcome.predictions)
     write_text(folder.scores(split.index), json.dumps(row, indent=1))
+
+
+def _save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    write_atomically(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
