@@ -159,6 +159,11 @@ class ReportFolder:
         return self.root / f"{name}.{suffix}"
 
     @property
+    def calibration(self) -> Path:
+        """Calibration of every run, averaged over its splits."""
+        return self.root / "calibration.csv"
+
+    @property
     def comparisons(self) -> Path:
         """Every pair of runs on every data set and metric."""
         return self.root / "comparisons.csv"

@@ -16,11 +16,9 @@ from rich.console import Console
 from bnnbench.cli.report import add_parser
 from bnnbench.paths import RunFolder
 from bnnbench.report.bars import bars_figure
-from bnnbench.report.calibration import QUALITIES, calibration_table, coverage
 from bnnbench.report.collect import latex, markdown, write_report
 from bnnbench.report.figures import (
     best_so_far,
-    calibration_figure,
     predictions_figure,
     search_figure,
     splits_figure,
@@ -331,33 +329,6 @@ def test_search_figure_has_a_second_panel_only_for_a_pair_of_precisions() -> Non
     assert len(search_figure(search.drop(columns="hp.prior_precision")).axes) == 1
 
 
-def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
-    rng = np.random.default_rng(0)
-    target = rng.normal(size=4000)
-    honest = pd.DataFrame(
-        {"split": 0, "target": target, "mean": 0.0, "epistemic_variance": 0.4,
-         "noise_variance": 0.6}
-    )  # fmt: skip
-    boastful = honest.assign(split=1, noise_variance=0.0, epistemic_variance=0.01)
-    table = calibration_table(pd.concat([honest, boastful])).set_index("split")
-    assert list(table.columns) == list(QUALITIES)
-    assert table.loc[0, "calibration_error"] < 0.02
-    assert table.loc[0, "coverage_90"] == pytest.approx(0.9, abs=0.02)
-    assert table.loc[0, "width_95"] == pytest.approx(2 * 1.959964, rel=1e-6)
-    assert table.loc[1, "calibration_error"] > 0.4
-    assert table.loc[1, "width_95"] == pytest.approx(0.1 * table.loc[0, "width_95"])
-
-
-def test_coverage_of_known_errors() -> None:
-    points = pd.DataFrame(
-        {"target": [0.5, -1.5, 2.5, 0.0], "mean": 0, "epistemic_variance": 0.75}
-    ).assign(noise_variance=0.25, split=0)
-    # With unit variance the 68.3 % interval ends at 1, the 95 % interval at 1.96.
-    assert coverage(points, np.array([0.6826, 0.95])).tolist() == [0.5, 0.75]
-    curve = calibration_figure(points).axes[0].lines[1]
-    assert np.interp(0.95, *curve.get_data()) == pytest.approx(0.75)
-
-
 def test_predictions_figure_names_the_target_and_skips_lost_points(tmp_path: Path) -> None:
     points = read_points(make_run(tmp_path, make_splits()))
     points.loc[0, "mean"] = math.nan
@@ -387,7 +358,7 @@ def test_write_report_writes_every_table_and_figure(tmp_path: Path) -> None:
 def test_markdown_and_latex_state_what_the_numbers_are(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits())
     results = with_published(gather(tmp_path))
-    page, paper = markdown(results, pd.DataFrame()), latex(results)
+    page, paper = markdown(results, pd.DataFrame(), pd.DataFrame()), latex(results)
     for text in (page, paper):
         assert "standard error over 4 splits; original units; log-likelihood = mean over" in text
     assert "| bbb_x1" in page and "BBB (SLANG paper baseline)" in page

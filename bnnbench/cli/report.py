@@ -14,6 +14,8 @@ Gather every finished run at or below PATH into tables and figures, written to P
   results.md          a page to read: figures, tables, published results beside ours
   results.csv         one row per run, every metric at full precision
   results.tex         the tables for a paper (booktabs, longtable)
+  comparisons.csv     every pair of methods, by the correlated t-test
+  calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
                       one panel per data set, one bar per run, published values as diamonds
 
@@ -56,10 +58,20 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--to", metavar="DIR", type=Path, help="write the report there (default: PATH/report)"
     )
-    parser.set_defaults(run=lambda given: report_command(given.path, given.error, given.to))
+    parser.add_argument(
+        "--refresh",
+        action="store_true",
+        help="also write the summary, calibration.csv and the figures of every run anew, from "
+        "its splits.csv, predictions.npz and out_of_fold.npz",
+    )
+    parser.set_defaults(
+        run=lambda given: report_command(given.path, given.error, given.to, given.refresh)
+    )
 
 
-def report_command(path: Path, error: str = "std", to: Path | None = None) -> int:
+def report_command(
+    path: Path, error: str = "std", to: Path | None = None, refresh: bool = False
+) -> int:
     """Writes the report, prints its table and, last, where it lies.
 
     Raises:
@@ -71,7 +83,7 @@ def report_command(path: Path, error: str = "std", to: Path | None = None) -> in
     from bnnbench.report.tables import gather
 
     try:
-        report = write_report(path, error, to)
+        report = write_report(path, error, to, refresh)
     except OSError as failure:
         place = to or path
         raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None

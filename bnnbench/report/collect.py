@@ -14,6 +14,13 @@ from bnnbench.report.bars import bars_figure
 from bnnbench.report.compare import all_pairs, heat_map, tally
 from bnnbench.report.figures import save
 from bnnbench.report.published import with_published
+from bnnbench.report.reliability import (
+    CALIBRATION_STATEMENT,
+    COLUMNS,
+    calibration_rows,
+    gather_calibration,
+)
+from bnnbench.report.run import write_run_report
 from bnnbench.report.tables import (
     COMPARISON,
     COMPARISON_STATEMENT,
@@ -24,6 +31,7 @@ from bnnbench.report.tables import (
     latex_table,
     markdown_table,
     result_rows,
+    runs_below,
     statement,
 )
 
@@ -45,12 +53,13 @@ def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[st
     return {dataset: more for dataset, more in groups.items() if more}
 
 
-def markdown(results: pd.DataFrame, pairs: pd.DataFrame) -> str:
+def markdown(results: pd.DataFrame, pairs: pd.DataFrame, calibration: pd.DataFrame) -> str:
     """The report as one readable page: the figures, then each data set's tables.
 
     Args:
         results: what `with_published` returns.
         pairs: what `all_pairs` returns.
+        calibration: what `gather_calibration` returns.
     """
     ours = grouped(results, [[row] for row in result_rows(results)])
     theirs = grouped(results, comparison_rows(results))
@@ -71,6 +80,12 @@ def markdown(results: pd.DataFrame, pairs: pd.DataFrame) -> str:
         for name, title in FIGURES.items():
             caption = f"{title}: probability that the row's method beats the column's"
             parts.append(f"![{caption}](comparison_{name}.png)")
+    qualities = calibration_rows(calibration)
+    if qualities:
+        parts += ["## Calibration", CALIBRATION_STATEMENT]
+        for dataset, rows in qualities.items():
+            parts += [f"### {dataset}", markdown_table(COLUMNS, rows)]
+        parts.append("At full precision: [calibration.csv](calibration.csv).")
     parts.append("Every metric of every run, at full precision: [results.csv](results.csv).")
     return "\n\n".join(parts) + "\n"
 
@@ -111,13 +126,16 @@ def results_table(results: pd.DataFrame) -> Table:
     return table
 
 
-def write_report(path: Path, error: str = "std", to: Path | None = None) -> ReportFolder:
+def write_report(
+    path: Path, error: str = "std", to: Path | None = None, refresh: bool = False
+) -> ReportFolder:
     """Writes tables (CSV, Markdown, LaTeX) and figures (PNG, PDF) of all runs below `path`.
 
     Args:
         path: an outputs folder, or any folder inside one.
         error: what the figures' error bars show, `std` or `stderr`.
         to: where to write; `path/report` if not given.
+        refresh: first rewrite the summary, the calibration and the figures of every run.
 
     Raises:
         UserError: if there is no finished run, or no such kind of error.
@@ -125,9 +143,12 @@ def write_report(path: Path, error: str = "std", to: Path | None = None) -> Repo
     results = with_published(gather(path))
     figures = {name: bars_figure(results, name, error) for name in FIGURES}
     report = ReportFolder(to) if to else ReportFolder.below(path)
-    pairs = all_pairs(path)
+    pairs, calibration = all_pairs(path), gather_calibration(path)
+    for run in runs_below(path) if refresh else []:
+        write_run_report(run)
     write_text(report.table("csv"), results.to_csv(index=False))
-    write_text(report.table("md"), markdown(results, pairs))
+    write_text(report.table("md"), markdown(results, pairs, calibration))
+    write_text(report.calibration, calibration.to_csv(index=False))
     write_text(report.table("tex"), latex(results))
     if len(pairs):
         write_text(report.comparisons, pairs.to_csv(index=False))

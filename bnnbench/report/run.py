@@ -53,6 +53,18 @@ def read_points(run: RunFolder) -> pd.DataFrame:
     return points[points["split"].isin(splits.loc[splits["diverged"] == 0, "split"])]
 
 
+def read_held_out(run: RunFolder) -> pd.DataFrame | None:
+    """One row per training point, out of fold; None where the run kept none.
+
+    Points of folds that diverged are left out.
+    """
+    if not run.out_of_fold.is_file():
+        return None
+    with np.load(run.out_of_fold) as arrays:
+        points = pd.DataFrame({name: arrays[name] for name in POINT_COLUMNS})
+    return points.dropna()
+
+
 def read_search(run: RunFolder) -> pd.DataFrame:
     """The rows of `search.csv`; none where nothing was searched."""
     try:
@@ -68,7 +80,7 @@ def run_figures(run: RunFolder) -> Iterator[tuple[str, Figure]]:
     if run.predictions.is_file():
         points = read_points(run)
         yield "predictions", figures.predictions_figure(points, target)
-        yield "calibration", figures.calibration_figure(points)
+        yield "calibration", figures.calibration_figure(points, read_held_out(run))
     search = read_search(run)
     if len(search):
         yield "search", figures.search_figure(search, setting(run, "search.initial_points", 5))
@@ -78,7 +90,8 @@ def write_run_report(run: RunFolder) -> None:
     """Writes `summary.csv`, `calibration.csv` and the figures from the run's other files."""
     write_text(run.summary, summarise(read_splits(run)).to_csv(index=False))
     if run.predictions.is_file():
-        write_text(run.calibration, calibration_table(read_points(run)).to_csv(index=False))
+        table = calibration_table(read_points(run), read_held_out(run))
+        write_text(run.calibration, table.to_csv(index=False))
     for name, figure in run_figures(run):
         for suffix in ("png", "pdf"):
             figures.save(figure, run.figure(name, suffix))

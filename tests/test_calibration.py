@@ -1,0 +1,127 @@
+"""Coverage, its error and its repair, on predictions whose calibration is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bnnbench.report.calibration import (
+    LEVELS,
+    QUALITIES,
+    RECALIBRATED,
+    calibration_table,
+    coverage,
+    mean_widths,
+    ranks,
+)
+from bnnbench.report.figures import calibration_figure
+from bnnbench.report.recalibration import RECALIBRATIONS, Recalibration
+
+
+def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:
+    """Standard Gaussian targets under a model that claims another standard deviation."""
+    target = np.random.default_rng(seed).normal(size=count) + bias
+    return pd.DataFrame(
+        {"split": 0, "target": target, "mean": 0.0, "epistemic_variance": 0.4 * claimed**2}
+    ).assign(noise_variance=0.6 * claimed**2)
+
+
+def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
+    both = pd.concat([points(1.0), points(0.1).assign(split=1)])
+    table = calibration_table(both).set_index("split")
+    assert list(table.columns) == ["recalibration", *QUALITIES]
+    assert set(table["recalibration"]) == {"none"}
+    assert table.loc[0, "calibration_error"] < 0.02
+    assert table.loc[0, "coverage_90"] == pytest.approx(0.9, abs=0.02)
+    assert table.loc[0, "width_95"] == pytest.approx(2 * 1.959964, rel=1e-6)
+    assert table.loc[1, "calibration_error"] > 0.4
+    assert table.loc[1, "width_95"] == pytest.approx(0.1 * table.loc[0, "width_95"])
+
+
+def test_coverage_of_known_errors() -> None:
+    frame = pd.DataFrame(
+        {"target": [0.5, -1.5, 2.5, 0.0], "mean": 0, "epistemic_variance": 0.75}
+    ).assign(noise_variance=0.25, split=0)
+    # With unit variance the 68.3 % interval ends at 1, the 95 % interval at 1.96.
+    assert coverage(frame, np.array([0.6826, 0.95])).tolist() == [0.5, 0.75]
+    curve = calibration_figure(frame).axes[0].lines[1]
+    assert np.interp(0.95, *curve.get_data()) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("claimed", [0.3, 3.0])
+@pytest.mark.parametrize("name", RECALIBRATIONS)
+def test_recalibration_mends_new_points_and_their_widths(name: str, claimed: float) -> None:
+    learned = RECALIBRATIONS[name](ranks(points(claimed, seed=1)))
+    table = calibration_table(points(claimed), points(claimed, seed=1)).set_index("recalibration")
+    assert table.loc["none", "calibration_error"] > 0.2
+    assert table.loc[name, "calibration_error"] < (0.02 if name == "isotonic" else 0.08)
+    honest = 2 * 0.6744898
+    width = float(mean_widths(points(claimed), np.array([0.5]), learned)[0])
+    assert width == pytest.approx(honest, rel=0.05 if name == "isotonic" else 0.3)
+
+
+@pytest.mark.parametrize("name", RECALIBRATIONS)
+def test_a_map_increases_and_its_inverse_undoes_it(name: str) -> None:
+    learned = RECALIBRATIONS[name](ranks(points(0.5, bias=0.3)))
+    p = np.linspace(0.01, 0.99, 99)
+    assert (np.diff(learned(p)) > 0).all()
+    np.testing.assert_allclose(learned.inverse(learned(p)), p, atol=1e-9)
+
+
+def test_platt_finds_the_logistic_map_that_made_the_ranks() -> None:
+    # Quantiles of R(p) = sigmoid(2 logit(p) - 0.5), so the fit can be exact.
+    levels = (np.arange(2000) + 0.5) / 2000
+    made = 1 / (1 + np.exp(-(np.log(levels / (1 - levels)) + 0.5) / 2))
+    np.testing.assert_allclose(RECALIBRATIONS["platt"](made)(made), levels, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", RECALIBRATIONS)
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_extreme_ranks_give_finite_answers(name: str, value: float) -> None:
+    learned: Recalibration = RECALIBRATIONS[name](np.full(20, value))
+    assert np.isfinite(learned(LEVELS)).all()
+    inverse = learned.inverse(LEVELS)
+    assert ((inverse > 0) & (inverse < 1)).all()
+
+
+def test_the_figure_shows_both_recalibrations_beside_the_prediction() -> None:
+    alone = calibration_figure(points(0.3)).axes[0]
+    beside = calibration_figure(points(0.3), points(0.3, seed=1)).axes[0]
+    assert set(RECALIBRATED.values()).isdisjoint(line.get_label() for line in alone.lines)
+    curves = {str(line.get_label()): line.get_ydata() for line in beside.lines}
+    levels = np.linspace(0.01, 0.99, 99)
+    for name in RECALIBRATED.values():
+        better = np.abs(curves[name] - levels).mean()
+        assert better < np.abs(curves["as predicted"] - levels).mean() / 2
+
+
+def test_a_split_that_could_learn_nothing_keeps_its_plain_row() -> None:
+    both = pd.concat([points(1.0), points(1.0).assign(split=1)])
+    table = calibration_table(both, points(1.0, seed=1))
+    assert (table["recalibration"] == "none").sum() == 2
+    assert table.loc[table["recalibration"] == "isotonic", "split"].tolist() == [0]
+
+
+def test_report_refreshes_what_was_deleted(
+    command: Callable[..., tuple[int, str, str]], tiny_plan: Callable[..., Any]
+) -> None:
+    from bnnbench.experiment.uci import SplitsExperiment
+    from bnnbench.report.run import write_run_report
+
+    plan = tiny_plan("method=vadam")
+    folder = SplitsExperiment(label="uci").run(plan, write_run_report)
+    figure: Path = folder.figure("calibration", "png")
+    before = folder.calibration.read_text(), figure.read_bytes()
+    assert set(pd.read_csv(folder.calibration)["recalibration"]) == {"none", *RECALIBRATIONS}
+    folder.calibration.unlink()
+    figure.unlink()
+    code, *_ = command("report", str(plan.outputs), "--refresh")
+    assert code == 0
+    assert (folder.calibration.read_text(), figure.read_bytes()) == before
+    page = (plan.outputs / "report" / "results.md").read_text()
+    assert "## Calibration" in page and "after Platt-style scaling" in page
