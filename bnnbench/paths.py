@@ -168,6 +168,16 @@ class ReportFolder:
         """Every pair of runs on every data set and metric."""
         return self.root / "comparisons.csv"
 
+    @property
+    def running_times(self) -> Path:
+        """Seconds of the book's comparison, ours and the book's; only where it was run."""
+        return self.root / "running_times.csv"
+
+    @property
+    def claims(self) -> Path:
+        """What the book says about its comparison, with verdicts; only where it was run."""
+        return self.root / "claims.csv"
+
 
 def finished_runs(path: Path) -> Iterator[RunFolder]:
     """Every complete run at or below `path`, in path order."""

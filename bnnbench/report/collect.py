@@ -11,6 +11,9 @@ from rich.text import Text
 
 from bnnbench.paths import ReportFolder, write_text
 from bnnbench.report.bars import bars_figure
+from bnnbench.report.book import relative_time_figure, running_times, suite_of
+from bnnbench.report.book_claims import claims
+from bnnbench.report.book_page import book_sections
 from bnnbench.report.compare import all_pairs, heat_map, tally
 from bnnbench.report.figures import save
 from bnnbench.report.published import with_published
@@ -56,6 +59,8 @@ def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[st
 def markdown(results: pd.DataFrame, pairs: pd.DataFrame, calibration: pd.DataFrame) -> str:
     """The report as one readable page: the figures, then each data set's tables.
 
+    Where runs of `experiment=book_uci` are among them, the book's comparison follows.
+
     Args:
         results: what `with_published` returns.
         pairs: what `all_pairs` returns.
@@ -86,6 +91,8 @@ def markdown(results: pd.DataFrame, pairs: pd.DataFrame, calibration: pd.DataFra
         for dataset, rows in qualities.items():
             parts += [f"### {dataset}", markdown_table(COLUMNS, rows)]
         parts.append("At full precision: [calibration.csv](calibration.csv).")
+    suite = suite_of(results, pairs)
+    parts += book_sections(suite, claims(suite)) if suite else []
     parts.append("Every metric of every run, at full precision: [results.csv](results.csv).")
     return "\n\n".join(parts) + "\n"
 
@@ -153,6 +160,12 @@ def write_report(
     if len(pairs):
         write_text(report.comparisons, pairs.to_csv(index=False))
         figures |= {f"comparison_{name}": heat_map(pairs, name) for name in FIGURES}
+    suite = suite_of(results, pairs)
+    if suite:
+        write_text(report.running_times, running_times(suite).to_csv(index=False))
+        write_text(report.claims, pd.DataFrame(claims(suite)).to_csv(index=False))
+        figure = relative_time_figure(suite)
+        figures |= {"relative_time": figure} if figure else {}
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):
             save(figure, report.figure(name, suffix))

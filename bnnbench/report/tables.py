@@ -35,6 +35,9 @@ RESULTS = ("Method", *(METRICS[metric] for metric in SHOWN), "Splits")
 COMPARISON = ("Method", "Metric", "Ours", "Published", "z", "Source")
 """Column names of `result_rows` and `comparison_rows`."""
 
+WORDS = ("Method", "Metric", "Source", "Data set", "Claim", "Verdict", "Evidence", "Rule")
+"""Column names of a Markdown table that do not stand over numbers."""
+
 MISSING = "–"  # noqa: RUF001 (an en dash is what print uses for "nothing here")
 
 COMPARISON_STATEMENT = (
@@ -200,7 +203,7 @@ def comparison(run: dict[Any, Any], metric: str) -> tuple[str, ...]:
 
 def markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table: words to the left, numbers to the right."""
-    align = ["left" if name in ("Method", "Metric", "Source") else "right" for name in names]
+    align = ["left" if name in WORDS else "right" for name in names]
     return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 

@@ -1,0 +1,223 @@
+"""What the book's section 4.7.5 says about its comparison, each claim checked on our numbers.
+
+A claim about total time is checked on the book's own Table 4.3 too, over the same data sets: its
+text rounds, and does not say by what mean it averages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.report.book import CONFIGURATIONS, SCORES, Suite, book_seconds, geometric_mean
+from bnnbench.report.compare import HIGHER_IS_BETTER, tally, verdict
+
+VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
+
+ALL = tuple(CONFIGURATIONS)
+TIME, PERFORMANCE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the book and what our runs say to it.
+
+    Attributes:
+        text: the statement.
+        source: the book's section, table or figure.
+        verdict: one of `VERDICTS`.
+        evidence: the numbers that the rule was applied to, or what is missing.
+        rule: what has to hold for the claim to count as confirmed.
+    """
+
+    text: str
+    source: str
+    verdict: str
+    evidence: str
+    rule: str
+
+
+Finding = tuple[bool | None, str]
+"""Whether a rule holds, None where its runs are missing, and the numbers."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Whether the time of some configurations, relative to `base`, lies between two numbers.
+
+    Attributes:
+        others: whose time is divided by that of `base`, as geometric means over data sets.
+        pick: `fastest` or `slowest` of the others; it is what has to lie between the numbers.
+        seconds: `total` or `fit`.
+    """
+
+    others: tuple[str, ...]
+    base: str
+    low: float
+    high: float
+    pick: str = "fastest"
+    seconds: str = "total"
+
+    @property
+    def rule(self) -> str:
+        many = f"the {self.pick} of the others" if len(self.others) > 1 else named(self.others)
+        return (
+            f"{self.seconds} time of {many} / {CONFIGURATIONS[self.base]}'s, geometric mean over "
+            f"data sets: between {self.low:g} and {self.high:g}"
+        )
+
+    def find(self, suite: Suite) -> Finding:
+        needed = [self.base, *self.others]
+        ours = suite.table(f"{self.seconds}_seconds")[needed].dropna()
+        if ours.empty:
+            return None, f"no data set with {named(needed)}"
+        holds, numbers = self._apply(ours)
+        evidence = f"{numbers} ({counted(len(ours))})"
+        if self.seconds == "total":
+            theirs, numbers = self._apply(book_seconds().loc[ours.index])
+            evidence += f"; the book's table: {numbers}, {VERDICTS[theirs]}"
+        return holds, evidence
+
+    def _apply(self, seconds: pd.DataFrame) -> tuple[bool, str]:
+        relative = geometric_mean(seconds.div(seconds[self.base], axis=0))[list(self.others)]
+        value = relative.min() if self.pick == "fastest" else relative.max()
+        return bool(self.low < value < self.high), listed(relative.sort_values(), ".3g")
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Whether configuration `a` scores better than `b`, be it slightly."""
+
+    a: str
+    b: str
+
+    @property
+    def rule(self) -> str:
+        return (
+            f"{CONFIGURATIONS[self.a]} has the better mean in three quarters of the comparisons "
+            "(data sets x RMSE and log-likelihood) and loses no more t-tests than it wins"
+        )
+
+    def find(self, suite: Suite) -> Finding:
+        rows = suite.pairs
+        rows = rows[rows["a"].isin([self.a, self.b]) & rows["b"].isin([self.a, self.b])]
+        if rows.empty:
+            return None, f"no data set with {named([self.a, self.b])}"
+        better = [self._ahead(row) for row in rows.to_dict("records")]
+        winners = [verdict(row) for _, row in rows.iterrows()]
+        won, lost = winners.count(self.a), winners.count(self.b)
+        evidence = (
+            f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
+            f"({counted(rows['dataset'].nunique())})"
+        )
+        return sum(better) >= 0.75 * len(better) and won >= lost, evidence
+
+    def _ahead(self, row: Mapping[Any, Any]) -> bool:
+        a_is_higher = (row["difference"] > 0) == (row["a"] == self.a)
+        return row["difference"] != 0 and a_is_higher == HIGHER_IS_BETTER[row["metric"]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Whether a configuration takes this place among the six, alone, in both scores."""
+
+    name: str
+    place: int
+
+    @property
+    def rule(self) -> str:
+        return (
+            f"place {self.place}, shared with none, by t-tests won less lost against the other "
+            "five, in RMSE and in log-likelihood"
+        )
+
+    def find(self, suite: Suite) -> Finding:
+        rows = suite.pairs
+        size = rows.groupby(["dataset", "metric"])["a"].transform("size")
+        rows = rows[size == math.comb(len(ALL), 2)]
+        if rows.empty:
+            return None, f"no data set with {named(ALL)}"
+        places, parts = [], []
+        for metric, counts in tally(rows).groupby("metric", sort=False):
+            counts = counts.set_index("method")
+            net = (counts["wins"] - counts["losses"]).sort_values(ascending=False, kind="stable")
+            places += [net.rank(ascending=False, method=m)[self.name] for m in ("min", "max")]
+            parts.append(f"{SCORES[str(metric)]}: {listed(net, '+d')}")
+        return all(place == self.place for place in places), (
+            f"{'; '.join(parts)} ({counted(rows['dataset'].nunique())})"
+        )
+
+
+def others(name: str) -> tuple[str, ...]:
+    """The five configurations but `name`."""
+    return tuple(other for other in CONFIGURATIONS if other != name)
+
+
+def about(excess: float) -> tuple[float, float]:
+    """Between which ratios "`excess` more" counts as confirmed: half to twice the excess."""
+    return 1 + excess / 2, 1 + 2 * excess
+
+
+STATEMENTS: tuple[tuple[str, str, Ratio | Ahead | Place], ...] = (
+    ("PBP trains fastest.", TIME, Ratio(others("pbp"), "pbp", 1, math.inf)),
+    ("PBP is 34 times faster than the runner-up.", TIME, Ratio(others("pbp"), "pbp", 17, 68)),
+    (
+        "Without the hyper-parameter search, PBP would be the slowest on average.",
+        "4.7.5",
+        Ratio(others("pbp"), "pbp", 0, 1, "slowest", "fit"),
+    ),
+    ("BBBx2 is by far the slowest.", TIME, Ratio(others("bbb_x2"), "bbb_x2", 0, 0.8, "slowest")),
+    (
+        "BBBx2 takes 80 % more time than BBBx1, with twice the samples.",
+        TIME,
+        Ratio(("bbb_x2",), "bbb_x1", *about(0.8)),
+    ),
+    (
+        "Vadam takes only 16 % more time than BBBx1.",
+        TIME,
+        Ratio(("vadam",), "bbb_x1", *about(0.16)),
+    ),
+    ("Vadam trains faster than BBBx2.", TIME, Ratio(("vadam",), "bbb_x2", 0, 1)),
+    ("BBBx2 performs better than Vadam on average.", PERFORMANCE, Ahead("bbb_x2", "vadam")),
+    (
+        "MCDOx1 takes 10 % more time than MCDOx10.",
+        TIME,
+        Ratio(("mc_dropout_x1",), "mc_dropout_x10", *about(0.1)),
+    ),
+    (
+        "MCDOx1 performs slightly but consistently better than MCDOx10.",
+        PERFORMANCE,
+        Ahead("mc_dropout_x1", "mc_dropout_x10"),
+    ),
+    ("MCDOx1 performs best overall.", PERFORMANCE, Place("mc_dropout_x1", 1)),
+    ("MCDOx10 performs second best.", PERFORMANCE, Place("mc_dropout_x10", 2)),
+    ("PBP performs third best.", PERFORMANCE, Place("pbp", 3)),
+)
+
+
+def claims(suite: Suite) -> list[Claim]:
+    """Every claim with its verdict, in the order of the text."""
+    found = []
+    for text, source, check in STATEMENTS:
+        holds, evidence = check.find(suite)
+        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule))
+    return found
+
+
+def named(names: Sequence[str]) -> str:
+    """The book's names of configurations, in one line."""
+    return ", ".join(CONFIGURATIONS[name] for name in names)
+
+
+def listed(values: pd.Series, form: str) -> str:
+    """`MCDOx10 37.9, Vadam 64.1, ...` in the order given."""
+    return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())
+
+
+def counted(datasets: int) -> str:
+    """`1 data set`, `8 data sets`."""
+    return f"{datasets} data set{'s' if datasets > 1 else ''}"
