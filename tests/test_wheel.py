@@ -19,7 +19,8 @@ def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    for name in ("data/checksums.txt", "report/published_uci.csv", "configs/run.yaml"):
+    data = ("data/checksums.txt", "report/published_uci.csv", "report/book_seconds.csv")
+    for name in (*data, "configs/run.yaml"):
         assert (site / "bnnbench" / name).is_file()
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-m", "bnnbench", "list", "method"]

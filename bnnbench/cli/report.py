@@ -18,6 +18,9 @@ Gather every finished run at or below PATH into tables and figures, written to P
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
                       one panel per data set, one bar per run, published values as diamonds
+  running_times.csv, claims.csv, relative_time (.png, .pdf)
+                      only with runs of experiment=book_uci: times beside the book's, and what
+                      the book says about its comparison, checked
 
 Runs that have not finished are left out. Nothing is trained again, so ask as often as you like.
 """

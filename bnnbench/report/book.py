@@ -112,8 +112,8 @@ def running_times(suite: Suite) -> pd.DataFrame:
 
     Returns:
         One row per run: `dataset`, `method`, `splits`, `seconds` and their `stderr` over splits
-        (missing where the splits share one measured time), `book_seconds`, `speedup` (book / ours), `relative_to_pbp` (missing where PBP did not run)
-        and `book_relative_to_pbp`.
+        (missing where the splits share one measured time), `book_seconds`, `speedup` (book /
+        ours), `relative_to_pbp` (missing where PBP did not run) and `book_relative_to_pbp`.
     """
     runs, book = suite.runs, book_seconds()
     seconds, dataset = runs["total_seconds_mean"], runs["dataset"]

@@ -19,7 +19,7 @@ from bnnbench.report.compare import HIGHER_IS_BETTER, tally, verdict
 VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 
 ALL = tuple(CONFIGURATIONS)
-TIME, PERFORMANCE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
+TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Ratio:
         needed = [self.base, *self.others]
         ours = suite.table(f"{self.seconds}_seconds")[needed].dropna()
         if ours.empty:
-            return None, f"no data set with {named(needed)}"
+            return None, f"no data set has all of {named(needed)}"
         holds, numbers = self._apply(ours)
         evidence = f"{numbers} ({counted(len(ours))})"
         if self.seconds == "total":
@@ -106,7 +106,7 @@ class Ahead:
         rows = suite.pairs
         rows = rows[rows["a"].isin([self.a, self.b]) & rows["b"].isin([self.a, self.b])]
         if rows.empty:
-            return None, f"no data set with {named([self.a, self.b])}"
+            return None, f"no data set has all of {named([self.a, self.b])}"
         better = [self._ahead(row) for row in rows.to_dict("records")]
         winners = [verdict(row) for _, row in rows.iterrows()]
         won, lost = winners.count(self.a), winners.count(self.b)
@@ -140,7 +140,7 @@ class Place:
         size = rows.groupby(["dataset", "metric"])["a"].transform("size")
         rows = rows[size == math.comb(len(ALL), 2)]
         if rows.empty:
-            return None, f"no data set with {named(ALL)}"
+            return None, f"no data set has all of {named(ALL)}"
         places, parts = [], []
         for metric, counts in tally(rows).groupby("metric", sort=False):
             counts = counts.set_index("method")
@@ -166,36 +166,32 @@ STATEMENTS: tuple[tuple[str, str, Ratio | Ahead | Place], ...] = (
     ("PBP trains fastest.", TIME, Ratio(others("pbp"), "pbp", 1, math.inf)),
     ("PBP is 34 times faster than the runner-up.", TIME, Ratio(others("pbp"), "pbp", 17, 68)),
     (
-        "Without the hyper-parameter search, PBP would be the slowest on average.",
+        "Without hyper-parameter search PBP would be the slowest on average.",
         "4.7.5",
         Ratio(others("pbp"), "pbp", 0, 1, "slowest", "fit"),
     ),
     ("BBBx2 is by far the slowest.", TIME, Ratio(others("bbb_x2"), "bbb_x2", 0, 0.8, "slowest")),
     (
-        "BBBx2 takes 80 % more time than BBBx1, with twice the samples.",
+        "BBBx2, of twice the samples, takes 80 % longer than BBBx1.",
         TIME,
         Ratio(("bbb_x2",), "bbb_x1", *about(0.8)),
     ),
-    (
-        "Vadam takes only 16 % more time than BBBx1.",
-        TIME,
-        Ratio(("vadam",), "bbb_x1", *about(0.16)),
-    ),
+    ("Vadam takes 16 % longer than BBBx1.", TIME, Ratio(("vadam",), "bbb_x1", *about(0.16))),
     ("Vadam trains faster than BBBx2.", TIME, Ratio(("vadam",), "bbb_x2", 0, 1)),
-    ("BBBx2 performs better than Vadam on average.", PERFORMANCE, Ahead("bbb_x2", "vadam")),
+    ("BBBx2 performs better than Vadam on average.", SCORE, Ahead("bbb_x2", "vadam")),
     (
-        "MCDOx1 takes 10 % more time than MCDOx10.",
+        "MCDOx1 takes 10 % longer than MCDOx10.",
         TIME,
         Ratio(("mc_dropout_x1",), "mc_dropout_x10", *about(0.1)),
     ),
     (
         "MCDOx1 performs slightly but consistently better than MCDOx10.",
-        PERFORMANCE,
+        SCORE,
         Ahead("mc_dropout_x1", "mc_dropout_x10"),
     ),
-    ("MCDOx1 performs best overall.", PERFORMANCE, Place("mc_dropout_x1", 1)),
-    ("MCDOx10 performs second best.", PERFORMANCE, Place("mc_dropout_x10", 2)),
-    ("PBP performs third best.", PERFORMANCE, Place("pbp", 3)),
+    ("MCDOx1 performs best overall.", SCORE, Place("mc_dropout_x1", 1)),
+    ("MCDOx10 performs second best.", SCORE, Place("mc_dropout_x10", 2)),
+    ("PBP performs third best.", SCORE, Place("pbp", 3)),
 )
 
 

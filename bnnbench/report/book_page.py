@@ -6,7 +6,6 @@ import ast
 import math
 from importlib.resources import files
 
-import numpy as np
 import pandas as pd
 
 from bnnbench.report.book import (
@@ -23,9 +22,10 @@ from bnnbench.report.tables import MISSING, markdown_table, plus_minus
 
 TIMES_STATEMENT = (
     "Seconds per split for search, final fit and prediction: ours / the book's Table 4.3 (how many "
-    "times as fast). Machines and libraries differ, so what bears on the book's claims is the ratio "
-    "between configurations, below as in its Fig. 4.15. Splits trained in one stack, as PBP's "
-    "are, share its time equally. At full precision: [running_times.csv](running_times.csv)."
+    "times as fast). Machines and libraries differ, so what bears on the book's claims are ratios "
+    "between configurations, below as in its Fig. 4.15; they are as good as the machine was idle "
+    "otherwise. Splits trained in one stack, as PBP's are, share its time equally. At full "
+    "precision: [running_times.csv](running_times.csv)."
 )
 
 PRACTICE_STATEMENT = """\
@@ -51,8 +51,8 @@ Three quantities go by this name; all are averages over test points, in nats.
 - Gaussian: one Gaussian with the mixture's mean and variance. PBP predicts just that, so for PBP
   all three agree, and its published values may stand under per point.
 
-The book draws its log-likelihoods (Fig. 4.17), prints none, and does not say which of the first two
-it averages."""
+The book draws its log-likelihoods (Fig. 4.17) and prints none. It names the Gaussian density of one
+network (eq. 4.1) and does not say how it averages that over its 100 weight samples."""
 
 CLAIMS_STATEMENT = (
     "What section 4.7.5 says, checked by the rule in the last column on the data sets that have "
@@ -149,13 +149,13 @@ def times_table(suite: Suite) -> str:
     times = running_times(suite).set_index(["dataset", "method"])
     names = [name for name in CONFIGURATIONS if name in times.index.get_level_values("method")]
     cells = {
-        key: f"{digits(row['seconds'])} / {digits(row['book_seconds'])} ({digits(row['speedup'])}×)"
+        key: f"{digits(row['seconds'])} / {digits(row['book_seconds'])} ({digits(row['speedup'])}x)"
         for key, row in times.iterrows()
     }
     datasets = times.index.unique("dataset")
     rows = [[data, *(cells.get((data, name), MISSING) for name in names)] for data in datasets]
     mean = times["speedup"].groupby("method").apply(geometric_mean)
-    rows.append(["geometric mean", *(f"({digits(mean[name])}×)" for name in names)])
+    rows.append(["geometric mean", *(f"({digits(mean[name])}x)" for name in names)])
     return markdown_table(["Data set", *(CONFIGURATIONS[name] for name in names)], rows)
 
 
@@ -188,7 +188,8 @@ def coverage_sentence(suite: Suite) -> str:
     if (short := int((runs["splits"] < SPLITS).sum())) > 0:
         text.append(f"{short} of them have fewer than {SPLITS} splits.")
     if suite.surplus:
-        text.append(f"{suite.surplus} more were left out: another of their kind has more splits.")
+        more = f"{suite.surplus} more {'was' if suite.surplus == 1 else 'were'} left out"
+        text.append(f"{more}: of each kind the run of most splits is taken.")
     return " ".join(text)
 
 
