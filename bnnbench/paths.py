@@ -150,33 +150,23 @@ class ReportFolder:
     def below(cls, path: Path) -> ReportFolder:
         return cls(path / "report")
 
-    def table(self, suffix: str) -> Path:
-        """`results.<suffix>`, suffix `csv`, `md` or `tex`."""
-        return self.root / f"results.{suffix}"
+    @property
+    def page(self) -> Path:
+        """Everything to read, with the figures."""
+        return self.root / "results.md"
+
+    @property
+    def latex(self) -> Path:
+        """The results for a paper."""
+        return self.root / "results.tex"
+
+    def table(self, name: str) -> Path:
+        """`<name>.csv`."""
+        return self.root / f"{name}.csv"
 
     def figure(self, name: str, suffix: str) -> Path:
         """`<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / f"{name}.{suffix}"
-
-    @property
-    def calibration(self) -> Path:
-        """Calibration of every run, averaged over its splits."""
-        return self.root / "calibration.csv"
-
-    @property
-    def comparisons(self) -> Path:
-        """Every pair of runs on every data set and metric."""
-        return self.root / "comparisons.csv"
-
-    @property
-    def running_times(self) -> Path:
-        """Seconds of the book's comparison, ours and the book's; only where it was run."""
-        return self.root / "running_times.csv"
-
-    @property
-    def claims(self) -> Path:
-        """What the book says about its comparison, with verdicts; only where it was run."""
-        return self.root / "claims.csv"
 
 
 def finished_runs(path: Path) -> Iterator[RunFolder]:

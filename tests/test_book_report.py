@@ -265,8 +265,8 @@ def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
 def test_the_report_holds_the_comparison_only_where_it_was_run(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits())
     other = write_report(tmp_path)
-    assert "The book's comparison" not in other.table("md").read_text()
-    assert not other.claims.exists() and not other.running_times.exists()
+    assert "The book's comparison" not in other.page.read_text()
+    assert not other.table("claims").exists() and not other.table("running_times").exists()
 
     make_run(tmp_path, make_splits(experiment="book_uci"))
     make_run(
@@ -281,13 +281,13 @@ def test_the_report_holds_the_comparison_only_where_it_was_run(tmp_path: Path) -
         ),
     )
     report = write_report(tmp_path)
-    assert pd.read_csv(report.running_times)["speedup"].tolist() == [1813 / 100, 16 / 2]
-    found = pd.read_csv(report.claims)
+    assert pd.read_csv(report.table("running_times"))["speedup"].tolist() == [1813 / 100, 16 / 2]
+    found = pd.read_csv(report.table("claims"))
     assert found.columns.tolist() == ["text", "source", "verdict", "evidence", "rule"]
     assert found["text"].tolist() == TEXTS and set(found["verdict"]) == {"not tested"}
     assert report.figure("relative_time", "png").read_bytes().startswith(b"\x89PNG")
     assert report.figure("relative_time", "pdf").read_bytes().startswith(b"%PDF")
-    page = report.table("md").read_text()
+    page = report.page.read_text()
     assert "2 of the 48 runs" in page and "2 of them have fewer than 20 splits." in page
     assert "100 / 1813 (18.1x)" in page and "2 / 16 (8x)" in page
     (row,) = [line for line in page.splitlines() if line.startswith("| boston") and "-2.25" in line]

@@ -16,7 +16,7 @@ from rich.console import Console
 from bnnbench.cli.report import add_parser
 from bnnbench.paths import RunFolder
 from bnnbench.report.bars import bars_figure
-from bnnbench.report.collect import latex, markdown, write_report
+from bnnbench.report.collect import latex, results_section, write_report
 from bnnbench.report.figures import (
     best_so_far,
     predictions_figure,
@@ -275,7 +275,7 @@ def test_diverged_splits_are_mentioned_everywhere(tmp_path: Path) -> None:
     run = make_run(tmp_path, make_splits(rmse=rmse, diverged=[0, 0, 0, 1], at_bound=""))
     write_run_report(run)
     assert run_notes(run)[0].startswith("1 of 4 splits diverged (split 3)")
-    page = write_report(tmp_path).table("md").read_text()
+    page = write_report(tmp_path).page.read_text()
     assert "4 (1 diverged)" in page and "Diverged splits (1 in all) are left out." in page
     lines = splits_figure(read_splits(run), "y").axes[0].lines
     crosses = [line for line in lines if line.get_marker() == "x"]
@@ -290,7 +290,7 @@ def test_a_run_without_any_finite_score_is_still_reported(tmp_path: Path) -> Non
     make_search().assign(objective=math.nan).to_csv(run.search, index=False)
     write_run_report(run)
     report = write_report(tmp_path)
-    assert "4 (4 diverged)" in report.table("md").read_text()
+    assert "4 (4 diverged)" in report.page.read_text()
     axes = bars_figure(with_published(gather(tmp_path)), "rmse").axes[0]
     assert "diverged" in [text.get_text().strip() for text in axes.texts]
 
@@ -343,11 +343,11 @@ def test_write_report_writes_every_table_and_figure(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits(method="my_method"))
     report = write_report(tmp_path, "stderr")
     assert report.root == tmp_path / "report"
-    assert pd.read_csv(report.table("csv"))["rmse_mean"].tolist() == pytest.approx([5, 5])
+    assert pd.read_csv(report.table("results"))["rmse_mean"].tolist() == pytest.approx([5, 5])
     for name in ("rmse", "log_likelihood"):
         assert report.figure(name, "png").read_bytes().startswith(b"\x89PNG")
         assert report.figure(name, "pdf").read_bytes().startswith(b"%PDF")
-        assert f"]({name}.png)" in report.table("md").read_text()
+        assert f"]({name}.png)" in report.page.read_text()
     again = {path: path.read_bytes() for path in report.root.iterdir()}
     write_report(tmp_path, "stderr")
     assert {path: path.read_bytes() for path in report.root.iterdir()} == again
@@ -358,7 +358,7 @@ def test_write_report_writes_every_table_and_figure(tmp_path: Path) -> None:
 def test_markdown_and_latex_state_what_the_numbers_are(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits())
     results = with_published(gather(tmp_path))
-    page, paper = markdown(results, pd.DataFrame(), pd.DataFrame()), latex(results)
+    page, paper = "\n".join(results_section(results, "std").parts), latex(results)
     for text in (page, paper):
         assert "standard error over 4 splits; original units; log-likelihood = mean over" in text
     assert "| bbb_x1" in page and "BBB (SLANG paper baseline)" in page

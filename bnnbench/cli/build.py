@@ -121,7 +121,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     network: Network = construct("network", Network, config["network"])
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
-    method: Method = make("method", config["method"])
+    method: Method = _with_known(
+        make("method", config["method"]), dataset_protocol.get("fixed", {})
+    )
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
@@ -156,6 +158,12 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         },
     )
     return experiment, plan
+
+
+def _with_known(method: Method, values: Mapping[str, Any]) -> Method:
+    """The method with the values that a data set fixes, where it has them and is given none."""
+    open_ = set(method.hyper_names) - method.fixed().keys()
+    return replace(method, **{name: v for name, v in (values or {}).items() if name in open_})
 
 
 def _without(config: Config, keys: tuple[str, ...]) -> Config:

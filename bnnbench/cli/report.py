@@ -18,6 +18,9 @@ Gather every finished run at or below PATH into tables and figures, written to P
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
                       one panel per data set, one bar per run, published values as diamonds
+  curves.csv, curves (.png, .pdf)
+                      only with runs on made data (experiment=toy_1d): mean and bands along the
+                      input, inside the training data and outside
   running_times.csv, claims.csv, relative_time (.png, .pdf)
                       only with runs of experiment=book_uci: times beside the book's, and what
                       the book says about its comparison, checked

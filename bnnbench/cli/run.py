@@ -121,7 +121,11 @@ def _sentence(error: Exception) -> str:
     key = re.search(r"Could not override '([\w./]+)'|No match in the defaults list", text)
     if key and key.group(1):
         close = difflib.get_close_matches(key.group(1), _all_keys(), n=1)
-        hint = f"did you mean {close[0]}?" if close else "see `bnnbench run --help`."
+        hint = (
+            f"did you mean {close[0]}?"
+            if close and close[0] != key.group(1)
+            else "see `bnnbench run --help`."
+        )
         return f"{key.group(1)} is not a setting; {hint}"
     missing = re.search(r"Missing mandatory value: ([\w.]+)", text)
     if missing:

@@ -64,15 +64,14 @@ class SplitsExperiment(Experiment):
 
 def run_open(plan: Plan, numbers: Sequence[int]) -> None:
     """Runs splits: all in lockstep, or whole splits on `workers` processes."""
+    workers = min(plan.workers, len(numbers))
     if plan.lockstep:
         run_group(plan, plan.splits)
-    elif plan.workers == 1:
+    elif workers == 1:  # in this process: one that joblib did not start must not follow a parent
         for k in numbers:
             run_group(plan, (k,))
     else:
         from joblib import Parallel, delayed
 
-        parallel = Parallel(
-            n_jobs=min(plan.workers, len(numbers)), backend="loky", inner_max_num_threads=1
-        )
+        parallel = Parallel(n_jobs=workers, backend="loky", inner_max_num_threads=1)
         parallel(delayed(run_group)(plan, (k,), os.getpid()) for k in numbers)

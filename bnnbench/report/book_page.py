@@ -14,10 +14,13 @@ from bnnbench.report.book import (
     Suite,
     book_seconds,
     geometric_mean,
+    relative_time_figure,
     running_times,
+    suite_of,
 )
-from bnnbench.report.book_claims import Claim
+from bnnbench.report.book_claims import claims
 from bnnbench.report.compare import tally
+from bnnbench.report.section import Section
 from bnnbench.report.tables import MISSING, markdown_table, plus_minus
 
 TIMES_STATEMENT = (
@@ -193,19 +196,25 @@ def coverage_sentence(suite: Suite) -> str:
     return " ".join(text)
 
 
-def book_sections(suite: Suite, found: list[Claim]) -> list[str]:
-    """The parts of the page on the book's comparison.
+def book_section(results: pd.DataFrame, pairs: pd.DataFrame) -> Section | None:
+    """The part of the report on the book's comparison; None without runs of it.
 
     Args:
-        suite: what `suite_of` returns for results with published values.
-        found: what `claims` returns.
+        results: what `with_published` returns.
+        pairs: what `all_pairs` returns.
     """
+    suite = suite_of(results, pairs)
+    if suite is None:
+        return None
+    found, figure = claims(suite), relative_time_figure(suite)
     rows = [[c.text, c.source, c.verdict, c.evidence, c.rule] for c in found]
     parts = ["## The book's comparison (section 4.7)", coverage_sentence(suite)]
     parts += ["### Running time (Table 4.3)", TIMES_STATEMENT, times_table(suite)]
-    if "pbp" in set(suite.runs["method"]):
+    if figure:
         parts.append("![Training time relative to PBP's, by data set](relative_time.png)")
     parts += ["### Practitioner's table (Table 4.4)", PRACTICE_STATEMENT, practice_table(suite)]
     parts += ["### Three log-likelihoods", LIKELIHOODS_STATEMENT, likelihoods_table(suite)]
     parts += ["### What the book says (section 4.7.5)", CLAIMS_STATEMENT]
-    return [*parts, markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows)]
+    parts.append(markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows))
+    tables = {"running_times": running_times(suite), "claims": pd.DataFrame(found)}
+    return Section(parts, tables, {"relative_time": figure} if figure else {})

@@ -11,19 +11,14 @@ from rich.text import Text
 
 from bnnbench.paths import ReportFolder, write_text
 from bnnbench.report.bars import bars_figure
-from bnnbench.report.book import relative_time_figure, running_times, suite_of
-from bnnbench.report.book_claims import claims
-from bnnbench.report.book_page import book_sections
+from bnnbench.report.book_page import book_section
 from bnnbench.report.compare import all_pairs, heat_map, tally
+from bnnbench.report.curves import curves_section
 from bnnbench.report.figures import save
 from bnnbench.report.published import with_published
-from bnnbench.report.reliability import (
-    CALIBRATION_STATEMENT,
-    COLUMNS,
-    calibration_rows,
-    gather_calibration,
-)
+from bnnbench.report.reliability import calibration_section
 from bnnbench.report.run import write_run_report
+from bnnbench.report.section import Section
 from bnnbench.report.tables import (
     COMPARISON,
     COMPARISON_STATEMENT,
@@ -56,15 +51,12 @@ def grouped(results: pd.DataFrame, rows: list[list[tuple[str, ...]]]) -> dict[st
     return {dataset: more for dataset, more in groups.items() if more}
 
 
-def markdown(results: pd.DataFrame, pairs: pd.DataFrame, calibration: pd.DataFrame) -> str:
-    """The report as one readable page: the figures, then each data set's tables.
-
-    Where runs of `experiment=book_uci` are among them, the book's comparison follows.
+def results_section(results: pd.DataFrame, error: str) -> Section:
+    """Every run's results by data set, beside the published ones.
 
     Args:
         results: what `with_published` returns.
-        pairs: what `all_pairs` returns.
-        calibration: what `gather_calibration` returns.
+        error: see `bars_figure`.
     """
     ours = grouped(results, [[row] for row in result_rows(results)])
     theirs = grouped(results, comparison_rows(results))
@@ -77,24 +69,28 @@ def markdown(results: pd.DataFrame, pairs: pd.DataFrame, calibration: pd.DataFra
             parts += ["Beside published results:", markdown_table(COMPARISON, theirs[dataset])]
     if theirs:
         parts += ["## How to read the comparison", COMPARISON_STATEMENT]
-    if len(pairs):
-        counts = tally(pairs).astype(str)
-        rows = list(counts.itertuples(index=False))
-        parts += ["## Which method is better", PAIRS_STATEMENT]
-        parts += [markdown_table([c.capitalize() for c in counts], rows)]
-        for name, title in FIGURES.items():
-            caption = f"{title}: probability that the row's method beats the column's"
-            parts.append(f"![{caption}](comparison_{name}.png)")
-    qualities = calibration_rows(calibration)
-    if qualities:
-        parts += ["## Calibration", CALIBRATION_STATEMENT]
-        for dataset, rows in qualities.items():
-            parts += [f"### {dataset}", markdown_table(COLUMNS, rows)]
-        parts.append("At full precision: [calibration.csv](calibration.csv).")
-    suite = suite_of(results, pairs)
-    parts += book_sections(suite, claims(suite)) if suite else []
     parts.append("Every metric of every run, at full precision: [results.csv](results.csv).")
-    return "\n\n".join(parts) + "\n"
+    figures = {name: bars_figure(results, name, error) for name in FIGURES}
+    return Section(parts, {"results": results}, figures)
+
+
+def pairs_section(pairs: pd.DataFrame) -> Section | None:
+    """Which method is better, and how surely; None without two runs on one data set.
+
+    Args:
+        pairs: what `all_pairs` returns.
+    """
+    if pairs.empty:
+        return None
+    counts = tally(pairs).astype(str)
+    parts = ["## Which method is better", PAIRS_STATEMENT]
+    rows = list(counts.itertuples(index=False))
+    parts.append(markdown_table([c.capitalize() for c in counts], rows))
+    for name, title in FIGURES.items():
+        caption = f"{title}: probability that the row's method beats the column's"
+        parts.append(f"![{caption}](comparison_{name}.png)")
+    figures = {f"comparison_{name}": heat_map(pairs, name) for name in FIGURES}
+    return Section(parts, {"comparisons": pairs}, figures)
 
 
 def latex(results: pd.DataFrame) -> str:
@@ -147,26 +143,24 @@ def write_report(
     Raises:
         UserError: if there is no finished run, or no such kind of error.
     """
-    results = with_published(gather(path))
-    figures = {name: bars_figure(results, name, error) for name in FIGURES}
+    results, pairs = with_published(gather(path)), all_pairs(path)
+    found = (
+        results_section(results, error),
+        pairs_section(pairs),
+        calibration_section(path),
+        curves_section(path),
+        book_section(results, pairs),
+    )
+    sections = [section for section in found if section]
     report = ReportFolder(to) if to else ReportFolder.below(path)
-    pairs, calibration = all_pairs(path), gather_calibration(path)
     for run in runs_below(path) if refresh else []:
         write_run_report(run)
-    write_text(report.table("csv"), results.to_csv(index=False))
-    write_text(report.table("md"), markdown(results, pairs, calibration))
-    write_text(report.calibration, calibration.to_csv(index=False))
-    write_text(report.table("tex"), latex(results))
-    if len(pairs):
-        write_text(report.comparisons, pairs.to_csv(index=False))
-        figures |= {f"comparison_{name}": heat_map(pairs, name) for name in FIGURES}
-    suite = suite_of(results, pairs)
-    if suite:
-        write_text(report.running_times, running_times(suite).to_csv(index=False))
-        write_text(report.claims, pd.DataFrame(claims(suite)).to_csv(index=False))
-        figure = relative_time_figure(suite)
-        figures |= {"relative_time": figure} if figure else {}
-    for name, figure in figures.items():
-        for suffix in ("png", "pdf"):
-            save(figure, report.figure(name, suffix))
+    write_text(report.page, "\n\n".join(p for s in sections for p in s.parts) + "\n")
+    write_text(report.latex, latex(results))
+    for section in sections:
+        for name, table in section.tables.items():
+            write_text(report.table(name), table.to_csv(index=False))
+        for name, figure in section.figures.items():
+            for suffix in ("png", "pdf"):
+                save(figure, report.figure(name, suffix))
     return report

@@ -10,7 +10,8 @@ import pandas as pd
 from bnnbench.paths import RunFolder
 from bnnbench.report.calibration import QUALITIES, RECALIBRATED, calibration_table
 from bnnbench.report.run import read_held_out, read_points
-from bnnbench.report.tables import labels, plus_minus, record, runs_below
+from bnnbench.report.section import Section
+from bnnbench.report.tables import labels, markdown_table, plus_minus, record, runs_below
 
 COLUMNS = (
     "Method",
@@ -68,8 +69,6 @@ def calibration_rows(table: pd.DataFrame) -> dict[str, list[tuple[str, ...]]]:
     Args:
         table: what `gather_calibration` returns.
     """
-    if table.empty:
-        return {}
     keys = ["dataset", "method", "experiment", "variant"]
     plain = table[table["recalibration"] == "none"].reset_index(drop=True)
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -92,3 +91,15 @@ def calibration_rows(table: pd.DataFrame) -> dict[str, list[tuple[str, ...]]]:
         )
         groups.setdefault(str(run["dataset"]), []).append(cells)
     return groups
+
+
+def calibration_section(path: Path) -> Section | None:
+    """Coverage, calibration error and sharpness of every run at or below `path`."""
+    table = gather_calibration(path)
+    if table.empty:
+        return None
+    parts = ["## Calibration", CALIBRATION_STATEMENT]
+    for dataset, rows in calibration_rows(table).items():
+        parts += [f"### {dataset}", markdown_table(COLUMNS, rows)]
+    parts.append("At full precision: [calibration.csv](calibration.csv).")
+    return Section(parts, {"calibration": table})

@@ -18,6 +18,7 @@ from rich.text import Text
 from bnnbench.paths import RunFolder, write_text
 from bnnbench.report import figures
 from bnnbench.report.calibration import calibration_table
+from bnnbench.report.curves import curves_figure, read_curve
 from bnnbench.report.published import Published, counterpart_of, z_score
 from bnnbench.report.tables import (
     COMPARISON_STATEMENT,
@@ -81,6 +82,9 @@ def run_figures(run: RunFolder) -> Iterator[tuple[str, Figure]]:
         points = read_points(run)
         yield "predictions", figures.predictions_figure(points, target)
         yield "calibration", figures.calibration_figure(points, read_held_out(run))
+    curve = read_curve(run)
+    if curve:
+        yield "curve", curves_figure([curve])
     search = read_search(run)
     if len(search):
         yield "search", figures.search_figure(search, setting(run, "search.initial_points", 5))
