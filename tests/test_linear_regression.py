@@ -120,6 +120,8 @@ def test_another_sample_is_another_run_and_the_same_command_only_reprints(
     assert folder_of(first[1]).root != folder_of(other[1]).root
     assert len(pd.read_csv(folder_of(other[1]).points)) == 7
     assert "not converged" in first[1]
+    folder_of(first[1]).posterior.write_text("torn")
+    one_sentence(*command(*quick), ["posterior.csv", "again"])
 
 
 def test_ellipses_and_bands_are_those_of_the_posteriors() -> None:

@@ -159,19 +159,19 @@ def line_table(run: RunFolder) -> Table:
     posterior = read_posterior(run)
     first = posterior.iloc[0]
     precisions = " and ".join(
-        f"{name} precision {setting(run, f'method.{name}_precision', MISSING):g}"
+        f"{name} precision {setting(run, f'method.{name}_precision', MISSING)}"
         for name in ("noise", "prior")
     )
     table = Table(
         title=f"{first['dataset']}, {first['method']}",
         caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
-        "KL in nats",
+        "KL(row || exact) in nats",
         box=SIMPLE_HEAD,
         collapse_padding=True,
     )
     table.add_column("posterior", min_width=18)
     groups = {name: group for name, group in posterior.groupby("posterior")}
-    for name in ("w0", "w1", "correlation", "KL from exact"):
+    for name in ("w0", "w1", "correlation", "KL"):
         table.add_column(name, justify="right", no_wrap=True)
     truth = true_weights(posterior)
     if np.isfinite(truth).all():
