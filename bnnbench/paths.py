@@ -94,6 +94,16 @@ class RunFolder:
         return self.root / "out_of_fold.npz"
 
     @property
+    def posterior(self) -> Path:
+        """Learned and exact posteriors of a line; only `experiment=linear_regression` has it."""
+        return self.root / "posterior.csv"
+
+    @property
+    def points(self) -> Path:
+        """The data points that such a line was fitted to."""
+        return self.root / "points.csv"
+
+    @property
     def done(self) -> Path:
         """Written last: the run is complete."""
         return self.root / "DONE"

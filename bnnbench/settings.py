@@ -31,6 +31,13 @@ def between(
         raise UserError(f"{key} must be a number {edge} {low:g}{top}, not {value!r}.")
 
 
+def number(key: str, value: Any) -> None:
+    """Raises `UserError` unless `value` is a finite number."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not real or not math.isfinite(value):
+        raise UserError(f"{key} must be a finite number, not {value!r}.")
+
+
 def one_of(key: str, value: Any, options: tuple[str, ...]) -> None:
     """Raises `UserError` unless `value` is one of `options`."""
     if value not in options:

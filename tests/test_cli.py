@@ -205,7 +205,13 @@ def test_list_names_everything(command: Command) -> None:
 def test_run_help_teaches(command: Command) -> None:
     code, out, _ = command("run", "--help")
     assert code == 0
-    for word in ("method: bbb", "depth: 1, 2, 3", "search.iterations=10", "resumes", "-sc install"):
+    for word in (
+        "method: bbb",
+        "depth: 0, 1, 2, 3",
+        "search.iterations=10",
+        "resumes",
+        "-sc install",
+    ):
         assert word in out
 
 

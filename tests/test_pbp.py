@@ -110,6 +110,23 @@ def test_linear_update_is_the_exact_marginal_posterior() -> None:
     torch.testing.assert_close(new["var"][0], covariance.diagonal())
 
 
+@pytest.mark.parametrize("size", [1, 3, 12])
+def test_points_without_inputs_leave_the_exact_posterior_of_the_bias(size: int) -> None:
+    """All points bear on one weight, so nothing is lost in matching, whatever the batch."""
+    mlp, state, _, targets, noise = linear_case(12)
+    last = torch.arange(4) == 3
+    start_loc, start_var = state["loc"][0], state["var"][0]
+    precision = 1 / start_var + last * 12 / (4 * noise)  # pre-activations are over sqrt(3 + 1)
+    shift = start_loc / start_var + last * targets.sum() / (2 * noise)
+    weights, pair = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
+    for y in targets.split(size, 1):
+        nothing, real = torch.zeros(1, size, 3).double(), torch.ones(1, size) > 0
+        weights, pair = absorb(weights, pair, nothing, y, real)
+    new = pack(weights)
+    torch.testing.assert_close(new["var"][0], 1 / precision)
+    torch.testing.assert_close(new["loc"][0], shift / precision)
+
+
 def test_forward_moments_against_monte_carlo() -> None:
     """With one hidden layer they are exact: its units are independent."""
     mlp, samples = MLP((2, 6, 1)), 200_000

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bnnbench.data import Source
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
 from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
@@ -38,19 +39,28 @@ def make(key: str, config: Mapping[str, Any]) -> Any:
     Raises:
         UserError: if the target does not exist or a setting does not fit it.
     """
-    module, _, name = str(config.get("_target_")).rpartition(".")
-    try:
-        cls = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        raise UserError(
-            f"{key}._target_ names no class that can be imported: {config.get('_target_')!r}."
-        ) from None
+    cls = target(key, config)
     settings = {
         k: make(f"{key}.{k}", v) if isinstance(v, Mapping) and "_target_" in v else v
         for k, v in config.items()
         if k != "_target_"
     }
     return construct(key, cls, settings)
+
+
+def target(key: str, config: Mapping[str, Any]) -> Any:
+    """The class that `config["_target_"]` names.
+
+    Raises:
+        UserError: if there is none.
+    """
+    module, _, name = str(config.get("_target_")).rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        raise UserError(
+            f"{key}._target_ names no class that can be imported: {config.get('_target_')!r}."
+        ) from None
 
 
 def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
@@ -121,14 +131,17 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     network: Network = construct("network", Network, config["network"])
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
-    method: Method = _with_known(
-        make("method", config["method"]), dataset_protocol.get("fixed", {})
-    )
+    # Both come before the method: it may be given a setting of the data set, or of an experiment
+    # that is not for it.
+    experiment.admit(target("method", config["method"]))
+    source: Source = make("dataset", config["dataset"])
+    known = dataset_protocol.get("fixed", {})
+    method: Method = _with_known(make("method", config["method"]), known)
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
     space = _space(method, dataset_protocol.get("bounds", {}), method_protocol.get("bounds", {}))
-    table: Table = make("dataset", config["dataset"]).load()
+    table: Table = source.load()
     rows = len(table.splits[0].train)
     steps = math.ceil(rows / training.batch_size) * training.epochs * search.iterations
     fuse = _fuse(training.compile, steps if space else 0, device)

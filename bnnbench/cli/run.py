@@ -62,7 +62,7 @@ def _run_one(config: DictConfig) -> None:
     """Builds the plan, runs the experiment, shows what came out."""
     from bnnbench.cli.build import build
     from bnnbench.cli.show import show_run
-    from bnnbench.report.run import write_run_report
+    from bnnbench.report.kinds import write_any_report
 
     jobs = _concurrent_jobs()
     try:
@@ -70,7 +70,7 @@ def _run_one(config: DictConfig) -> None:
     except OmegaConfBaseException as error:
         raise UserError(_sentence(error)) from None
     experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
-    show_run(experiment.run(plan, write_run_report))
+    show_run(experiment.run(plan, write_any_report))
 
 
 def _concurrent_jobs() -> int:

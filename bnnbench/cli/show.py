@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bnnbench.cli.console import stdout
 from bnnbench.paths import RunFolder
-from bnnbench.report.run import run_notes, run_table
+from bnnbench.report.kinds import kind_of
 
 
 def show_run(folder: RunFolder) -> None:
     """Prints the table of a finished run on standard output."""
-    console = stdout()
-    console.print(run_table(folder))
-    for note in run_notes(folder):
+    console, kind = stdout(), kind_of(folder)
+    console.print(kind.table(folder))
+    for note in kind.notes(folder):
         console.print(note, highlight=False)
     # Plain print: a path must come out whole, whatever the terminal's width.
     print(f"results: {folder.root}", flush=True)

@@ -103,6 +103,10 @@ class Experiment(ABC):
 
     label: str
 
+    def admit(self, method: type[Method]) -> None:
+        """Raises `UserError` if the experiment has no use for such a method; most take any."""
+        return
+
     @abstractmethod
     def run(self, plan: Plan, report: Report) -> RunFolder:
         """Runs or resumes, and returns the finished folder."""

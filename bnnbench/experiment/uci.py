@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from filelock import FileLock, Timeout
-
+from bnnbench.experiment.once import once
 from bnnbench.experiment.plan import Experiment, Plan, Report
 from bnnbench.experiment.progress import watch
-from bnnbench.experiment.results import assemble, plain, write_environment
+from bnnbench.experiment.results import assemble
 from bnnbench.experiment.splits import run_group
-from bnnbench.paths import RunFolder, write_text
-from bnnbench.types import UserError
+from bnnbench.paths import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,32 +31,14 @@ class SplitsExperiment(Experiment):
         Raises:
             UserError: if the folder is not writable or another process works in it.
         """
-        folder = plan.folder
-        if folder.done.exists():
-            return folder
-        folder.create()
-        lock = FileLock(folder.lock, timeout=0)
-        try:
-            with lock:
-                self._finish(plan, folder, report)
-        except Timeout:
-            raise UserError(
-                f"another bnnbench process is working in {folder.root}; "
-                "wait for it, then give the same command again."
-            ) from None
-        return folder
+        return once(plan, report, lambda: self._work(plan))
 
-    def _finish(self, plan: Plan, folder: RunFolder, report: Report) -> None:
-        if not folder.config.exists():
-            write_text(folder.config, plain(plan.config))
-        write_environment(folder, plan)
-        open_splits = [k for k in plan.splits if not folder.scores(k).exists()]
+    def _work(self, plan: Plan) -> None:
+        open_splits = [k for k in plan.splits if not plan.folder.scores(k).exists()]
         if open_splits:
             with watch(plan):
                 run_open(plan, open_splits)
         assemble(plan)
-        report(folder)
-        write_text(folder.done, f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
 
 
 def run_open(plan: Plan, numbers: Sequence[int]) -> None:

@@ -17,7 +17,8 @@ from torch.nn.functional import softplus
 from bnnbench.divergences.base import Divergence
 from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training, between, one_of
@@ -26,7 +27,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class BBB(StochasticMethod):
+class BBB(GaussianMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
     The loss of one minibatch is the mean negative log-likelihood plus `share / N` times the
@@ -89,6 +90,5 @@ class BBB(StochasticMethod):
             **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
         }
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        loc, scale = posterior.state["loc"], softplus(posterior.state["rho"])
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        return posterior.state["loc"], softplus(posterior.state["rho"])

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training, between, one_of
@@ -24,7 +25,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalVI(StochasticMethod):
+class PracticalVI(GaussianMethod):
     """Diagonal Gaussian posterior `Normal(loc, exp(log_variance))`.
 
     With `g_n` the gradient of data point n's negative log-likelihood at weights drawn from the
@@ -100,6 +101,5 @@ class PracticalVI(StochasticMethod):
             **adam_on("log_variance", state, g_log, batch.unbias, training),
         }
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        loc, scale = posterior.state["loc"], (0.5 * posterior.state["log_variance"]).exp()
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        return posterior.state["loc"], (0.5 * posterior.state["log_variance"]).exp()

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.settings import Training, between
 from bnnbench.streams import Streams
@@ -22,7 +23,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vadam(StochasticMethod):
+class Vadam(GaussianMethod):
     """Diagonal Gaussian posterior `Normal(loc, 1 / (N s + prior_precision))`.
 
     `s` is the running mean of squared gradients. They are squared after the mean over the
@@ -91,7 +92,6 @@ class Vadam(StochasticMethod):
         mean = torch.addcmul(gradients.mean(0), pull, loc)
         return mean, gradients.square_().mean(0), pull
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         loc, s = posterior.state["loc"], posterior.state["s"]
-        scale = torch.rsqrt(posterior.counts * s + posterior.hyper["prior_precision"])
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+        return loc, torch.rsqrt(posterior.counts * s + posterior.hyper["prior_precision"])

@@ -106,10 +106,10 @@ def record(run: RunFolder) -> dict[str, Any]:
 
 
 def runs_below(path: Path) -> list[RunFolder]:
-    """Every finished run at or below `path`, in path order.
+    """Every finished run at or below `path` that has scores on splits, in path order.
 
     Raises:
-        UserError: if `path` does not exist or holds no finished run.
+        UserError: if `path` does not exist or holds no such run.
     """
     if not path.is_dir():
         raise UserError(
@@ -118,12 +118,19 @@ def runs_below(path: Path) -> list[RunFolder]:
         )
     # A report may hold copies of runs; they must not count twice.
     runs = [run for run in finished_runs(path) if "report" not in run.root.relative_to(path).parts]
+    # What another experiment left has no splits; it is not a damaged run of this one.
+    scored = [run for run in runs if not run.posterior.is_file()]
+    if runs and not scored:
+        raise UserError(
+            f"{path} holds finished runs, but none with scores on splits: those of "
+            "experiment=linear_regression show their results themselves."
+        )
     if not runs:
         raise UserError(
             f"{path} holds no finished run, that is no folder with a DONE file; let a run finish "
             "first or give the folder that your runs were written to."
         )
-    return runs
+    return scored
 
 
 def gather(path: Path) -> pd.DataFrame:

@@ -1,0 +1,26 @@
+"""The base of every trained method whose posterior is a diagonal Gaussian over the weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.base import Posterior
+from bnnbench.methods.stochastic import StochasticMethod
+from bnnbench.streams import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMethod(StochasticMethod):
+    """A method that says where its Gaussian lies; drawing from it follows."""
+
+    @abstractmethod
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        """Means and standard deviations of the weights, `[R, P]` each."""
+
+    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        loc, scale = self.moments(posterior)
+        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))

@@ -1,0 +1,199 @@
+"""The straight line: its exact posterior, what a run of it writes, and who leaves it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from test_cli import one_sentence
+from test_report import make_run, make_splits
+from torch.distributions import MultivariateNormal, kl_divergence
+
+from bnnbench.data.line import Line
+from bnnbench.experiment.linear_regression import (
+    diagonal,
+    exact_posterior,
+    mean_field,
+    tabulate,
+    true_weights,
+)
+from bnnbench.paths import RunFolder
+from bnnbench.report.line import NAMES, posterior_figure
+from bnnbench.report.tables import gather, runs_below
+from bnnbench.types import UserError
+
+Command = Callable[..., tuple[int, str, str]]
+RUN = ("run", "experiment=linear_regression")
+
+
+def posterior() -> MultivariateNormal:
+    table = Line(rows=12).load()
+    rows = table.splits[0].train
+    data = (torch.from_numpy(a[rows]) for a in (table.inputs, table.targets))
+    return exact_posterior(*data, noise_precision=4.0, prior_precision=0.5)
+
+
+def folder_of(out: str) -> RunFolder:
+    return RunFolder(Path(out.strip().splitlines()[-1].removeprefix("results: ")))
+
+
+def test_the_line_is_what_its_settings_say() -> None:
+    line = Line(rows=4000, test_rows=3, intercept=2.0, slope=-3.0, noise_precision=25.0, low=1.0)
+    table = line.load()
+    (split,) = table.splits
+    assert sorted([*split.train, *split.test]) == list(range(4003)) and len(split.test) == 3
+    assert table.truth is not None
+    np.testing.assert_allclose(table.truth, 2.0 - 3.0 * table.inputs[:, 0])
+    assert true_weights(table) == pytest.approx((2.0, -3.0))
+    assert 1.0 <= table.inputs.min() < 1.01 and 2.99 < table.inputs.max() <= 3.0
+    assert (table.targets - table.truth).std() == pytest.approx(0.2, rel=0.04)  # 3.6 errors
+    more = Line(rows=4000, test_rows=9, intercept=2.0, slope=-3.0, noise_precision=25.0, low=1.0)
+    assert np.array_equal(more.load().targets[:4000], table.targets[:4000])
+    assert not np.array_equal(Line(data_seed=1).load().targets, Line().load().targets)
+
+
+def test_exact_posterior_is_bayes_rule_point_by_point() -> None:
+    """Against the prior updated by one observation after the other, in covariance form."""
+    table = Line(rows=12).load()
+    mean, covariance = np.zeros(2), np.eye(2) / 0.5
+    for row in table.splits[0].train:
+        h = np.array([1.0, table.inputs[row, 0]])
+        gain = covariance @ h / (h @ covariance @ h + 1 / 4.0)
+        mean = mean + gain * (table.targets[row] - h @ mean)
+        covariance = covariance - np.outer(gain, h @ covariance)
+    exact = posterior()
+    np.testing.assert_allclose(exact.mean.numpy(), mean)
+    np.testing.assert_allclose(exact.covariance_matrix.numpy(), covariance)
+
+
+def test_mean_field_optimum_has_the_least_divergence() -> None:
+    exact = posterior()
+    best = mean_field(exact)
+    place = (best.mean, best.variance.log())
+    values = torch.cat(place).requires_grad_()
+
+    def divergence(values: torch.Tensor) -> torch.Tensor:
+        return kl_divergence(diagonal(values[:2], (0.5 * values[2:]).exp()), exact)
+
+    (gradient,) = torch.autograd.grad(divergence(values), values)
+    torch.testing.assert_close(gradient, torch.zeros(4).double())
+    bend = torch.autograd.functional.hessian(divergence, values.detach())
+    assert (torch.linalg.eigvalsh(bend) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["method=bbb"], ["method=practical_vi", "method.curvature=gauss_newton"]],
+    ids=lambda s: s[0],
+)
+def test_a_run_comes_near_the_mean_field_optimum(command: Command, settings: list[str]) -> None:
+    quick = ["training.epochs=1500", "training.learning_rate=0.006"]
+    code, out, _ = command(*RUN, *quick, *settings)
+    assert code == 0
+    run = folder_of(out)
+    table = pd.read_csv(run.posterior).set_index(["posterior", "weight"])
+    table = pd.concat({name: table.loc[name] for name in NAMES})
+    exact, best, learned = (table.loc[name] for name in ("exact", "mean field", "learned"))
+    assert ((learned["mean"] - exact["mean"]).abs() < 0.5 * best["std"]).all()
+    assert learned["std"].to_numpy() == pytest.approx(best["std"].to_numpy(), rel=0.1)
+    assert (best["std"] < 0.6 * exact["std"]).all()  # so the first line above says something
+    assert best["kl"].iloc[0] < learned["kl"].iloc[0] < best["kl"].iloc[0] + 0.2
+    assert learned["truth"].to_numpy() == pytest.approx([1.0, -0.7])
+    assert len(pd.read_csv(run.points)) == 100
+    assert all(run.figure("posterior", suffix).stat().st_size > 5000 for suffix in ("png", "pdf"))
+    for words in ("true weights", "learned", "mean-field optimum", "exact posterior", "KL"):
+        assert words in out
+
+
+def test_another_sample_is_another_run_and_the_same_command_only_reprints(
+    command: Command,
+) -> None:
+    quick = [*RUN, "training.epochs=2"]
+    first, again, other = (
+        command(*quick, *more) for more in ([], [], ["dataset.data_seed=1", "dataset.rows=7"])
+    )
+    assert first == again and first[0] == 0
+    assert folder_of(first[1]).root != folder_of(other[1]).root
+    assert len(pd.read_csv(folder_of(other[1]).points)) == 7
+    assert "not converged" in first[1]
+    folder_of(first[1]).posterior.write_text("torn")
+    one_sentence(*command(*quick), ["posterior.csv", "again"])
+
+
+def test_ellipses_and_bands_are_those_of_the_posteriors() -> None:
+    exact = posterior()
+    posteriors = {
+        "learned": diagonal(exact.mean + 0.1, exact.variance.sqrt()),
+        "mean field": mean_field(exact),
+        "exact": exact,
+    }
+    points = pd.DataFrame({"input": [0.0, 2.0], "target": [1.0, 0.0]})
+    figure = posterior_figure(tabulate(posteriors, (1.0, -0.7)), points)
+    plane = next(axes for axes in figure.axes if "slope" in axes.get_ylabel())
+    lines = next(axes for axes in figure.axes if axes.get_ylabel() == "y")
+    rings = [line for line in plane.lines if len(line.get_xdata()) == 200]
+    for k, name in enumerate(NAMES):
+        q = posteriors[name]
+        for ring, radius in zip(rings[2 * k : 2 * k + 2], (1.0, 2.0), strict=True):
+            away = torch.from_numpy(np.stack(ring.get_data(), 1)) - q.mean
+            square = (away @ q.precision_matrix * away).sum(1)
+            torch.testing.assert_close(square, torch.full_like(square, radius**2))
+    band = lines.collections[0].get_paths()[0].vertices
+    at_end = band[np.isclose(band[:, 0], 3.0), 1]  # half the data's width beyond the data
+    design = torch.tensor([1.0, 3.0]).double()
+    spread = 4 * (design @ exact.covariance_matrix @ design).sqrt()
+    assert np.ptp(at_end) == pytest.approx(spread.item())
+
+
+MISTAKES = {
+    "pbp": (["method=pbp"], ["PBP", "method=bbb"]),
+    "dropout": (["method=mc_dropout"], ["MCDropout", "method=bbb"]),
+    "depth": (["depth=1"], ["network.depth must be 0"]),
+    "many inputs": (["dataset=diabetes", "method.noise_precision=1"], ["10", "dataset=line"]),
+    "many splits": (
+        ["dataset=csv", "dataset.path=line.csv", "dataset.target=y", "method.noise_precision=1"],
+        ["splits", "20"],
+    ),
+    "rows": (["dataset.rows=1"], ["dataset.rows", "1"]),
+    "test rows": (["dataset.test_rows=0"], ["dataset.test_rows"]),
+    "slope": (["dataset.slope=steep"], ["dataset.slope", "steep"]),
+    "intercept": (["dataset.intercept=inf"], ["dataset.intercept", "finite"]),
+    "ends": (["dataset.low=5"], ["dataset.high", "dataset.low"]),
+    "noise": (["dataset.noise_precision=-1"], ["dataset.noise_precision", "-1"]),
+    "data seed": (["dataset.data_seed=-1"], ["dataset.data_seed"]),
+    "large data seed": (["dataset.data_seed=4294967296"], ["dataset.data_seed"]),
+    "prior": (["method.prior_precision=0"], ["method.prior_precision", "0"]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: str) -> None:
+    x = np.arange(30.0)
+    np.savetxt("line.csv", np.stack([x, x % 7], 1), delimiter=",", header="x,y", comments="")
+    overrides, words = MISTAKES[name]
+    one_sentence(*command(*RUN, "training.epochs=1", *overrides), words)
+    assert [path.name for path in Path().iterdir()] == ["line.csv"]
+
+
+def test_a_fit_that_diverges_is_not_a_result(command: Command) -> None:
+    outcome = command(*RUN, "training.epochs=2", "training.learning_rate=1e300")
+    one_sentence(*outcome, ["diverged", "training.learning_rate"])
+    assert not list(Path().rglob("DONE"))
+
+
+def test_report_and_compare_leave_these_runs_out(command: Command, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    assert command(*RUN, "training.epochs=2", f"outputs_dir={lines}")[0] == 0
+    for verb in ("report", "compare"):
+        one_sentence(*command(verb, str(lines)), ["linear_regression"])
+    with pytest.raises(UserError, match="linear_regression"):
+        runs_below(lines)
+    make_run(lines, make_splits(), "v1")
+    make_run(lines, make_splits(method="pbp"), "v2")
+    assert sorted(gather(lines)["method"]) == ["bbb_x1", "pbp"]
+    for verb in ("report", "compare"):
+        assert command(verb, str(lines))[0] == 0
