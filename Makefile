@@ -4,12 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUITE ?= small
 
-ifeq ($(SUITE),small)
-DATASETS := boston,concrete,energy,yacht
-else
-DATASETS := boston,concrete,energy,yacht,wine,kin8nm,power,naval
-endif
-
 .PHONY: help setup run test slow bench reproduce lint clean
 
 help:  ## what can be made
@@ -35,9 +29,8 @@ slow: setup  ## the tests that train for minutes on real data
 bench: setup  ## speed and memory, as ratios in one run
 	$(BIN)/python tests/benchmarks/speed.py
 
-reproduce: setup  ## the book's comparison, resumable (SUITE=small or all)
-	$(BIN)/bnnbench run experiment=book_uci dataset=$(DATASETS)
-	$(BIN)/bnnbench report outputs/book_uci
+reproduce: setup  ## every published experiment, resumable (SUITE=small or all)
+	$(BIN)/bnnbench reproduce $(SUITE)
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

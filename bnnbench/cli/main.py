@@ -24,6 +24,7 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench run --help                            every setting, with examples
   bnnbench list                                  what can be chosen
   bnnbench report                                all finished runs in one table and chart
+  bnnbench reproduce small                       every published experiment, resumable
   bnnbench compare                               which method is better, and how surely
 """
 
@@ -37,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import compare, data, listing, report
+    from bnnbench.cli import compare, data, listing, report, reproduce
 
     parser = Parser(
         prog="bnnbench",
@@ -47,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bnnbench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
+    reproduce.add_parser(commands)
     listing.add_parser(commands)
     data.add_parser(commands)
     report.add_parser(commands)

@@ -38,7 +38,7 @@ def run_command(overrides: Sequence[str]) -> int:
     try:
         decorate(run_one)()
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_sentence(error)) from None
+        raise UserError(sentence(error)) from None
     if _refused:
         raise UserError(" ".join(_refused))
     return 0
@@ -68,7 +68,7 @@ def _run_one(config: DictConfig) -> None:
     try:
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        raise UserError(_sentence(error)) from None
+        raise UserError(sentence(error)) from None
     experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
     show_run(experiment.run(plan, write_any_report))
 
@@ -109,7 +109,7 @@ def _hide_subcommand() -> None:
         os.environ["COMP_LINE"] = hidden
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     """One sentence for an error of Hydra or OmegaConf."""
     text = str(error)
     option = re.search(r"Could not find '([\w/]+)/([^'/]+)'", text)

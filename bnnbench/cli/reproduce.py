@@ -1,0 +1,108 @@
+"""`bnnbench reproduce`: every experiment of the sources, one after the other, under one view."""
+
+from __future__ import annotations
+
+from argparse import REMAINDER, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bnnbench.types import UserError
+
+SUITES = {
+    "small": "boston,concrete,energy,yacht",
+    "all": "boston,concrete,energy,yacht,wine,kin8nm,power,naval",
+}
+"""The data sets of each suite, by what they take."""
+
+EXPERIMENTS = {
+    "linear_regression": "method=bbb,practical_vi,vadam,vprop",
+    "toy_1d": "",
+    "book_uci": "dataset={datasets}",
+}
+"""Each experiment with what it is given beside its own sweep, in the order of the work."""
+
+REPORTED = ("toy_1d", "book_uci")
+"""Those whose runs one report gathers; the others show each run by itself."""
+
+DESCRIPTION = """\
+Reproduce the published experiments: the straight line of the lecture, the book's one-dimensional
+toy and its comparison on the UCI sets, each with its report. Everything that is finished is left
+alone, so the same command goes on after an interruption.
+
+  small    boston, concrete, energy, yacht: about an hour on two cores
+  all      wine, kin8nm, power and naval too: about five hours
+"""
+
+EXAMPLES = """\
+examples:
+  bnnbench reproduce
+  bnnbench reproduce all outputs_dir=DIR
+  bnnbench reproduce small splits=2 search.iterations=3     a look at everything, not a result
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds `reproduce`, which sets `run`, a function of the parsed arguments."""
+    parser = subparsers.add_parser(
+        "reproduce",
+        help="run every published experiment, resumable, with its reports",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "suite", metavar="SUITE", nargs="?", default="small", help="small or all (default: small)"
+    )
+    parser.add_argument(
+        "overrides",
+        metavar="KEY=VALUE",
+        nargs=REMAINDER,
+        help="settings for every run, as `bnnbench run` takes them",
+    )
+    parser.set_defaults(run=lambda given: reproduce(given.suite, given.overrides))
+
+
+def overrides_of(suite: str, given: Sequence[str]) -> dict[str, list[str]]:
+    """By experiment, what its sweep is started with.
+
+    Raises:
+        UserError: if there is no such suite.
+    """
+    if suite not in SUITES:
+        raise UserError(f"SUITE must be one of {', '.join(SUITES)}, not {suite!r}.")
+    return {
+        name: [f"experiment={name}", *fixed.format(datasets=SUITES[suite]).split(), *given]
+        for name, fixed in EXPERIMENTS.items()
+    }
+
+
+def reproduce(suite: str, given: Sequence[str]) -> int:
+    """Runs and reports all experiments; what one of them refuses does not stop the others.
+
+    Raises:
+        UserError: if a setting is wrong, at once; in the end, if a run was refused.
+    """
+    from bnnbench.cli.build import build
+    from bnnbench.cli.report import report_command
+    from bnnbench.cli.show import show_run
+    from bnnbench.cli.sweep import configs_of
+    from bnnbench.experiment import suite as view
+    from bnnbench.report.kinds import write_any_report
+
+    configs = {name: configs_of(words) for name, words in overrides_of(suite, given).items()}
+    runs = [build(config) for some in configs.values() for config in some]
+    refused = []
+    view.begin([plan for _, plan in runs])
+    for experiment, plan in runs:
+        try:
+            show_run(experiment.run(plan, write_any_report))
+        except UserError as error:
+            refused.append(str(error))
+    for name in REPORTED:
+        folder = Path(str(configs[name][0]["outputs_dir"])) / name
+        if folder.is_dir():
+            report_command(folder)
+    if refused:
+        raise UserError(" ".join(refused))
+    return 0
