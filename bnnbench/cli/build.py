@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bnnbench.divergences.base import Divergence
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
 from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
@@ -121,7 +122,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     network: Network = construct("network", Network, config["network"])
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
+    divergence: Divergence = make("divergence", config["divergence"])
     method: Method = make("method", config["method"])
+    _used(divergence, method)
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
@@ -142,7 +145,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         network=network,
         training=replace(training, compile=fuse),
         evaluation=evaluation,
-        divergence=config["divergence"]["label"],
+        divergence=divergence.name,
         seed=config["seed"],
         splits=choose_splits(table, config["splits"]),
         device=device,
@@ -156,6 +159,19 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         },
     )
     return experiment, plan
+
+
+def _used(divergence: Divergence, method: Method) -> None:
+    """Refuses a choice that would name the run and change nothing.
+
+    Raises:
+        UserError: if the method has no divergence to choose.
+    """
+    if not hasattr(method, "divergence") and divergence.name != "kl":
+        raise UserError(
+            f"divergence is {divergence.name}, but method={method.label} has none to choose; "
+            "use method=bbb."
+        )
 
 
 def _without(config: Config, keys: tuple[str, ...]) -> Config:
