@@ -26,7 +26,7 @@ from bnnbench.types import UserError
 # Nodes, and the last of them in standard deviations: relative errors near 1e-9 and 1e-6.
 VALUE_RULE = (80, 7.0)
 SLOPE_RULE = (40, 6.0)
-CPU_PIECE = 8192  # weights at once: what 40 nodes of each make still fits a cache
+CPU_PIECE = 2048  # weights at once: what 40 nodes of each make still fits a core's cache
 NEAR_WIDTH, NEAR_DISTANCE = 0.1, 0.3  # log ratio of scales and distance called nearly equal
 
 
@@ -61,7 +61,7 @@ def _far(log_ratio: Tensor, alpha: float) -> Tensor:
 
 
 def _near(log_ratio: Tensor, alpha: float) -> Tensor:
-    """The integrand plus `log(1 - alpha) (p / q - 1) / 2`, of mean 0: nowhere negative."""
+    """The integrand less `log(1 - alpha) (p / q - 1) / 2`, of mean 0: nowhere negative."""
     t = log_ratio.clamp(-20, 20)
     mixed = torch.log1p(alpha * torch.expm1(-t)) + (-t).exp() * torch.log1p(alpha * torch.expm1(t))
     return (-0.5 * mixed).clamp(min=0)
@@ -106,7 +106,8 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -
     """Derivatives of `alpha_js`, from three moments of the integrand's derivative.
 
     The log ratio is a quadratic in the nodes and the moments are sums over them: two products of
-    matrices, with little between, since this runs at every step for every weight.
+    matrices, with little between, since this runs at every step for every weight: on one CPU core
+    some 6 million weights a second (a network of 3 x 100 units in 4 ms).
     """
     p_scale = prior_precision.rsqrt()
     distance, log_width = _narrow_and_wide(loc, scale, torch.zeros_like(p_scale), p_scale)
@@ -115,7 +116,8 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -
     quadratic = torch.stack([start, lean, 0.5 * torch.expm1(2 * log_width)]).flatten(1)
     nodes, weights = (column.view(-1) for column in _rule(*SLOPE_RULE, distance))
     powers = torch.stack([torch.ones_like(nodes), nodes, nodes.square()])
-    pieces = quadratic.split(CPU_PIECE, 1) if loc.device.type == "cpu" else (quadratic,)
+    whole = loc.device.type != "cpu" or torch.compiler.is_compiling()
+    pieces = (quadratic,) if whole else quadratic.split(CPU_PIECE, 1)
     moments = [0.5 * weights * powers @ _slope(powers.T @ piece, alpha) for piece in pieces]
     zeroth, first, second = torch.cat(moments, 1).view(3, *distance.shape)
     d_distance = narrowness * first + distance * zeroth
