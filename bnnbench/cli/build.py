@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.data import Source
+from bnnbench.divergences.base import Divergence
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
 from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
@@ -135,8 +136,10 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     # that is not for it.
     experiment.admit(target("method", config["method"]))
     source: Source = make("dataset", config["dataset"])
+    divergence: Divergence = make("divergence", config["divergence"])
     known = dataset_protocol.get("fixed", {})
     method: Method = _with_known(make("method", config["method"]), known)
+    _used(divergence, method)
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
@@ -157,7 +160,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         network=network,
         training=replace(training, compile=fuse),
         evaluation=evaluation,
-        divergence=config["divergence"]["label"],
+        divergence=divergence.name,
         seed=config["seed"],
         splits=choose_splits(table, config["splits"]),
         device=device,
@@ -177,6 +180,19 @@ def _with_known(method: Method, values: Mapping[str, Any]) -> Method:
     """The method with the values that a data set fixes, where it has them and is given none."""
     open_ = set(method.hyper_names) - method.fixed().keys()
     return replace(method, **{name: v for name, v in (values or {}).items() if name in open_})
+
+
+def _used(divergence: Divergence, method: Method) -> None:
+    """Refuses a choice that would name the run and change nothing.
+
+    Raises:
+        UserError: if the method has no divergence to choose.
+    """
+    if not hasattr(method, "divergence") and divergence.name != "kl":
+        raise UserError(
+            f"divergence is {divergence.name}, but method={method.label} has none to choose; "
+            "use method=bbb."
+        )
 
 
 def _without(config: Config, keys: tuple[str, ...]) -> Config:

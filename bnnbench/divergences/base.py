@@ -1,47 +1,176 @@
-"""The contract of a divergence between a diagonal Gaussian and an isotropic Gaussian prior.
+"""The contract of a divergence from a factorised Gaussian posterior to a factorised prior.
 
-To add one: a file beside this one with a frozen dataclass that implements `value`, and a YAML
-in `configs/divergence` whose `_target_` names it.
+To add one: a file beside this one with a frozen dataclass that implements `between`, and
+`over_samples` if it is an expectation of a density ratio (then derive from `RatioDivergence`);
+and a YAML in `configs/divergence` whose `_target_` names it.
+
+The divergence of all weights is the sum over single weights, as in the GVI thesis (section
+5.0.1). For KL, reverse KL, Jeffreys, Rényi and the squared Wasserstein distance that is also the
+divergence of the joint; for the others (alpha, chi-squared, Hellinger, Jensen-Shannon, total
+variation, Fisher-Rao) it is not: it is another objective, of the same least point.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
+from bnnbench.settings import between as check_between
+from bnnbench.settings import one_of
+from bnnbench.types import UserError
+
+Pair = tuple[Tensor, Tensor]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence(ABC):
-    """A divergence from `Normal(loc, scale^2)` to `Normal(0, 1 / prior_precision)`."""
+    """A divergence D(q || p) from `q = Normal(loc, scale^2)` to the prior p, times `weight`.
+
+    Attributes:
+        label: of the divergence alone; `name` adds its settings.
+        weight: factor of the divergence in the objective, for tempered or power posteriors;
+            `value` and `gradient` carry it, so that nothing else has to.
+        estimator: `closed` is the closed form (a quadrature for Jensen-Shannon);
+            `monte_carlo` averages over the weight samples of the step (book, eq. 4.8).
+        prior: anything but a Gaussian needs `monte_carlo`.
+    """
 
     label: str
     summary: str = ""
+    weight: float = 1.0
+    estimator: str = "closed"
+    prior: Prior = field(default_factory=Gaussian)
+
+    def __post_init__(self) -> None:
+        check_between("divergence.weight", self.weight, 0)
+        one_of("divergence.estimator", self.estimator, ("closed", "monte_carlo"))
+        if self.estimator == "closed" and not isinstance(self.prior, Gaussian):
+            raise UserError(
+                f"prior={self.prior.label} has no closed form; "
+                "it needs divergence.estimator=monte_carlo."
+            )
+        if self.estimator == "monte_carlo" and not isinstance(self, RatioDivergence):
+            raise UserError(
+                f"divergence.estimator must be closed with divergence={self.label}, "
+                "which is no expectation of a density ratio."
+            )
+
+    @property
+    def stem(self) -> str:
+        """The label, with what defines the divergence."""
+        return self.label
+
+    @property
+    def name(self) -> str:
+        """For paths and tables: the stem and every setting that is not the usual one."""
+        estimator = "" if self.estimator == "closed" else "_mc"
+        prior = "" if isinstance(self.prior, Gaussian) else f"_{self.prior.label}"
+        weight = "" if self.weight == 1 else f"_w{self.weight:g}"
+        return f"{self.stem}{estimator}{prior}{weight}"
 
     @abstractmethod
-    def value(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Tensor:
-        """Summed over the weights.
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        """D(Normal(q_loc, q_scale^2) || Normal(p_loc, p_scale^2)), element by element."""
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        """Derivatives of `between` for the prior `Normal(0, 1 / prior_precision)`.
+
+        By autograd; a divergence with a closed form may override it for speed.
+        """
+        return slopes(lambda a, b: self._closed(a, b, prior_precision), loc, scale)
+
+    def value(
+        self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None
+    ) -> Tensor:
+        """Weighted, summed over the weights.
 
         Args:
             loc: `[R, P]`.
             scale: `[R, P]`, standard deviations.
             prior_precision: `[R, 1]`.
+            epsilon: `[S, R or 1, P]`, standard normal: the samples are `loc + scale * epsilon`;
+                only `monte_carlo` reads it.
 
         Returns:
             `[R]`.
         """
+        if self.estimator == "closed":
+            return self.weight * self._closed(loc, scale, prior_precision).sum(1)
+        return self.weight * self._sampled(loc, scale, prior_precision, epsilon).sum(1)
 
     def gradient(
-        self, loc: Tensor, scale: Tensor, prior_precision: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Gradients with respect to `loc` and `scale`, `[R, P]` each.
+        self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None
+    ) -> Pair:
+        """Gradients of `value` with respect to `loc` and `scale`, `[R, P]` each."""
+        if self.estimator == "closed":
+            pair = self.partials(loc, scale, prior_precision)
+        else:
+            pair = slopes(lambda a, b: self._sampled(a, b, prior_precision, epsilon), loc, scale)
+        return pair if self.weight == 1 else (self.weight * pair[0], self.weight * pair[1])
 
-        By autograd; a divergence with a closed form may override it for speed.
+    def _closed(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Tensor:
+        p_scale = prior_precision.rsqrt()
+        return self.between(loc, scale, torch.zeros_like(p_scale), p_scale)
+
+    def _sampled(
+        self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None
+    ) -> Tensor:
+        assert isinstance(self, RatioDivergence) and epsilon is not None
+        weights = torch.addcmul(loc, scale, epsilon)
+        log_q = -0.5 * epsilon.square() - scale.log() - LOG_ROOT_TWO_PI
+        return self.over_samples(log_q - self.prior.log_density(weights, prior_precision))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioDivergence(Divergence):
+    """A divergence that is an expectation of a function of q/p, so that samples of q estimate it.
+
+    The gradient is taken through the samples (reparameterisation), so it is unbiased where the
+    estimate is.
+    """
+
+    @abstractmethod
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        """The estimate for each weight, from `log(q / p)` at samples of q.
+
+        Args:
+            log_ratio: `[S, R, P]`, nats.
+
+        Returns:
+            `[R, P]`.
         """
-        with torch.enable_grad():
-            loc, scale = loc.detach().requires_grad_(), scale.detach().requires_grad_()
-            total = self.value(loc, scale, prior_precision).sum()
-            d_loc, d_scale = torch.autograd.grad(total, (loc, scale))
-        return d_loc, d_scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaDivergence(RatioDivergence):
+    """A family of divergences over `alpha`, which its name says.
+
+    Attributes:
+        alpha: greater than 0.
+    """
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("divergence.alpha", self.alpha, 0)
+
+    @property
+    def stem(self) -> str:
+        return f"{self.label}_{self.alpha:g}"
+
+
+def slopes(function: Callable[[Tensor, Tensor], Tensor], loc: Tensor, scale: Tensor) -> Pair:
+    """Derivatives of an element-wise function by autograd, also under `no_grad`."""
+    d_loc, d_scale = torch.func.grad(lambda a, b: function(a, b).sum(), (0, 1))(loc, scale)
+    return d_loc, d_scale
+
+
+def standardised(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Pair:
+    """Distance of the means in units of `p_scale`, and `log(q_scale / p_scale)`."""
+    return (q_loc - p_loc) / p_scale, (q_scale / p_scale).log()

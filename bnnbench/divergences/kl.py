@@ -1,23 +1,99 @@
-"""The Kullback-Leibler divergence KL(q || prior): book, eq. 4.7."""
+"""Kullback-Leibler divergences: standard, reverse, and their sum.
+
+GVI thesis, sections 4.1 and 5.0.1. Standard variational inference is KL(q || prior); the
+thesis's "RKL" is KL(prior || q), although its section 5.0.1 prints the two the other way round.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from bnnbench.divergences.base import Divergence
+from bnnbench.divergences.base import Pair, RatioDivergence, standardised
+
+
+def kl(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """KL(q || p) in nats (book, eq. 4.7; thesis, section 5.0.1).
+
+    `log(p_scale / q_scale) + ((q_loc - p_loc)^2 + q_scale^2 - p_scale^2) / (2 p_scale^2)`.
+    """
+    distance, log_ratio = standardised(q_loc, q_scale, p_loc, p_scale)
+    # Rounding could leave a sum of zero just below it.
+    width = 0.5 * torch.expm1(2 * log_ratio) - log_ratio
+    return 0.5 * distance.square() + width.clamp(min=0)
+
+
+def rkl(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """KL(p || q) in nats: the thesis's RKL."""
+    return kl(p_loc, p_scale, q_loc, q_scale)
+
+
+def jeffreys(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """KL(q || p) + KL(p || q) in nats (Jeffreys 1946).
+
+    The thesis (section 6.2) calls half of it by this name, its `JS_alpha` at `alpha = 1`.
+    """
+    given = q_loc, q_scale, p_loc, p_scale
+    return kl(*given) + rkl(*given)
 
 
 @dataclass(frozen=True, kw_only=True)
-class KL(Divergence):
-    """`sum log(sigma_p / sigma) + (loc^2 + sigma^2 - sigma_p^2) / (2 sigma_p^2)`."""
+class KL(RatioDivergence):
+    """KL(q || prior): with `weight` 1 the objective is the negative ELBO.
 
-    def value(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Tensor:
-        ratio = prior_precision * scale.square()
-        return 0.5 * (prior_precision * loc.square() + ratio - 1 - ratio.log()).sum(1)
+    The Monte Carlo estimate is the mean of `log(q / p)`: unbiased.
+    """
 
-    def gradient(
-        self, loc: Tensor, scale: Tensor, prior_precision: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return kl(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return prior_precision * loc, prior_precision * scale - scale.reciprocal()
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return log_ratio.mean(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReverseKL(RatioDivergence):
+    """KL(prior || q).
+
+    The Monte Carlo estimate is the mean of `u log(u) - u + 1` with `u = p / q`, which is never
+    negative: unbiased, but its variance is infinite where q is narrower than the prior by more
+    than `sqrt(2)`.
+    """
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return rkl(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        inverse = scale.reciprocal()
+        d_loc = loc * inverse.square()
+        second = prior_precision.reciprocal() + loc.square()
+        return d_loc, inverse - second * inverse**3
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return (-log_ratio * (-log_ratio).exp() - torch.expm1(-log_ratio)).mean(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jeffreys(RatioDivergence):
+    """KL(q || prior) + KL(prior || q).
+
+    The Monte Carlo estimate is the mean of `(1 - p / q) log(q / p)`: unbiased, with the variance
+    of `ReverseKL`.
+    """
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return jeffreys(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        inverse = scale.reciprocal()
+        d_loc = loc * (prior_precision + inverse.square())
+        second = prior_precision.reciprocal() + loc.square()
+        return d_loc, prior_precision * scale - second * inverse**3
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return (-log_ratio * torch.expm1(-log_ratio)).mean(0)

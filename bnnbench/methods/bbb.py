@@ -35,7 +35,8 @@ class BBB(GaussianMethod):
     data point.
 
     Attributes:
-        divergence: from posterior to prior; the book's is KL in closed form (eq. 4.7).
+        divergence: from posterior to prior, which it holds, with its weight; the book's is KL in
+            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8).
         prior_precision: of the weights, standardised units; None is searched.
         noise_precision: of the observations, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
@@ -81,7 +82,8 @@ class BBB(GaussianMethod):
             tape,
             gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
         )
-        d_loc, d_scale = self.divergence.gradient(loc, scale, hyper["prior_precision"])
+        prior = hyper["prior_precision"]
+        d_loc, d_scale = self.divergence.gradient(loc, scale, prior, epsilon)
         share = batch.share / batch.counts
         g_loc = torch.addcmul(gradients.mean(0), share, d_loc)
         g_scale = torch.addcmul((gradients * epsilon).mean(0), share, d_scale)

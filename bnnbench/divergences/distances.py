@@ -1,0 +1,53 @@
+"""Distances between Gaussians that are no function of the ratio of their densities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bnnbench.divergences.base import Divergence, Pair
+
+
+def fisher(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """Fisher-Rao distance: geodesic length under the Fisher information (thesis, section 5.0.1).
+
+    `2 sqrt(2) asinh(sqrt(w))` with `w = ((q_loc - p_loc)^2 / 2 + (q_scale - p_scale)^2) /
+    (4 q_scale p_scale)`, which is the thesis's logarithm without its cancellation near equality
+    (Costa, Santos and Strapasson 2015). Its gradient at equality, a kink, is taken as 0.
+    """
+    across, along = (q_loc - p_loc) / p_scale, (q_scale - p_scale) / p_scale
+    square = (0.5 * across.square() + along.square()) / (4 * q_scale / p_scale)
+    apart = square > 0
+    root = torch.where(apart, torch.where(apart, square, 1).sqrt(), 0)
+    return 2 * math.sqrt(2) * torch.asinh(root)
+
+
+def wasserstein2(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """Squared 2-Wasserstein distance `(q_loc - p_loc)^2 + (q_scale - p_scale)^2`.
+
+    Squared, so that the sum over weights is that of the joint, and smooth at equality. In squared
+    units of the weights (Olkin and Pukelsheim 1982; named in the thesis, section 6.2).
+    """
+    return (q_loc - p_loc).square() + (q_scale - p_scale).square()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fisher(Divergence):
+    """The Fisher-Rao distance, the thesis's F."""
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return fisher(q_loc, q_scale, p_loc, p_scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wasserstein2(Divergence):
+    """The squared 2-Wasserstein distance."""
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return wasserstein2(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        return 2 * loc, 2 * (scale - prior_precision.rsqrt())

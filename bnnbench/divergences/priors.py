@@ -1,0 +1,88 @@
+"""Priors over one weight: what a divergence measures the posterior against.
+
+`prior_precision`, the hyper-parameter, sets the width of each. Every divergence has a closed form
+or a quadrature for the Gaussian; the others go with `divergence.estimator=monte_carlo`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bnnbench.settings import between
+
+LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior(ABC):
+    """A density over one weight, centred at zero."""
+
+    label: str
+    summary: str = ""
+
+    @abstractmethod
+    def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
+        """Logarithm of the density of each weight.
+
+        Args:
+            weights: `[S, R, P]`.
+            precision: `[R, 1]`, the hyper-parameter `prior_precision`.
+
+        Returns:
+            `[S, R, P]`, nats.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Prior):
+    """`Normal(0, 1 / precision)` (book, section 4.3)."""
+
+    label: str = "gaussian"
+
+    def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
+        return 0.5 * (precision.log() - precision * weights.square()) - LOG_ROOT_TWO_PI
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Prior):
+    """The Laplace density of variance `1 / precision`: its scale is `1 / sqrt(2 precision)`."""
+
+    label: str = "laplace"
+
+    def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
+        rate = (2 * precision).sqrt()
+        return (0.5 * rate).log() - rate * weights.abs()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleMixture(Prior):
+    """A wide Gaussian mixed with a narrow one: most weights near zero, a few free to be large.
+
+    `fraction * Normal(0, s^2) + (1 - fraction) * Normal(0, (ratio * s)^2)` with
+    `s^2 = 1 / precision`: Blundell et al. (2015), eq. 7; the book names it as a prior for which
+    eq. 4.8 is needed.
+
+    Attributes:
+        fraction: of the wide component, between 0 and 1.
+        ratio: standard deviation of the narrow component over that of the wide one, under 1.
+    """
+
+    label: str = "scale_mixture"
+    fraction: float = 0.5
+    ratio: float = 0.1
+
+    def __post_init__(self) -> None:
+        between("prior.fraction", self.fraction, 0, 1)
+        between("prior.ratio", self.ratio, 0, 1)
+
+    def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
+        wide, narrow = Gaussian(), precision / self.ratio**2
+        return torch.logaddexp(
+            math.log(self.fraction) + wide.log_density(weights, precision),
+            math.log1p(-self.fraction) + wide.log_density(weights, narrow),
+        )

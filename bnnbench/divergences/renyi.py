@@ -1,0 +1,204 @@
+"""The divergences made of the Chernoff integral `I = integral q^alpha p^(1-alpha)`.
+
+Rényi's and the alpha-divergences, and two of the latter under names of their own. For Gaussians
+
+    v = alpha p_scale^2 + (1 - alpha) q_scale^2,
+    log I = (1 - alpha) log q_scale + alpha log p_scale - log(v) / 2
+            - alpha (1 - alpha) (q_loc - p_loc)^2 / (2 v),
+
+and I is infinite unless v > 0, which for `alpha > 1` asks q not to be too wide: outside that
+domain values and gradients are NaN, so that the trainer reports the replica as diverged.
+
+GVI thesis, sections 4.1 and 5.0.1; Gil, Alajaji and Linder (2013), "Rényi divergence measures for
+commonly used univariate continuous distributions"; Cichocki and Amari (2010). The thesis writes
+the divergences from prior to posterior, D(prior || q), yet takes KL(q || prior) for standard
+variational inference and for the limit `alpha = 1`; here q is always first, as in Knoblauch,
+Jewson and Damoulas (2019), so `alpha = 1` is KL(q || prior), computed as such.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence, standardised
+from bnnbench.divergences.kl import kl
+
+
+def _shared_width(alpha: float, log_ratio: Tensor) -> Tensor:
+    """`v / p_scale^2`, NaN (its derivative too) where it is not positive."""
+    width = 1 + (1 - alpha) * torch.expm1(2 * log_ratio)
+    return width * torch.where(width > 0, 1.0, math.nan)
+
+
+def renyi(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float) -> Tensor:
+    """Rényi's divergence `log(I) / (alpha - 1)` in nats (thesis, section 5.0.1).
+
+    With the factor of Rényi (1961) and of the closed form that the thesis prints, so that it
+    vanishes as `alpha` goes to 0. Section 4.1 of the thesis divides by `alpha (1 - alpha)`, with
+    the sign of its argument reversed; Knoblauch et al. divide by `alpha (alpha - 1)`, which is
+    this times `1 / alpha` and goes to KL(p || q): `divergence.weight` gives that.
+    """
+    if alpha == 1:
+        return kl(q_loc, q_scale, p_loc, p_scale)
+    distance, log_ratio = standardised(q_loc, q_scale, p_loc, p_scale)
+    width = _shared_width(alpha, log_ratio)
+    # Two forms of the same, so that neither a small alpha nor one near 1 cancels.
+    if alpha < 0.5:
+        log_width = torch.log1p(alpha * torch.expm1(-2 * log_ratio))
+        spread = (alpha * log_ratio + 0.5 * log_width) / (1 - alpha)
+    else:
+        log_width = torch.log1p((1 - alpha) * torch.expm1(2 * log_ratio))
+        spread = 0.5 * log_width / (1 - alpha) - log_ratio
+    return spread.clamp(min=0) + 0.5 * alpha * distance.square() / width
+
+
+def alpha_renyi(
+    q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float
+) -> Tensor:
+    """`alpha` times `renyi`: the thesis's "parametrised" alphaAR (section 5.0.1)."""
+    return alpha * renyi(q_loc, q_scale, p_loc, p_scale, alpha)
+
+
+def alpha_divergence(
+    q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float
+) -> Tensor:
+    """The alpha-divergence `(1 - I) / (alpha (1 - alpha))` (thesis, sections 4.1 and 5.0.1).
+
+    At most `1 / (alpha (1 - alpha))` for `alpha < 1`. As `alpha` goes to 0 it goes to KL(p || q).
+    """
+    if alpha == 1:
+        return kl(q_loc, q_scale, p_loc, p_scale)
+    log_integral = (alpha - 1) * renyi(q_loc, q_scale, p_loc, p_scale, alpha)
+    return torch.expm1(log_integral) / (alpha * (alpha - 1))
+
+
+def hellinger(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """Squared Hellinger distance `integral (sqrt q - sqrt p)^2 / 2`, between 0 and 1.
+
+    A quarter of the alpha-divergence at 1/2. The thesis (section 4.1) leaves out the half in one
+    formula and uses it in another.
+    """
+    return 0.25 * alpha_divergence(q_loc, q_scale, p_loc, p_scale, 0.5)
+
+
+def chi2(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """Pearson's chi-squared divergence `integral (q - p)^2 / p`.
+
+    Twice the alpha-divergence at 2, where section 4.1 of the thesis prints half.
+    """
+    return 2 * alpha_divergence(q_loc, q_scale, p_loc, p_scale, 2.0)
+
+
+def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, of: str) -> Pair:
+    """Derivatives of `renyi` (`of="log"`) or of `alpha_divergence` (`of="integral"`)."""
+    p_scale = precision.rsqrt()
+    distance, log_ratio = standardised(loc, scale, torch.zeros_like(p_scale), p_scale)
+    width = _shared_width(alpha, log_ratio)
+    lean = distance / width
+    excess = torch.expm1(2 * log_ratio)
+    factor: float | Tensor = alpha
+    if of == "integral":
+        # dI = I d(log I): the derivative of Rényi's divergence with I / alpha before it.
+        zero = torch.zeros_like(p_scale)
+        factor = ((alpha - 1) * renyi(loc, scale, zero, p_scale, alpha)).exp()
+    turn = excess / width + (alpha - 1) * (1 + excess) * lean.square()
+    return factor * lean / p_scale, factor * turn / scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Renyi(AlphaDivergence):
+    """Rényi's divergence, the thesis's AR.
+
+    The Monte Carlo estimate takes the logarithm of a mean over S samples: consistent, but biased,
+    on average below the divergence for `alpha > 1` and above it for `alpha < 1` (Li and Turner
+    2016); unbiased at 1.
+    """
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return renyi(q_loc, q_scale, p_loc, p_scale, self.alpha)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        return _slopes(self.alpha, loc, scale, prior_precision, "log")
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        if self.alpha == 1:
+            return log_ratio.mean(0)
+        tilt = self.alpha - 1
+        return (torch.logsumexp(tilt * log_ratio, 0) - math.log(len(log_ratio))) / tilt
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaRenyi(Renyi):
+    """`alpha` times Rényi's divergence, the thesis's alphaAR; estimated as `Renyi`."""
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return alpha_renyi(q_loc, q_scale, p_loc, p_scale, self.alpha)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        d_loc, d_scale = super().partials(loc, scale, prior_precision)
+        return self.alpha * d_loc, self.alpha * d_scale
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return self.alpha * super().over_samples(log_ratio)
+
+
+def _integral_over_samples(log_ratio: Tensor, alpha: float) -> Tensor:
+    """Mean of `((q / p)^(alpha - 1) - 1) / (alpha (alpha - 1))`."""
+    if alpha == 1:
+        return log_ratio.mean(0)
+    return torch.expm1((alpha - 1) * log_ratio).mean(0) / (alpha * (alpha - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alpha(AlphaDivergence):
+    """The alpha-divergence, the thesis's A.
+
+    The Monte Carlo estimate is a plain mean: unbiased, of finite variance only where
+    `(2 alpha - 1) p_scale^2 + (2 - 2 alpha) q_scale^2 > 0` for a Gaussian prior.
+    """
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return alpha_divergence(q_loc, q_scale, p_loc, p_scale, self.alpha)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        return _slopes(self.alpha, loc, scale, prior_precision, "integral")
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return _integral_over_samples(log_ratio, self.alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hellinger(RatioDivergence):
+    """The squared Hellinger distance; the Monte Carlo estimate is unbiased."""
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return hellinger(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        d_loc, d_scale = _slopes(0.5, loc, scale, prior_precision, "integral")
+        return 0.25 * d_loc, 0.25 * d_scale
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return 0.25 * _integral_over_samples(log_ratio, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChiSquared(RatioDivergence):
+    """Pearson's chi-squared divergence; the Monte Carlo estimate is unbiased.
+
+    Infinite, and reported as diverged, where q has more than twice the variance of the prior.
+    """
+
+    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+        return chi2(q_loc, q_scale, p_loc, p_scale)
+
+    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
+        d_loc, d_scale = _slopes(2.0, loc, scale, prior_precision, "integral")
+        return 2 * d_loc, 2 * d_scale
+
+    def over_samples(self, log_ratio: Tensor) -> Tensor:
+        return 2 * _integral_over_samples(log_ratio, 2.0)
