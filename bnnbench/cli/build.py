@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.nll import NLL
 from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
 from bnnbench.search.base import Search
@@ -30,6 +33,10 @@ NOT_IDENTITY = (
     "dataset",
     "summary",
 )
+
+# All there was before they could be chosen: a run with both keeps the folder that it had.
+STANDARD = (Gaussian, NLL)
+NOT_IDENTITY_OF_STANDARD = ("likelihood", "loss")
 
 
 def make(key: str, config: Mapping[str, Any]) -> Any:
@@ -121,7 +128,11 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     network: Network = construct("network", Network, config["network"])
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
+    make("loss", config["loss"])  # before what holds it, so that a mistake has the shorter name
+    chosen: Likelihood = make("likelihood", config["likelihood"])
     method: Method = make("method", config["method"])
+    likelihood = _likelihood(method, chosen)
+    standard = (type(likelihood), type(likelihood.loss)) == STANDARD
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
@@ -132,7 +143,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     fuse = _fuse(training.compile, steps if space else 0, device)
     recorded["training"]["compile"] = config["training"]["compile"] = fuse
     recorded["dataset"]["target"] = table.target
-    identity = _without(config, NOT_IDENTITY)
+    identity = _without(config, (*NOT_IDENTITY, *NOT_IDENTITY_OF_STANDARD * standard))
     plan = Plan(
         experiment=experiment.label,
         table=table,
@@ -143,6 +154,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         training=replace(training, compile=fuse),
         evaluation=evaluation,
         divergence=config["divergence"]["label"],
+        likelihood=likelihood.label,
+        loss=likelihood.loss.label,
+        standard=standard,
         seed=config["seed"],
         splits=choose_splits(table, config["splits"]),
         device=device,
@@ -165,6 +179,21 @@ def _without(config: Config, keys: tuple[str, ...]) -> Config:
         for key, value in config.items()
         if key not in keys
     }
+
+
+def _likelihood(method: Method, chosen: Likelihood) -> Likelihood:
+    """The method's likelihood; one that is made for a single likelihood takes no other.
+
+    Raises:
+        UserError: if another was chosen for such a method.
+    """
+    own = getattr(method, "likelihood", None)
+    if own is None and (type(chosen), type(chosen.loss)) != STANDARD:
+        raise UserError(
+            f"likelihood={chosen.label} with loss={chosen.loss.label} does not go with "
+            f"method={method.label}, which is made for likelihood=gaussian and loss=nll."
+        )
+    return own or chosen
 
 
 def _frozen(value: Any) -> Any:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-GROUPS = ("method", "dataset", "experiment", "divergence", "search", "protocol", "depth", "device")
+GROUPS = (
+    "method",
+    "dataset",
+    "experiment",
+    "divergence",
+    "likelihood",
+    "loss",
+    "search",
+    "protocol",
+    "depth",
+    "device",
+)
 
 
 def config_folder() -> Path:

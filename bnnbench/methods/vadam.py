@@ -12,7 +12,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
 from bnnbench.nn import MLP, backward, forward
@@ -30,16 +29,14 @@ class Vadam(StochasticMethod):
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: of the observations, standardised units; None is searched.
         initial_precision: of the posterior. None starts it at the prior precision (`s = 0`), as
             the authors' code does; their paper and the book say 10, and the code's notes call
             that a mistake. A number below the prior precision starts at the prior precision.
     """
 
     prior_precision: float | None = None
-    noise_precision: float | None = None
     initial_precision: float | None = None
-    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,10 +80,8 @@ class Vadam(StochasticMethod):
         loc, prior = state["loc"], hyper["prior_precision"]
         weights = torch.addcmul(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
         outputs, tape = forward(mlp, weights, batch.inputs)
-        gradients = backward(
-            tape,
-            gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
-        )
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        gradients = backward(tape, d_outputs)
         pull = prior / batch.counts
         mean = torch.addcmul(gradients.mean(0), pull, loc)
         return mean, gradients.square_().mean(0), pull
