@@ -42,15 +42,17 @@ class MLP:
         `([n, O, fan_in], [n, O, 1])`: with one output, `w h'` is twice as fast as `h w`.
         """
         views, start = [], 0
-        for fan_in, fan_out in pairwise(self.sizes):
+        for fan_in, fan_out in pairwise(self.sizes[:-1]):
             middle, end = start + fan_in * fan_out, start + (fan_in + 1) * fan_out
             matrix = weights[:, start:middle].unflatten(1, (fan_in, fan_out))
             views.append((matrix, weights[:, middle:end].unsqueeze(1)))
             start = end
-        matrix, bias = views[-1]
-        # Of one output the same numbers, but told as a row, which the product is faster with.
-        rows = matrix.view(-1, 1, self.sizes[-2]) if self.sizes[-1] == 1 else matrix.mT
-        return views[:-1], (rows, bias.mT)
+        fan_in, outputs = self.sizes[-2:]
+        middle = start + fan_in * outputs
+        flat, bias = weights[:, start:middle], weights[:, middle:].unsqueeze(2)
+        one = outputs == 1
+        rows = flat.unflatten(1, (1, fan_in)) if one else flat.unflatten(1, (fan_in, outputs)).mT
+        return views, (rows, bias)
 
     def initial(self, streams: Streams) -> Tensor:
         """`[R or 1, P]`, uniform on ±1/sqrt(fan_in): the authors' code's (torch's) default."""
