@@ -56,7 +56,8 @@ class StochasticMethod(Method):
     """A method that trains flat weights `[R, P]` by minibatch steps.
 
     Attributes:
-        likelihood: what the outputs say about a target, and what a target then costs.
+        likelihood: what the outputs say about a target, and what a target then costs: where a
+            method's docstring says negative log-likelihood, the loss chosen there stands for it.
         noise_precision: of the observations, standardised units; None is searched. Only with a
             likelihood that has it.
     """

@@ -25,7 +25,9 @@ class Vadam(StochasticMethod):
     """Diagonal Gaussian posterior `Normal(loc, 1 / (N s + prior_precision))`.
 
     `s` is the running mean of squared gradients. They are squared after the mean over the
-    minibatch and before the mean over weight samples (eq. 4.60's gradient magnitude).
+    minibatch and before the mean over weight samples (eq. 4.60's gradient magnitude). Where the
+    model is right, squared gradients of a log-likelihood average to its second derivative; those
+    of another loss do not quite, and serve as a scale all the same.
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
