@@ -145,6 +145,21 @@ def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
     return _outer_sums(squares, [d.square() for d in _deltas(tape, d_outputs)], d_outputs)
 
 
+def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:
+    """Gradient of `sum(d_outputs * outputs)` with respect to the inputs, one per weight sample.
+
+    Args:
+        tape: from `forward` without masks.
+        d_outputs: `[S, R, B, O]`.
+
+    Returns:
+        `[S, R, B, D]`.
+    """
+    first = _deltas(tape, d_outputs)[-1]
+    matrix = tape.hidden[0][0].mT if tape.hidden else tape.output[0]
+    return torch.bmm(first, matrix).unflatten(0, d_outputs.shape[:2])
+
+
 def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
     """`d_outputs` carried back to every layer's pre-activations `[S R, B, fan_out]`, last first."""
     samples, rows = len(d_outputs), tape.output[0]

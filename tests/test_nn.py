@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.nn import MLP, backward, forward, squared_backward
+from bnnbench.nn import MLP, backward, forward, input_gradient, squared_backward
 from bnnbench.settings import Network
 from bnnbench.streams import Streams, derive_seed
 
@@ -59,6 +59,11 @@ def test_forward_and_gradients_match_autograd(
     ours, tape = forward(mlp, weights.detach(), inputs, masks)
     torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(backward(tape, d_outputs), torch.stack(rows).sum(0))
+    if masks is None:
+        at = inputs.clone().requires_grad_()
+        total = (reference(mlp, weights.detach(), at, None) * d_outputs).sum((1, 2, 3))
+        slopes = [torch.autograd.grad(part, at, retain_graph=True)[0] for part in total]
+        torch.testing.assert_close(input_gradient(tape, d_outputs), torch.stack(slopes))
     squares = torch.stack(rows).square().sum(0)
     torch.testing.assert_close(squared_backward(tape, d_outputs), squares)
 
