@@ -111,7 +111,12 @@ def forward(
         activations.append(h)
     h = h if masks is None else _masked(h, masks[-1], samples)
     layer_inputs.append(h)
-    outputs = torch.bmm(rows, h.mT).add_(bias).view(samples, replicas, -1, batch).mT
+    columns = torch.bmm(rows, h.mT).add_(bias)
+    # In a step this small even a view is felt: one output goes without the transpose.
+    if mlp.sizes[-1] == 1:
+        outputs = columns.view(samples, replicas, batch, 1)
+    else:
+        outputs = columns.view(samples, replicas, -1, batch).mT
     return outputs, Tape(hidden, (rows, bias), activations, layer_inputs, masks)
 
 
@@ -179,11 +184,12 @@ def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
 
 def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) -> Tensor:
     """Sum over rows of `outer(h, d)` and of `d` for every layer, flat: `[S, R, P]`."""
-    samples, replicas, rows, _ = like.shape
+    samples, replicas, rows, outputs = like.shape
     n = samples * replicas
     ones = like.new_ones(1, 1, rows).expand(n, 1, rows)
     d = deltas[0]
-    pieces = [d.sum(1), torch.bmm(d.mT, layer_inputs[-1]).mT.flatten(1)]
+    last = torch.bmm(d.mT, layer_inputs[-1])
+    pieces = [d.sum(1), last.view(n, -1) if outputs == 1 else last.mT.flatten(1)]
     for d, h in zip(deltas[1:], layer_inputs[-2::-1], strict=True):
         pieces.append(torch.bmm(ones, d).view(n, -1))
         pieces.append(torch.bmm(h.mT, d).flatten(1))
