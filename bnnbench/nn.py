@@ -23,32 +23,36 @@ Layer = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class MLP:
-    """Shape of a fully connected network with one output: `sizes = (D, width, ..., 1)`."""
+    """Shape of a fully connected network with `O` outputs: `sizes = (D, width, ..., O)`."""
 
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, inputs: int, network: Network) -> MLP:
-        return cls((inputs, *[network.width] * network.depth, 1))
+    def of(cls, inputs: int, network: Network, outputs: int = 1) -> MLP:
+        return cls((inputs, *[network.width] * network.depth, outputs))
 
     @property
     def n_weights(self) -> int:
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
     def layers(self, weights: Tensor) -> tuple[list[Layer], Layer]:
-        """Views of flat weights `[n, P]`: the hidden layers, and the output layer as a row.
+        """Views of flat weights `[n, P]`: the hidden layers, and the output layer as rows.
 
         Hidden layers are `([n, fan_in, fan_out], [n, 1, fan_out])`, the output layer is
-        `([n, 1, fan_in], [n, 1, 1])`: with one output, `w h'` is twice as fast as `h w`.
+        `([n, O, fan_in], [n, O, 1])`: with one output, `w h'` is twice as fast as `h w`.
         """
         views, start = [], 0
-        for fan_in, fan_out in pairwise(self.sizes):
+        for fan_in, fan_out in pairwise(self.sizes[:-1]):
             middle, end = start + fan_in * fan_out, start + (fan_in + 1) * fan_out
-            shape = (1, fan_in) if fan_out == 1 else (fan_in, fan_out)
-            matrix = weights[:, start:middle].unflatten(1, shape)
+            matrix = weights[:, start:middle].unflatten(1, (fan_in, fan_out))
             views.append((matrix, weights[:, middle:end].unsqueeze(1)))
             start = end
-        return views[:-1], views[-1]
+        fan_in, outputs = self.sizes[-2:]
+        middle = start + fan_in * outputs
+        flat, bias = weights[:, start:middle], weights[:, middle:].unsqueeze(2)
+        one = outputs == 1
+        rows = flat.unflatten(1, (1, fan_in)) if one else flat.unflatten(1, (fan_in, outputs)).mT
+        return views, (rows, bias)
 
     def initial(self, streams: Streams) -> Tensor:
         """`[R or 1, P]`, uniform on ±1/sqrt(fan_in): the authors' code's (torch's) default."""
@@ -93,12 +97,12 @@ def forward(
             `[S, R, B, units]` (dropout before every weight layer); None for none.
 
     Returns:
-        Outputs `[S, R, B]` and the tape for `backward`.
+        Outputs `[S, R, B, O]` and the tape for `backward`.
     """
     samples, replicas, _ = weights.shape
-    n, rows = samples * replicas, inputs.shape[1]
-    hidden, (row, bias) = mlp.layers(weights.reshape(n, -1))
-    h = inputs.expand(samples, *inputs.shape).reshape(n, rows, -1)
+    n, batch = samples * replicas, inputs.shape[1]
+    hidden, (rows, bias) = mlp.layers(weights.reshape(n, -1))
+    h = inputs.expand(samples, *inputs.shape).reshape(n, batch, -1)
     activations, layer_inputs = [], []
     for layer, (matrix, offset) in enumerate(hidden):
         h = h if masks is None else _masked(h, masks[layer], samples)
@@ -107,8 +111,13 @@ def forward(
         activations.append(h)
     h = h if masks is None else _masked(h, masks[-1], samples)
     layer_inputs.append(h)
-    outputs = torch.bmm(row, h.mT).add_(bias).view(samples, replicas, rows)
-    return outputs, Tape(hidden, (row, bias), activations, layer_inputs, masks)
+    columns = torch.bmm(rows, h.mT).add_(bias)
+    # In a step this small even a view is felt: one output goes without the transpose.
+    if mlp.sizes[-1] == 1:
+        outputs = columns.view(samples, replicas, batch, 1)
+    else:
+        outputs = columns.view(samples, replicas, -1, batch).mT
+    return outputs, Tape(hidden, (rows, bias), activations, layer_inputs, masks)
 
 
 def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
@@ -116,7 +125,7 @@ def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
 
     Args:
         tape: from `forward`.
-        d_outputs: `[S, R, B]`, the loss's gradient at the outputs.
+        d_outputs: `[S, R, B, O]`, the loss's gradient at the outputs.
 
     Returns:
         `[S, R, P]`, one gradient per weight sample and network.
@@ -125,14 +134,14 @@ def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
 
 
 def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
-    """Sum over rows of the squared gradient of each row's `d_outputs * outputs`.
+    """Sum over rows of the squared gradient of each row's `sum(d_outputs * outputs)`.
 
     A row's gradient in a layer is `outer(h, d)`, so the sum of its squares over rows is
     `(h^2)' (d^2)`: exact, at the cost of a second `backward` (the first step of eq. 4.60).
 
     Args:
         tape: from `forward`.
-        d_outputs: `[S, R, B]`. For a weighted sum of squares it carries the weights' roots.
+        d_outputs: `[S, R, B, O]`. For a weighted sum of squares it carries the weights' roots.
 
     Returns:
         `[S, R, P]`, one sum per weight sample and network.
@@ -141,11 +150,27 @@ def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
     return _outer_sums(squares, [d.square() for d in _deltas(tape, d_outputs)], d_outputs)
 
 
+def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:
+    """Gradient of `sum(d_outputs * outputs)` with respect to the inputs, one per weight sample.
+
+    Args:
+        tape: from `forward` without masks.
+        d_outputs: `[S, R, B, O]`.
+
+    Returns:
+        `[S, R, B, D]`.
+    """
+    first = _deltas(tape, d_outputs)[-1]
+    matrix = tape.hidden[0][0].mT if tape.hidden else tape.output[0]
+    return torch.bmm(first, matrix).unflatten(0, d_outputs.shape[:2])
+
+
 def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
     """`d_outputs` carried back to every layer's pre-activations `[S R, B, fan_out]`, last first."""
-    samples, replicas, rows = d_outputs.shape
-    deltas = [d_outputs.reshape(samples * replicas, rows, 1)]
-    d = deltas[0] * tape.output[0]
+    samples, rows = len(d_outputs), tape.output[0]
+    deltas = [d_outputs.flatten(0, 1)]
+    # With one output a product of a column and a row, without a matrix product's overhead.
+    d = deltas[0] * rows if rows.shape[1] == 1 else torch.bmm(deltas[0], rows)
     for layer in range(len(tape.hidden) - 1, -1, -1):
         if tape.masks is not None:
             d = _masked(d, tape.masks[layer + 1], samples)
@@ -159,11 +184,12 @@ def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
 
 def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) -> Tensor:
     """Sum over rows of `outer(h, d)` and of `d` for every layer, flat: `[S, R, P]`."""
-    samples, replicas, rows = like.shape
+    samples, replicas, rows, outputs = like.shape
     n = samples * replicas
     ones = like.new_ones(1, 1, rows).expand(n, 1, rows)
     d = deltas[0]
-    pieces = [d.sum(1), torch.bmm(d.mT, layer_inputs[-1]).view(n, -1)]
+    last = torch.bmm(d.mT, layer_inputs[-1])
+    pieces = [d.sum(1), last.view(n, -1) if outputs == 1 else last.mT.flatten(1)]
     for d, h in zip(deltas[1:], layer_inputs[-2::-1], strict=True):
         pieces.append(torch.bmm(ones, d).view(n, -1))
         pieces.append(torch.bmm(h.mT, d).flatten(1))

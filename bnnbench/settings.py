@@ -52,7 +52,7 @@ def flag(key: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Network:
-    """A fully connected ReLU network with one output (book, section 4.7.3).
+    """A fully connected ReLU network (book, section 4.7.3).
 
     `depth` counts hidden layers; 0 is a linear model.
     """

@@ -17,7 +17,7 @@ LAYERS = [
     {"__init__", "types"},
     {"settings", "paths"},
     {"streams"},
-    {"nn", "optim", "likelihoods", "divergences", "metrics", "data", "scaling"},
+    {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "scaling"},
     {"methods"},
     {"search"},
     {"experiment"},

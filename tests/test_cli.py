@@ -114,6 +114,22 @@ MISTAKES = {
     "prior update": (["method=pbp", "method.prior_update=foo"], ["method.prior_update", "adf"]),
     "batch of none": (["method=pbp", "method.batch_size=0"], ["method.batch_size", "0"]),
     "compile of pbp": (["method=pbp", "method.compile=yes"], ["method.compile", "auto"]),
+    "members": (["method=deep_ensemble", "method.members=0"], ["method.members", "0"]),
+    "adversarial": (
+        ["method=deep_ensemble", "method.adversarial=often"], ["method.adversarial", "often"],
+    ),
+    "adversarial step": (
+        ["method=deep_ensemble", "method.adversarial_step=0"], ["method.adversarial_step", "0"],
+    ),
+    "noise precision of a network that predicts it": (
+        ["likelihood=heteroscedastic", "method.noise_precision=3"],
+        ["method.noise_precision=3", "likelihood=heteroscedastic"],
+    ),
+    "likelihood of pbp": (["method=pbp", "likelihood=heteroscedastic"], ["likelihood", "pbp"]),
+    "loss of pbp": (["method=pbp", "loss=gamma"], ["loss=gamma", "method=pbp", "loss=nll"]),
+    "beta": (["loss=beta", "loss.beta=1"], ["loss.beta", "greater than 1"]),
+    "gamma": (["loss=gamma", "loss.gamma=wide"], ["loss.gamma", "wide"]),
+    "added loss setting": (["loss=beta", "+loss.speed=3"], ["loss.speed", "beta"]),
     "seed": (["seed=x"], ["seed", "x"]),
     "negative seed": (["seed=-1"], ["seed", "-1"]),
     "splits": (["splits=99"], ["splits", "20"]),

@@ -166,6 +166,11 @@ MISTAKES = {
     "noise": (["dataset.noise_precision=-1"], ["dataset.noise_precision", "-1"]),
     "data seed": (["dataset.data_seed=-1"], ["dataset.data_seed"]),
     "large data seed": (["dataset.data_seed=4294967296"], ["dataset.data_seed"]),
+    "other prior": (
+        ["prior=laplace", "divergence.estimator=monte_carlo"],
+        ["exact posterior only", "laplace"],
+    ),
+    "other loss": (["loss=beta"], ["exact posterior only", "beta"]),
     "prior": (["method.prior_precision=0"], ["method.prior_precision", "0"]),
 }
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.nn import MLP, backward, forward, squared_backward
+from bnnbench.nn import MLP, backward, forward, input_gradient, squared_backward
 from bnnbench.settings import Network
 from bnnbench.streams import Streams, derive_seed
 
@@ -17,7 +17,7 @@ S, R, B, D = 3, 2, 7, 4
 
 def reference(mlp: MLP, weights: Tensor, inputs: Tensor, masks: list[Tensor] | None) -> Tensor:
     """One network and one sample at a time, straight from the definition."""
-    outputs = torch.empty(S, R, B, dtype=torch.float64)
+    outputs = torch.empty(S, R, B, mlp.sizes[-1], dtype=torch.float64)
     for s in range(S):
         for r in range(R):
             h, start = inputs[r], 0
@@ -27,7 +27,7 @@ def reference(mlp: MLP, weights: Tensor, inputs: Tensor, masks: list[Tensor] | N
                 h = h if masks is None else h * masks[layer][s, r]
                 h = h @ flat[:-fan_out].view(fan_in, fan_out) + flat[-fan_out:]
                 h = h.relu() if layer < len(mlp.sizes) - 2 else h
-            outputs[s, r] = h[:, 0]
+            outputs[s, r] = h
     return outputs
 
 
@@ -41,21 +41,29 @@ def make_masks(kind: str, mlp: MLP) -> list[Tensor] | None:
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 @pytest.mark.parametrize("kind", ["none", "bernoulli", "gaussian"])
-def test_forward_and_gradients_match_autograd(depth: int, kind: str) -> None:
+@pytest.mark.parametrize(("width", "outputs"), [(5, 1), (5, 2), (1, 1)])
+def test_forward_and_gradients_match_autograd(
+    depth: int, kind: str, width: int, outputs: int
+) -> None:
     torch.manual_seed(depth)
-    mlp = MLP.of(D, Network(width=5, depth=depth))
+    mlp = MLP.of(D, Network(width, depth), outputs)
     weights = torch.randn(S, R, mlp.n_weights, dtype=torch.float64, requires_grad=True)
     inputs = torch.randn(R, B, D, dtype=torch.float64)
     masks = make_masks(kind, mlp)
-    d_outputs = torch.randn(S, R, B, dtype=torch.float64)
+    d_outputs = torch.randn(S, R, B, outputs, dtype=torch.float64)
     expected = reference(mlp, weights, inputs, masks)
     rows = [
-        torch.autograd.grad((expected * d_outputs)[..., b].sum(), weights, retain_graph=True)[0]
+        torch.autograd.grad((expected * d_outputs)[:, :, b].sum(), weights, retain_graph=True)[0]
         for b in range(B)
     ]
-    outputs, tape = forward(mlp, weights.detach(), inputs, masks)
-    torch.testing.assert_close(outputs, expected)
+    ours, tape = forward(mlp, weights.detach(), inputs, masks)
+    torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(backward(tape, d_outputs), torch.stack(rows).sum(0))
+    if masks is None:
+        at = inputs.clone().requires_grad_()
+        total = (reference(mlp, weights.detach(), at, None) * d_outputs).sum((1, 2, 3))
+        slopes = [torch.autograd.grad(part, at, retain_graph=True)[0] for part in total]
+        torch.testing.assert_close(input_gradient(tape, d_outputs), torch.stack(slopes))
     squares = torch.stack(rows).square().sum(0)
     torch.testing.assert_close(squared_backward(tape, d_outputs), squares)
 

@@ -126,6 +126,8 @@ def test_other_settings_are_another_folder_and_workers_are_not(tiny_plan: Planne
         "dataset.split_seed=1",
         "evaluation.samples=6",
         "method=bbb",
+        "likelihood=heteroscedastic",
+        "loss=beta",
         "depth=2",
     ):
         assert tiny_plan(override).folder.root != base, override

@@ -187,6 +187,23 @@ def test_labels_name_only_what_differs(tmp_path: Path) -> None:
     ]
 
 
+def test_a_predicted_noise_or_a_robust_loss_is_named_and_has_no_published_counterpart(
+    tmp_path: Path,
+) -> None:
+    """Runs from before either could be chosen count as plain ones."""
+    make_run(tmp_path, make_splits(), "old")
+    make_run(tmp_path, make_splits(likelihood="heteroscedastic", loss="nll"), "predicted")
+    make_run(tmp_path, make_splits(likelihood="gaussian", loss="beta"), "robust")
+    results = with_published(gather(tmp_path))
+    assert results[["likelihood", "loss"]].to_numpy().tolist() == [
+        ["gaussian", "nll"], ["heteroscedastic", "nll"], ["gaussian", "beta"],
+    ]  # fmt: skip
+    assert np.isfinite(results["rmse_published"]).tolist() == [True, False, False]
+    assert labels(results) == [
+        "bbb_x1 · gaussian · nll", "bbb_x1 · heteroscedastic", "bbb_x1 · gaussian · beta",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("label", "method"),
     [

@@ -13,6 +13,9 @@ from typing import Any
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.nll import NLL
 from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
 from bnnbench.search.base import Search
@@ -32,6 +35,10 @@ NOT_IDENTITY = (
     "dataset",
     "summary",
 )
+
+# All there was before they could be chosen: a run with both keeps the folder that it had.
+STANDARD = (Gaussian, NLL)
+NOT_IDENTITY_OF_STANDARD = ("likelihood", "loss")
 
 
 def make(key: str, config: Mapping[str, Any]) -> Any:
@@ -132,14 +139,17 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     network: Network = construct("network", Network, config["network"])
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
-    # Both come before the method: it may be given a setting of the data set, or of an experiment
-    # that is not for it.
+    # All come before the method, which holds or needs them, so that a mistake has the shorter name.
     experiment.admit(target("method", config["method"]))
     source: Source = make("dataset", config["dataset"])
     divergence: Divergence = make("divergence", config["divergence"])
+    make("loss", config["loss"])
+    chosen: Likelihood = make("likelihood", config["likelihood"])
     known = dataset_protocol.get("fixed", {})
     method: Method = _with_known(make("method", config["method"]), known)
     _used(divergence, method)
+    likelihood = _likelihood(method, chosen)
+    standard = (type(likelihood), type(likelihood.loss)) == STANDARD
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
     training: Training = construct("training", Training, frozen)
@@ -150,7 +160,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     fuse = _fuse(training.compile, steps if space else 0, device)
     recorded["training"]["compile"] = config["training"]["compile"] = fuse
     recorded["dataset"]["target"] = table.target
-    identity = _without(config, NOT_IDENTITY)
+    identity = _without(config, (*NOT_IDENTITY, *NOT_IDENTITY_OF_STANDARD * standard))
     plan = Plan(
         experiment=experiment.label,
         table=table,
@@ -161,6 +171,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         training=replace(training, compile=fuse),
         evaluation=evaluation,
         divergence=divergence.name,
+        likelihood=likelihood.label,
+        loss=likelihood.loss.label,
+        standard=standard,
         seed=config["seed"],
         splits=choose_splits(table, config["splits"]),
         device=device,
@@ -202,6 +215,21 @@ def _without(config: Config, keys: tuple[str, ...]) -> Config:
         for key, value in config.items()
         if key not in keys
     }
+
+
+def _likelihood(method: Method, chosen: Likelihood) -> Likelihood:
+    """The method's likelihood; one that is made for a single likelihood takes no other.
+
+    Raises:
+        UserError: if another was chosen for such a method.
+    """
+    own = getattr(method, "likelihood", None)
+    if own is None and (type(chosen), type(chosen.loss)) != STANDARD:
+        raise UserError(
+            f"likelihood={chosen.label} with loss={chosen.loss.label} does not go with "
+            f"method={method.label}, which is made for likelihood=gaussian and loss=nll."
+        )
+    return own or chosen
 
 
 def _frozen(value: Any) -> Any:

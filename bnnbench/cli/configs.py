@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 GROUPS = (
-    *("method", "dataset", "experiment", "divergence", "prior", "search", "protocol", "depth"),
+    *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
+    *("protocol", "depth"),
     "device",
 )
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
+from bnnbench.divergences.priors import Gaussian
 from bnnbench.experiment.once import once
 from bnnbench.experiment.plan import Experiment, Plan, Report
 from bnnbench.methods.base import FitTask, Method
@@ -66,6 +67,13 @@ class LinearRegression(Experiment):
         if plan.network.depth != 0:
             raise UserError(
                 f"network.depth must be 0 for experiment={self.label}, not {plan.network.depth}."
+            )
+        prior = getattr(getattr(plan.method, "divergence", None), "prior", Gaussian())
+        if not plan.standard or not isinstance(prior, Gaussian):
+            raise UserError(
+                f"experiment={self.label} has an exact posterior only with likelihood=gaussian, "
+                f"loss=nll and prior=gaussian, not {plan.likelihood}, {plan.loss} and "
+                f"{prior.label}."
             )
         columns = plan.table.inputs.shape[1]
         if columns != 1:

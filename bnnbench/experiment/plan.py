@@ -33,6 +33,9 @@ class Plan:
         training: settings of the fits.
         evaluation: settings of the scoring.
         divergence: label for tables.
+        likelihood: label for tables.
+        loss: label for tables.
+        standard: whether likelihood and loss are so common that the folder need not name them.
         seed: of everything random.
         splits: numbers of the splits to run.
         device: `cpu` or `cuda`.
@@ -51,6 +54,9 @@ class Plan:
     training: Training
     evaluation: Evaluation
     divergence: str
+    likelihood: str
+    loss: str
+    standard: bool
     seed: int
     splits: tuple[int, ...]
     device: str
@@ -79,7 +85,10 @@ class Plan:
     @property
     def folder(self) -> RunFolder:
         content = {**self.identity, "table": fingerprint(self.table), "splits": self.splits}
-        variant = f"depth{self.network.depth}-{self.divergence}-seed{self.seed}-{digest(content)}"
+        model = (
+            self.divergence if self.standard else f"{self.divergence}-{self.likelihood}-{self.loss}"
+        )
+        variant = f"depth{self.network.depth}-{model}-seed{self.seed}-{digest(content)}"
         return RunFolder.of(
             self.outputs, self.experiment, self.table.name, self.method.label, variant
         )

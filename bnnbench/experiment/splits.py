@@ -134,6 +134,8 @@ def _save(
         "dataset": plan.table.name,
         "method": plan.method.label,
         "divergence": plan.divergence,
+        "likelihood": plan.likelihood,
+        "loss": plan.loss,
         "depth": plan.network.depth,
         "split": split.index,
         "seed": plan.seed,

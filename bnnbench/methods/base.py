@@ -32,6 +32,7 @@ class FitTask:
         epochs: passes over the data in this fit.
         streams: random numbers, one stream per group of replicas.
         compile: whether this fit is one of many of its shape, worth a compiled step.
+        outputs: of a network, per input; set by the method, whose likelihood knows.
     """
 
     data: TrainingSet
@@ -41,10 +42,11 @@ class FitTask:
     epochs: int
     streams: Streams
     compile: bool = False
+    outputs: int = 1
 
     @property
     def mlp(self) -> MLP:
-        return MLP.of(self.data.inputs.shape[-1], self.network)
+        return MLP.of(self.data.inputs.shape[-1], self.network, self.outputs)
 
 
 @dataclass(frozen=True)
@@ -73,20 +75,27 @@ class Method(ABC):
     Attributes:
         label: names the run in paths and tables.
         summary: one line for `bnnbench list`.
-        hyper_names: class attribute, the hyper-parameters that are searched unless fixed. Each
-            is also a field `float | None`: None is searched, a number is fixed.
+        own_hyper_names: class attribute, the hyper-parameters of the method itself.
         stack_splits: class attribute, whether all splits advance together on the CPU too: for
             steps so small that launching them costs more than computing them.
     """
 
     label: str
     summary: str = ""
-    hyper_names: ClassVar[tuple[str, ...]] = ()
+    own_hyper_names: ClassVar[tuple[str, ...]] = ()
     stack_splits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, value in self.fixed().items():
             between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
+
+    @property
+    def hyper_names(self) -> tuple[str, ...]:
+        """The hyper-parameters that are searched unless fixed.
+
+        Each is also a field `float | None`: None is searched, a number is fixed.
+        """
+        return self.own_hyper_names
 
     def fixed(self) -> dict[str, float]:
         """Hyper-parameters that carry a value."""

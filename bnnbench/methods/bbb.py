@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from bnnbench.divergences.base import Divergence
-from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.gaussian import GaussianMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
@@ -38,7 +37,6 @@ class BBB(GaussianMethod):
         divergence: from posterior to prior, which it holds, with its weight; the book's is KL in
             closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8).
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: of the observations, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the share 2^(M-j) / (2^M - 1) (section 4.3).
@@ -46,10 +44,9 @@ class BBB(GaussianMethod):
 
     divergence: Divergence
     prior_precision: float | None = None
-    noise_precision: float | None = None
     initial_precision: float = 10.0
     minibatch_weights: str = "uniform"
-    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,10 +75,8 @@ class BBB(GaussianMethod):
         loc, rho, epsilon = state["loc"], state["rho"], noise[0]
         scale = softplus(rho)
         outputs, tape = forward(mlp, torch.addcmul(loc, scale, epsilon), batch.inputs)
-        gradients = backward(
-            tape,
-            gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
-        )
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        gradients = backward(tape, d_outputs)
         prior = hyper["prior_precision"]
         d_loc, d_scale = self.divergence.gradient(loc, scale, prior, epsilon)
         share = batch.share / batch.counts

@@ -14,7 +14,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
 from bnnbench.nn import MLP, backward, forward
@@ -47,14 +46,12 @@ class MCDropout(StochasticMethod):
             a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: of the observations, standardised units; None is searched.
     """
 
     dropout: float | None = None
     prior_precision: float | None = None
-    noise_precision: float | None = None
     noise: str = "bernoulli"
-    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision", "dropout")
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,10 +77,8 @@ class MCDropout(StochasticMethod):
             masks = [self._factor(u, dropout[:, :, None]) for u in noise]
             weights = loc.expand(training.samples, *loc.shape)
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
-        gradients = backward(
-            tape,
-            gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
-        )
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        gradients = backward(tape, d_outputs)
         if self.noise == "dropconnect":
             gradients = gradients * mask
         decay = self._second_moment(dropout) * hyper["prior_precision"] / batch.counts

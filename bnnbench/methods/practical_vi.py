@@ -13,7 +13,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.gaussian import GaussianMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
@@ -49,17 +48,16 @@ class PracticalVI(GaussianMethod):
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: of the observations, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         curvature: `squared_gradient` is eq. 4.11; `gauss_newton` is the matrix it stands for
-            (eq. A.13), `noise_precision (d output / d w)^2`, free of the residuals.
+            (eq. A.13), free of the residuals: `noise_precision (d output / d w)^2`, or what the
+            likelihood and its loss put in its place.
     """
 
     prior_precision: float | None = None
-    noise_precision: float | None = None
     initial_precision: float = 10.0
     curvature: str = "squared_gradient"
-    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,16 +83,20 @@ class PracticalVI(GaussianMethod):
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, variance = state["loc"], state["log_variance"].exp()
-        tau, prior = hyper["noise_precision"], hyper["prior_precision"]
+        prior, likelihood = hyper["prior_precision"], self.likelihood
         outputs, tape = forward(mlp, torch.addcmul(loc, variance.sqrt(), noise[0]), batch.inputs)
-        d_outputs = gaussian_gradient(outputs, batch.targets, batch.weights, tau)
+        d_outputs = likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
         # The root, since it is squared: a weighted mean over rows of squares.
+        roots: tuple[Tensor, ...]
         if self.curvature == "squared_gradient":
-            roots = gaussian_gradient(outputs, batch.targets, batch.weights.sqrt(), tau)
+            roots = (likelihood.gradient(outputs, batch.targets, batch.weights.sqrt(), hyper),)
         else:
-            roots = (batch.weights * tau).sqrt().expand_as(outputs)
+            roots = likelihood.curvature_roots(outputs, batch.weights, hyper)
         g_loc = torch.addcmul(backward(tape, d_outputs).mean(0), prior / batch.counts, loc)
-        precision = torch.addcdiv(squared_backward(tape, roots).mean(0), prior, batch.counts)
+        squares = squared_backward(tape, roots[0])
+        for root in roots[1:]:
+            squares = squares + squared_backward(tape, root)
+        precision = torch.addcdiv(squares.mean(0), prior, batch.counts)
         g_log = 0.5 * (variance * precision - 1 / batch.counts)
         return {
             **adam_on("loc", state, g_loc, batch.unbias, training),

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.base import FitTask, Method, Posterior
 from bnnbench.methods.compiled import compiled_step
 from bnnbench.nn import MLP, forward
 from bnnbench.settings import Training
 from bnnbench.streams import Streams
-from bnnbench.types import Hyper, Prediction, TrainingSet
+from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
 
 State = dict[str, Tensor]
 Noise = tuple[Tensor, ...]
@@ -51,7 +53,29 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StochasticMethod(Method):
-    """A method that trains flat weights `[R, P]` by minibatch steps."""
+    """A method that trains flat weights `[R, P]` by minibatch steps.
+
+    Attributes:
+        likelihood: what the outputs say about a target, and what a target then costs: where a
+            method's docstring says negative log-likelihood, the loss chosen there stands for it.
+        noise_precision: of the observations, standardised units; None is searched. Only with a
+            likelihood that has it.
+    """
+
+    likelihood: Likelihood = field(default_factory=Gaussian)
+    noise_precision: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise_precision is not None and "noise_precision" not in self.hyper_names:
+            raise UserError(
+                f"method.noise_precision={self.noise_precision!r} does not go with "
+                f"likelihood={self.likelihood.label}, which predicts the noise of each point."
+            )
+
+    @property
+    def hyper_names(self) -> tuple[str, ...]:
+        return (*self.likelihood.hyper_names, *self.own_hyper_names)
 
     def share(self, index: int, batches: int) -> float:
         """Weight of the complexity cost in minibatch `index` of `batches`; averages to 1."""
@@ -76,7 +100,7 @@ class StochasticMethod(Method):
         """Weight samples `[S, R, P]` from the fitted posterior."""
 
     def fit(self, task: FitTask) -> Posterior:
-        return train(self, task)
+        return train(self, replace(task, outputs=self.likelihood.outputs))
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -85,12 +109,11 @@ class StochasticMethod(Method):
         per_sample = replicas * rows * max(posterior.mlp.sizes)
         chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
         # Made first: kept pieces between freed activations would fragment the heap by gigabytes.
-        loc = inputs.new_empty(samples, replicas, rows)
-        for piece in loc.split(chunk):
+        outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
+        for piece in outputs.split(chunk):
             weights = self.draw(posterior, len(piece), streams)
             piece.copy_(forward(posterior.mlp, weights, inputs)[0])
-        noise = 1 / posterior.hyper["noise_precision"]
-        return Prediction(loc, torch.zeros_like(noise), noise)
+        return self.likelihood.prediction(outputs, posterior.hyper)
 
 
 def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Batch, bool]]]:

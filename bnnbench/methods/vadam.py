@@ -12,7 +12,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods import gaussian_gradient
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.gaussian import GaussianMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
@@ -27,20 +26,20 @@ class Vadam(GaussianMethod):
     """Diagonal Gaussian posterior `Normal(loc, 1 / (N s + prior_precision))`.
 
     `s` is the running mean of squared gradients. They are squared after the mean over the
-    minibatch and before the mean over weight samples (eq. 4.60's gradient magnitude).
+    minibatch and before the mean over weight samples (eq. 4.60's gradient magnitude). Where the
+    model is right, squared gradients of a log-likelihood average to its second derivative; those
+    of another loss do not quite, and serve as a scale all the same.
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: of the observations, standardised units; None is searched.
         initial_precision: of the posterior. None starts it at the prior precision (`s = 0`), as
             the authors' code does; their paper and the book say 10, and the code's notes call
             that a mistake. A number below the prior precision starts at the prior precision.
     """
 
     prior_precision: float | None = None
-    noise_precision: float | None = None
     initial_precision: float | None = None
-    hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,10 +83,8 @@ class Vadam(GaussianMethod):
         loc, prior = state["loc"], hyper["prior_precision"]
         weights = torch.addcmul(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
         outputs, tape = forward(mlp, weights, batch.inputs)
-        gradients = backward(
-            tape,
-            gaussian_gradient(outputs, batch.targets, batch.weights, hyper["noise_precision"]),
-        )
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        gradients = backward(tape, d_outputs)
         pull = prior / batch.counts
         mean = torch.addcmul(gradients.mean(0), pull, loc)
         return mean, gradients.square_().mean(0), pull

@@ -30,6 +30,9 @@ COUNTERPARTS = {
 LIKE_PUBLISHED = ("", "none", "kl")
 """The divergences behind those results: KL, or none to choose."""
 
+MODEL_PUBLISHED = ("gaussian", "nll")
+"""The likelihood and the loss behind those results."""
+
 COMPARED = ("rmse", "log_likelihood", "log_likelihood_joint")
 """The metrics that papers print; the two log-likelihoods are different quantities."""
 
@@ -115,6 +118,8 @@ def counterpart(
 
 def counterpart_of(run: Mapping[Any, Any], metric: str) -> Published | None:
     """`counterpart` of a run given as a row of its `splits.csv` or of the gathered results."""
+    if (run["likelihood"], run["loss"]) != MODEL_PUBLISHED:
+        return None
     return counterpart(run["method"], run["dataset"], metric, run["depth"], run["divergence"])
 
 

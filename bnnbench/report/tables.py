@@ -15,6 +15,9 @@ from bnnbench.paths import RunFolder, finished_runs
 from bnnbench.report.published import COMPARED
 from bnnbench.types import UserError
 
+UNTOLD = {"divergence": "", "likelihood": "gaussian", "loss": "nll", "at_bound": ""}
+"""Text columns of `splits.csv`, and what an empty cell or a column that is not there yet means."""
+
 METRICS = {
     "rmse": "RMSE",
     "log_likelihood": "Log-likelihood",
@@ -65,11 +68,10 @@ def read_splits(run: RunFolder) -> pd.DataFrame:
         UserError: if the file is missing, empty or not such a table.
     """
     # pandas reads an empty cell, and the word "None", as a missing number.
-    text = {"divergence": "", "at_bound": ""}
     try:
-        splits = pd.read_csv(run.splits, dtype=dict.fromkeys(text, object)).fillna(text)
-        if len(splits) and {"diverged", *METRICS, *text} <= set(splits):
-            return splits
+        splits = pd.read_csv(run.splits, dtype=dict.fromkeys(UNTOLD, object))
+        if len(splits) and {"diverged", *METRICS, "divergence", "at_bound"} <= set(splits):
+            return splits.assign(**{n: UNTOLD[n] for n in UNTOLD.keys() - splits}).fillna(UNTOLD)
     except (OSError, ValueError):
         pass
     raise UserError(
@@ -97,7 +99,8 @@ def summarise(splits: pd.DataFrame) -> pd.DataFrame:
 def record(run: RunFolder) -> dict[str, Any]:
     """One row of `gather`."""
     splits = read_splits(run)
-    row = splits.loc[0, ["experiment", "dataset", "method", "divergence", "depth"]].to_dict()
+    settings = ["experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth"]
+    row = splits.loc[0, settings].to_dict()
     row["variant"] = run.root.resolve().name
     row["splits"], row["diverged"] = len(splits), int(splits["diverged"].sum())
     for values in summarise(splits).to_dict("records"):
@@ -136,9 +139,10 @@ def runs_below(path: Path) -> list[RunFolder]:
 def gather(path: Path) -> pd.DataFrame:
     """One row per finished run at or below `path`, ordered by data set, then method.
 
-    Columns: `experiment`, `dataset`, `method`, `divergence`, `depth`, `variant` (the run's
-    folder), `splits` (all of them), `diverged` (those left out of the means) and, for each
-    metric, `<metric>_mean`, `<metric>_std` and `<metric>_stderr` as `summarise` defines them.
+    Columns: `experiment`, `dataset`, `method`, `divergence`, `likelihood`, `loss`, `depth`,
+    `variant` (the run's folder), `splits` (all of them), `diverged` (those left out of the means)
+    and, for each metric, `<metric>_mean`, `<metric>_std` and `<metric>_stderr` as `summarise`
+    defines them.
 
     Raises:
         UserError: if `path` does not exist or holds no finished run.
@@ -151,11 +155,13 @@ def labels(results: pd.DataFrame) -> list[str]:
     """A name for each row, unique among the rows of its data set.
 
     The method's label, followed where several runs share it by whatever tells them apart:
-    divergence, depth, experiment and, if all those agree, the variant's folder.
+    divergence, likelihood, loss, depth, experiment and, if all those agree, the variant's folder.
     """
     names = results["method"].astype(str)
-    forms = {"divergence": "{}", "depth": "depth {}", "experiment": "{}", "variant": "{}"}
-    for column, form in forms.items():
+    forms = dict.fromkeys(
+        ["divergence", "likelihood", "loss", "depth", "experiment", "variant"], "{}"
+    )
+    for column, form in (forms | {"depth": "depth {}"}).items():
         values = results.groupby([results["dataset"], names])[column].transform("nunique")
         names = names.where(values == 1, names + " · " + results[column].map(form.format))
     return names.tolist()

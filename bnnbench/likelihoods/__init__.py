@@ -1,0 +1,1 @@
+"""Likelihoods, which say what a network's outputs mean: one file each."""

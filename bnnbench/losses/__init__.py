@@ -1,0 +1,1 @@
+"""Losses of a data point under its Gaussian: one file each."""
