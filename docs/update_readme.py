@@ -1,8 +1,8 @@
 """Puts measured numbers into the README: `python docs/update_readme.py`.
 
 Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies in
-`docs/results`: `session.txt` (the end of `make run`), `results.csv` (`bnnbench report`) and
-`speed.md` (`make bench`).
+`docs/results`: `session.txt` (the end of `make run`), `book_uci/results.csv` (put there by
+`docs/update_results.py`) and `speed.md` (`make bench`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def session() -> str:
 
 
 def results() -> str:
-    table = pd.read_csv(RESULTS / "results.csv")
+    table = pd.read_csv(RESULTS / "book_uci" / "results.csv")
     rows = [
         {
             "data set": run["dataset"],

@@ -93,3 +93,24 @@ def test_a_sweep_shows_how_far_all_of_it_is(command: Command, table_csv: Path) -
     assert suite.current() is None
     code, _, error = command("run", "method=pbp", "seed=2", *data, *tiny)
     assert code == 0 and "(all:" not in error
+
+
+def test_reproduce_runs_reports_and_resumes(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiments = {"linear_regression": "", "toy_1d": "dataset=sine_20 method=pbp,pbp_200"}
+    monkeypatch.setattr("bnnbench.cli.reproduce.EXPERIMENTS", experiments)
+    short = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
+    code, out, error = command("reproduce", "small", *short)
+    assert code == 0, error
+    assert Path("o/toy_1d/report/curves.png").is_file()
+    (posterior,) = Path("o/linear_regression").rglob("posterior.csv")
+    assert "(all: 1/3 runs, " in error and out.count("\nresults: ") == 3
+    before = posterior.stat().st_mtime_ns
+    code, _, error = command("reproduce", "small", *short)
+    assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
+    # What one run refuses is said in the end; the others are done all the same.
+    refused = ("evaluation.samples=7", "depth=1")
+    code, out, error = command("reproduce", "small", *short, *refused)
+    assert code == 2 and "network.depth must be 0 for experiment=linear_regression" in error
+    assert out.count("\nresults: ") == 2
