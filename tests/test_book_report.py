@@ -40,7 +40,8 @@ STRENGTH = dict(zip(CONFIGURATIONS, (1, 3, 2, 4, 6, 5), strict=True))
 
 def frame(totals: dict[str, dict[str, float]], **changes: Any) -> pd.DataFrame:
     """Rows like those of `gather` from seconds by data set and configuration."""
-    row = {"experiment": "book_uci", "divergence": "kl", "depth": 1, "variant": "v1", "splits": 20}
+    row = {"experiment": "book_uci", "divergence": "kl", "likelihood": "gaussian", "loss": "nll"}
+    row |= {"depth": 1, "variant": "v1", "splits": 20}
     rows = [
         {
             "dataset": dataset,
@@ -229,6 +230,8 @@ def test_a_time_shared_by_all_splits_has_no_error() -> None:
     [
         {"experiment": "uci"},
         {"depth": 2},
+        {"likelihood": "heteroscedastic"},
+        {"loss": "beta"},
         {"divergence": "renyi_0.5"},
         {"dataset": "protein"},
         {"method": "mc_dropout"},
