@@ -63,8 +63,8 @@ def suite_of(results: pd.DataFrame, pairs: pd.DataFrame) -> Suite | None:
     """The book's comparison among the gathered runs, or None if there is none.
 
     It is made of the runs of `experiment=book_uci` on the book's data sets and configurations, with
-    its one hidden layer, its likelihood and its KL divergence. Of several runs of one data set and configuration
-    (other seeds, say) it takes that of most splits, then the first.
+    its one hidden layer, its likelihood and its KL divergence. Of several runs of one data set and
+    configuration (other seeds, say) it takes that of most splits, then the first.
 
     Args:
         results: what `gather` returns, perhaps with more columns.
