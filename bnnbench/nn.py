@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from bnnbench.settings import Network
 from bnnbench.streams import Streams
@@ -148,6 +149,24 @@ def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
     """
     squares = [h.square() for h in tape.layer_inputs]
     return _outer_sums(squares, [d.square() for d in _deltas(tape, d_outputs)], d_outputs)
+
+
+def outer_factors(tape: Tape, d_outputs: Tensor) -> list[Layer]:
+    """The gradient of every row apart, as one outer product per layer.
+
+    The gradient of row b's `sum(d_outputs[b] * outputs[b])` in a layer is `outer(h[b], d[b])`,
+    with a one appended to h so that its last row is the bias. Flattened and joined, those of all
+    layers are one row of the Jacobian, in the order of the flat weights.
+
+    Args:
+        tape: from `forward`.
+        d_outputs: `[S, R, B, O]`.
+
+    Returns:
+        Per layer, first to last, `h` `[S R, B, fan_in + 1]` and `d` `[S R, B, fan_out]`.
+    """
+    deltas = reversed(_deltas(tape, d_outputs))
+    return [(pad(h, (0, 1), value=1.0), d) for h, d in zip(tape.layer_inputs, deltas, strict=True)]
 
 
 def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:

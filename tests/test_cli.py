@@ -121,6 +121,35 @@ MISTAKES = {
     "adversarial step": (
         ["method=deep_ensemble", "method.adversarial_step=0"], ["method.adversarial_step", "0"],
     ),
+    "curvature of laplace": (
+        ["method=laplace", "method.curvature=exact"], ["method.curvature", "kronecker", "exact"],
+    ),
+    "last layer": (["method=laplace", "method.last_layer=no way"], ["method.last_layer", "no way"]),
+    "predictive": (
+        ["method=laplace", "method.predictive=probit"], ["method.predictive", "linearised"],
+    ),
+    "prior precision by": (
+        ["method=laplace", "method.prior_precision_by=taste"],
+        ["method.prior_precision_by", "marginal_likelihood", "taste"],
+    ),
+    "initial prior precision": (
+        ["method=laplace", "method.initial_prior_precision=0"],
+        ["method.initial_prior_precision", "0"],
+    ),
+    "two masters of a prior precision": (
+        ["method=laplace", "method.prior_precision_by=marginal_likelihood",
+         "method.prior_precision=2"],
+        ["method.prior_precision=2", "marginal_likelihood"],
+    ),
+    "full matrix of a large network": (
+        ["method=laplace", "method.curvature=full", "depth=2"],
+        ["method.curvature=full", "2000", "3151", "kronecker", "method.last_layer"],
+    ),
+    "full matrix of a wide last layer": (
+        ["method=laplace", "method.curvature=full", "method.last_layer=true",
+         "network.width=2000"],
+        ["method.curvature=full", "2001"],
+    ),
     "noise precision of a network that predicts it": (
         ["likelihood=heteroscedastic", "method.noise_precision=3"],
         ["method.noise_precision=3", "likelihood=heteroscedastic"],

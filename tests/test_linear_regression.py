@@ -109,6 +109,20 @@ def test_a_run_comes_near_the_mean_field_optimum(command: Command, settings: lis
         assert words in out
 
 
+@pytest.mark.parametrize("curvature", ["full", "kronecker", "diagonal"])
+def test_laplace_reaches_the_posterior_that_its_curvature_can_hold(
+    command: Command, curvature: str
+) -> None:
+    quick = ["training.epochs=1500", "training.learning_rate=0.006", "method=laplace"]
+    code, out, _ = command(*RUN, *quick, f"method.curvature={curvature}")
+    assert code == 0
+    table = pd.read_csv(folder_of(out).posterior).set_index(["posterior", "weight"])
+    aim = table.loc["mean field" if curvature == "diagonal" else "exact"]
+    for column, tolerance in {"mean": 1e-3, "std": 1e-9, "correlation": 1e-9, "kl": 1e-3}.items():
+        expected = pytest.approx(aim[column].to_numpy(), abs=tolerance)
+        assert table.loc["learned"][column].to_numpy() == expected
+
+
 def test_another_sample_is_another_run_and_the_same_command_only_reprints(
     command: Command,
 ) -> None:
@@ -171,6 +185,14 @@ MISTAKES = {
         ["exact posterior only", "laplace"],
     ),
     "other loss": (["loss=beta"], ["exact posterior only", "beta"]),
+    "own prior": (
+        [
+            "method=laplace",
+            "method.prior_precision_by=marginal_likelihood",
+            "method.prior_precision=null",
+        ],
+        ["both precisions known", "method.prior_precision"],
+    ),
     "prior": (["method.prior_precision=0"], ["method.prior_precision", "0"]),
 }
 

@@ -37,7 +37,8 @@ class LinearRegression(Experiment):
     Three posteriors stand side by side: `learned`, `exact`, and `mean field`, the diagonal
     Gaussian with the least KL divergence from the exact posterior, which is the best that a
     diagonal method can do. Bayes by Backprop, and practical VI with its Gauss-Newton curvature,
-    aim at it. Vadam, Vprop and practical VI with squared gradients have their own resting points:
+    aim at it; the Laplace approximation with its full or Kronecker-factored curvature aims at the
+    exact one. Vadam, Vprop and practical VI with squared gradients have their own resting points:
     the same mean, but other deviations, for Vadam and Vprop the wider the larger the minibatch.
     """
 
@@ -50,7 +51,7 @@ class LinearRegression(Experiment):
             raise UserError(
                 f"experiment={self.label} needs known precisions and a Gaussian over the "
                 f"weights, which {method.__name__} has not; choose method=bbb, practical_vi, "
-                "vadam or vprop."
+                "laplace, vadam or vprop."
             )
 
     def run(self, plan: Plan, report: Report) -> RunFolder:
@@ -67,6 +68,12 @@ class LinearRegression(Experiment):
         if plan.network.depth != 0:
             raise UserError(
                 f"network.depth must be 0 for experiment={self.label}, not {plan.network.depth}."
+            )
+        unknown = {"noise_precision", "prior_precision"} - plan.method.fixed().keys()
+        if unknown and plan.standard:
+            raise UserError(
+                f"experiment={self.label} needs both precisions known; give "
+                f"{' and '.join(f'method.{name}' for name in sorted(unknown))} a value."
             )
         prior = getattr(getattr(plan.method, "divergence", None), "prior", Gaussian())
         if not plan.standard or not isinstance(prior, Gaussian):
@@ -168,8 +175,8 @@ def learn(plan: Plan, inputs: Tensor, targets: Tensor) -> MultivariateNormal:
             f"training.learning_rate than {plan.training.learning_rate:g}."
         )
     # The network keeps its bias, w0, after the weight of the input.
-    loc, scale = (moment[0].double().cpu().flip(0) for moment in plan.method.moments(posterior))
-    return diagonal(loc, scale)
+    loc = plan.method.moments(posterior)[0][0].double().cpu().flip(0)
+    return MultivariateNormal(loc, plan.method.covariance(posterior)[0].double().cpu().flip(0, 1))
 
 
 def true_weights(table: Table) -> tuple[float, float]:

@@ -68,6 +68,7 @@ class Plan:
     def __post_init__(self) -> None:
         whole("seed", self.seed, least=0)
         whole("workers", self.workers)
+        self.method.check(self.table.inputs.shape[1], self.network)
         rows = min(len(split.train) for split in self.table.splits)
         if (self.iterations or self.evaluation.out_of_fold) and self.search.folds > rows:
             raise UserError(

@@ -102,6 +102,10 @@ class Method(ABC):
         values = {name: getattr(self, name) for name in self.hyper_names}
         return {name: value for name, value in values.items() if value is not None}
 
+    def check(self, inputs: int, network: Network) -> None:
+        """Raises `UserError` if such a network is more than the method can do; most do any."""
+        return
+
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:
         """Fits every replica; replicas never influence each other."""

@@ -1,4 +1,4 @@
-"""The base of every trained method whose posterior is a diagonal Gaussian over the weights."""
+"""The base of every trained method whose posterior is a Gaussian over the weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from bnnbench.streams import Streams
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianMethod(StochasticMethod):
-    """A method that says where its Gaussian lies; drawing from it follows."""
+    """A method that says where its Gaussian lies; drawing from it follows if it is diagonal."""
 
     @abstractmethod
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         """Means and standard deviations of the weights, `[R, P]` each."""
+
+    def covariance(self, posterior: Posterior) -> Tensor:
+        """Of the weights, `[R, P, P]`; diagonal unless a method has more to say."""
+        return torch.diag_embed(self.moments(posterior)[1].square())
 
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

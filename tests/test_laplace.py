@@ -1,0 +1,348 @@
+"""Laplace: exact where the model is linear, and every curvature against its definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from test_known_answers import LAMBDA, TAU, N, exact_posterior, fit, linear_data
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.losses.beta import Beta
+from bnnbench.methods import curvature as curvatures
+from bnnbench.methods import laplace
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.curvature import CURVATURES
+from bnnbench.methods.laplace import Laplace, most_probable_prior
+from bnnbench.methods.stochastic import train
+from bnnbench.nn import MLP, forward
+from bnnbench.settings import Network, Training
+from bnnbench.streams import Streams
+from bnnbench.types import TrainingSet, UserError
+
+LIKELIHOODS: list[Likelihood] = [Gaussian(), Gaussian(loss=Beta(beta=1.5)), Heteroscedastic()]
+COUNTS = (14, 11)
+structures = pytest.mark.parametrize("curvature", sorted(CURVATURES))
+exact_structures = pytest.mark.parametrize("curvature", ["full", "kronecker"])
+likelihoods = pytest.mark.parametrize(
+    "likelihood", LIKELIHOODS, ids=lambda c: c.label + c.loss.label
+)
+
+
+def design() -> Tensor:
+    return torch.cat([linear_data().inputs[0], torch.ones(N, 1).double()], 1)
+
+
+def method(curvature: str, **settings: Any) -> Laplace:
+    return Laplace(label="l", curvature=curvature, **settings)
+
+
+def padded_data() -> TrainingSet:
+    generator = torch.Generator().manual_seed(5)
+    inputs = torch.randn(2, 14, 3, generator=generator, dtype=torch.float64)
+    targets = inputs[..., 0].sin() + 0.1 * torch.randn(2, 14, generator=generator).double()
+    real = torch.arange(14) < torch.tensor(COUNTS)[:, None]
+    return TrainingSet(inputs * real[..., None], targets * real, COUNTS, (0, 0))
+
+
+def small(fitted: Laplace, data: TrainingSet, depth: int = 2) -> Posterior:
+    """Two networks of different hyper-parameters on the first two rows of counts."""
+    hyper = {"noise_precision": [[3.0], [8.0]], "prior_precision": [[0.5], [1.5]]}
+    columns = {name: torch.tensor(hyper[name]).double() for name in fitted.hyper_names}
+    training = Training(batch_size=8, dtype="float64")
+    streams = Streams([1], data.groups, dtype=torch.float64)
+    return fitted.fit(FitTask(data, columns, Network(4, depth), training, 20, streams))
+
+
+def gauss_newton(fitted: Laplace, posterior: Posterior, data: TrainingSet, r: int) -> Tensor:
+    """`sum_n J' C J` of one replica, with Jacobians of mean and log noise scale by autograd."""
+    mlp, inputs = posterior.mlp, data.inputs[r : r + 1, : data.counts[r]]
+    hyper = {name: value[r : r + 1] for name, value in posterior.hyper.items()}
+
+    def gaussians(w: Tensor) -> tuple[Tensor, Tensor]:
+        prediction = fitted.likelihood.prediction(forward(mlp, w[None, None], inputs)[0], hyper)
+        scale = (0.5 * prediction.noise.log()).expand(prediction.loc.shape)
+        return prediction.loc[0, 0], scale[0, 0]
+
+    w = posterior.state["loc"][r]
+    precision = (-2 * gaussians(w)[1]).exp()
+    total = torch.zeros(len(w), len(w)).double()
+    jacobians = torch.autograd.functional.jacobian(gaussians, w)
+    for jacobian, c in zip(jacobians, fitted.likelihood.loss.curvatures(precision), strict=True):
+        total += jacobian.T @ (c.expand(len(jacobian))[:, None] * jacobian)
+    return total
+
+
+# --- the linear model -------------------------------------------------------------------------
+
+
+@structures
+def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
+    """The diagonal has the exact precision's: the best that it can do."""
+    mean, precision = exact_posterior(linear_data())
+    fitted = method(curvature)
+    posterior = fit(fitted, 4000, learning_rate=0.01)
+    held = torch.diag(precision.diagonal()) if curvature == "diagonal" else precision
+    covariance = torch.linalg.inv(held)
+    torch.testing.assert_close(fitted.covariance(posterior)[0], covariance)
+    loc, scale = fitted.moments(posterior)
+    torch.testing.assert_close(loc[0], mean, atol=1e-3, rtol=0)
+    torch.testing.assert_close(scale[0], covariance.diagonal().sqrt())
+    prediction = fitted.predict(posterior, linear_data().inputs, 1, Streams([0], (0,)))
+    expected = (design() @ covariance * design()).sum(1)
+    torch.testing.assert_close(prediction.epistemic[0, 0], expected)
+    torch.testing.assert_close(prediction.loc[0, 0], design() @ loc[0])
+    torch.testing.assert_close(prediction.noise, torch.full((1, 1), 1 / TAU).double())
+
+
+@structures
+def test_linear_model_predicts_the_same_by_samples(curvature: str) -> None:
+    posterior = fit(method(curvature), 1)
+    streams = Streams([7], (0,), dtype=torch.float64)
+    one, many = (
+        method(curvature, predictive=kind).predict(posterior, linear_data().inputs, 40_000, streams)
+        for kind in ("linearised", "sampled")
+    )
+    assert many.loc.shape == (40_000, 1, N)
+    spread = one.epistemic_variance().sqrt()
+    assert ((one.mean() - many.mean()).abs() < 0.025 * spread).all()  # 5 standard errors
+    torch.testing.assert_close(many.epistemic_variance().sqrt(), spread, rtol=0.02, atol=0)
+
+
+def log_marginal_likelihood(prior: float) -> float:
+    """Of a linear model's targets, whose joint density is a Gaussian."""
+    covariance = torch.eye(N).double() / TAU + design() @ design().T / prior
+    law = MultivariateNormal(torch.zeros(N).double(), covariance)
+    return law.log_prob(linear_data().targets[0]).item()
+
+
+def best_prior(objective: Callable[[float], float]) -> float:
+    found = minimize_scalar(
+        lambda log: -objective(math.exp(log)), bounds=(-6, 6), options={"xatol": 1e-10}
+    )
+    return math.exp(found.x)
+
+
+@exact_structures
+def test_log_evidence_is_the_exact_marginal_likelihood(curvature: str) -> None:
+    fitted = method(curvature)
+    posterior = fit(fitted, 4000, learning_rate=0.01)
+    exact = log_marginal_likelihood(LAMBDA)
+    found = fitted.log_evidence(posterior, linear_data())
+    # Second order in what Adam leaves of the way to the mode.
+    assert found.tolist() == pytest.approx([exact], abs=1e-4)
+
+
+@exact_structures
+def test_the_chosen_prior_has_the_most_evidence(curvature: str) -> None:
+    """Trained under the exact optimum it chooses that; trained elsewhere, the best for there."""
+    optimum = best_prior(log_marginal_likelihood)
+    assert 0.5 < optimum < 10
+    for initial in (optimum, 20.0):
+        chooses = method(
+            curvature, prior_precision_by="marginal_likelihood", initial_prior_precision=initial
+        )
+        posterior = fit(chooses, 4000, learning_rate=0.01)
+        chosen = posterior.hyper["prior_precision"].item()
+        precision = TAU * design().T @ design() + chosen * torch.eye(3).double()
+        covariance = chooses.covariance(posterior)[0]
+        torch.testing.assert_close(covariance, torch.linalg.inv(precision))
+
+        w = posterior.state["loc"][0]
+
+        def evidence(prior: float, w: Tensor = w) -> float:
+            """All of it that the prior changes, while the weights stay."""
+            matrix = TAU * design().T @ design() + prior * torch.eye(3).double()
+            return (3 * math.log(prior) - prior * w @ w - matrix.logdet()).item() / 2
+
+        assert chosen == pytest.approx(best_prior(evidence), rel=1e-5)
+        assert (chosen == pytest.approx(optimum, rel=1e-3)) == (initial == optimum)
+
+
+def test_prior_stays_within_its_range_where_the_data_say_nothing() -> None:
+    eigenvalues = torch.tensor([[0.0, 0.0], [5.0, 9.0]]).double()
+    square = torch.tensor([[2.0], [0.0]]).double()
+    expected = torch.tensor([[1e-6], [1e6]]).double()
+    torch.testing.assert_close(most_probable_prior(eigenvalues, square), expected)
+
+
+# --- networks -----------------------------------------------------------------------------------
+
+
+@likelihoods
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_full_and_diagonal_are_those_of_the_jacobians(likelihood: Likelihood, depth: int) -> None:
+    data = padded_data()
+    full = method("full", likelihood=likelihood)
+    posterior = small(full, data, depth)
+    covariance = full.covariance(posterior)
+    diagonal = method("diagonal", likelihood=likelihood)
+    variances = diagonal.covariance(small(diagonal, data, depth)).diagonal(dim1=1, dim2=2)
+    for r, prior in enumerate((0.5, 1.5)):
+        h = gauss_newton(full, posterior, data, r)
+        assert h.diagonal().max() > 1
+        expected = torch.linalg.inv(h + prior * torch.eye(len(h)).double())
+        torch.testing.assert_close(covariance[r], expected)
+        torch.testing.assert_close(variances[r], 1 / (h.diagonal() + prior))
+
+
+@likelihoods
+def test_kronecker_is_the_full_block_of_each_layer_where_all_rows_are_alike(
+    likelihood: Likelihood,
+) -> None:
+    """Then a mean of products is the product of the means, however many the rows are."""
+    data = padded_data()
+    inputs, targets = (t[:, :1].expand_as(t).clone() for t in (data.inputs, data.targets))
+    real = torch.arange(14) < torch.tensor(COUNTS)[:, None]
+    alike = replace(data, inputs=inputs * real[..., None], targets=targets * real)
+    fitted = method("kronecker", likelihood=likelihood)
+    posterior = small(fitted, alike)
+    covariance = fitted.covariance(posterior)
+    sizes = posterior.mlp.sizes
+    ends = torch.tensor([(i + 1) * o for i, o in pairwise(sizes)]).cumsum(0)
+    layer = torch.bucketize(torch.arange(posterior.mlp.n_weights), ends, right=True)
+    own = layer[:, None] == layer
+    for r, prior in enumerate((0.5, 1.5)):
+        h = gauss_newton(fitted, posterior, alike, r) * own
+        expected = torch.linalg.inv(h + prior * torch.eye(len(h)).double())
+        torch.testing.assert_close(covariance[r], expected)
+
+
+def test_kronecker_factors_are_means_and_sums_over_rows() -> None:
+    """Of a hidden layer: `mean_n h h'` and `sum_n d' d`, with both by autograd."""
+    data, fitted = padded_data(), method("kronecker")
+    posterior = small(fitted, data, depth=1)
+    mlp = posterior.mlp
+    ((matrix, bias),), (rows, offset) = mlp.layers(posterior.state["loc"])
+    for r, count in enumerate(COUNTS):
+        inputs = data.inputs[r, :count]
+        h = torch.cat([inputs, torch.ones(count, 1).double()], 1)
+        before = (inputs @ matrix[r] + bias[r]).requires_grad_()
+        output = before.relu() @ rows[r].T + offset[r].T
+        (d,) = torch.autograd.grad(output.sum(), before)
+        noise = posterior.hyper["noise_precision"][r]
+        torch.testing.assert_close(posterior.state["inputs_0"][r], h.T @ h / count)
+        torch.testing.assert_close(posterior.state["outputs_0"][r], noise * d.T @ d)
+
+
+@structures
+@pytest.mark.parametrize("last_layer", [False, True])
+def test_predictive_variance_and_samples_are_those_of_the_covariance(
+    curvature: str, last_layer: bool
+) -> None:
+    """`g' covariance g` with gradients by autograd; samples of the weights have that covariance."""
+    data = padded_data()
+    fitted = method(curvature, last_layer=last_layer, likelihood=Heteroscedastic())
+    posterior = small(fitted, data)
+    covariance, inputs = fitted.covariance(posterior), data.inputs[:, :5]
+    prediction = fitted.predict(posterior, inputs, 1, Streams([0], (0,)))
+
+    def mean(w: Tensor) -> Tensor:
+        return forward(posterior.mlp, w[None], inputs)[0][0, :, :, 0]
+
+    jacobian = torch.autograd.functional.jacobian(mean, posterior.state["loc"])
+    for r in range(2):
+        g = jacobian[r, :, r]
+        torch.testing.assert_close(prediction.epistemic[0, r], (g @ covariance[r] * g).sum(1))
+    draws = fitted.draw(posterior, 20_000, Streams([3], (0, 0), dtype=torch.float64))
+    away = draws - posterior.state["loc"]
+    assert ((away == 0).all(0) == (covariance.diagonal(dim1=1, dim2=2) == 0)).all()
+    own = (away[0, 0] != 0).nonzero()[:, 0]
+    for r in range(2):
+        root = torch.linalg.cholesky(covariance[r][own][:, own])
+        white = torch.linalg.solve_triangular(root, away[:, r, own].T, upper=False)
+        # Twenty thousand draws tell each entry to 0.007 (0.01 on the diagonal).
+        assert (white @ white.T / 20_000 - torch.eye(len(own))).abs().max() < 0.05
+
+
+def test_last_layer_is_bayesian_linear_regression_on_the_features() -> None:
+    data, fitted = padded_data(), method("full", last_layer=True)
+    posterior = small(fitted, data)
+    chosen = method("full", last_layer=True, prior_precision_by="marginal_likelihood")
+    own = small(chosen, data)
+    for model, at in ((fitted, posterior), (chosen, own)):
+        _, tape = forward(at.mlp, at.state["loc"][None], data.inputs)
+        for r, count in enumerate(COUNTS):
+            features = torch.cat([tape.layer_inputs[-1][r], torch.ones(14, 1).double()], 1)
+            noise, prior = (at.hyper[f"{n}_precision"][r] for n in ("noise", "prior"))
+            h = noise * features[:count].T @ features[:count]
+            covariance = torch.linalg.inv(h + prior * torch.eye(5).double())
+            torch.testing.assert_close(model.covariance(at)[r, -5:, -5:], covariance)
+            if model is chosen:
+                w = at.state["loc"][r, -5:]
+                determined = 5 - prior * covariance.trace()
+                torch.testing.assert_close(prior * w @ w, determined[0])
+
+
+# --- as a program ---------------------------------------------------------------------------------
+
+
+@structures
+def test_rows_and_matrices_in_pieces_are_the_same(
+    curvature: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = padded_data()
+    settings = {"prior_precision_by": "marginal_likelihood", "likelihood": Heteroscedastic()}
+    fitted = method(curvature, **settings)
+    whole = small(fitted, data)
+    streams = Streams([0], (0,))
+    predicted = fitted.predict(whole, data.inputs, 1, streams).epistemic
+    evidence = fitted.log_evidence(whole, data)
+    monkeypatch.setattr(laplace, "PREDICTION_ELEMENTS", 3 * whole.state["loc"].numel())
+    monkeypatch.setattr(curvatures, "MATRIX_ELEMENTS", 1)
+    pieces = small(fitted, data)
+    for name, value in whole.state.items():
+        torch.testing.assert_close(pieces.state[name], value)
+    torch.testing.assert_close(fitted.predict(pieces, data.inputs, 1, streams).epistemic, predicted)
+    torch.testing.assert_close(fitted.log_evidence(pieces, data), evidence)
+
+
+@structures
+def test_training_is_that_of_map_and_float32_is_enough_for_it(curvature: str) -> None:
+    fitted, data = method(curvature), padded_data()
+    data = replace(data, inputs=data.inputs.float(), targets=data.targets.float())
+    hyper = {name: torch.full((2, 1), 100.0) for name in fitted.hyper_names}
+    hyper["prior_precision"] /= 5000
+    network, training = Network(20, 1), Training(batch_size=8)
+    tasks = [FitTask(data, hyper, network, training, 5, Streams([1], (0, 0))) for _ in range(2)]
+    posterior = fitted.fit(tasks[0])
+    assert not posterior.diverged.any()
+    assert torch.equal(posterior.state["loc"], train(fitted, tasks[1]).state["loc"])
+    assert fitted.draw(posterior, 2, Streams([1], (0, 0))).dtype == torch.float32
+    assert (fitted.predict(posterior, data.inputs, 1, Streams([1], (0, 0))).epistemic > 0).all()
+
+
+@structures
+@pytest.mark.parametrize("by", ["search", "marginal_likelihood"])
+def test_a_curvature_beyond_float64_is_a_diverged_replica(curvature: str, by: str) -> None:
+    data = padded_data()
+    fitted = method(curvature, prior_precision_by=by)
+    healthy = small(fitted, data)
+    inputs = data.inputs.clone()
+    inputs[1] *= 1e200
+    sick = small(fitted, replace(data, inputs=inputs))
+    assert sick.diverged.tolist() == [False, True]
+    assert all(value.isfinite().all() for value in sick.state.values())
+    for name, value in healthy.state.items():
+        assert torch.equal(sick.state[name][0], value[0])
+
+
+def test_a_full_matrix_that_is_too_large_is_refused_before_training() -> None:
+    fitted, network = method("full"), Network(width=400)
+    assert MLP.of(3, network).n_weights == 2001
+    fitted.check(3, Network(width=399))
+    method("full", last_layer=True).check(3, network)
+    method("kronecker").check(3, network)
+    task = FitTask(padded_data(), {}, network, Training(), 1, Streams([1], (0, 0)))
+    with pytest.raises(UserError, match="at most 2000 uncertain weights, not 2001"):
+        fitted.fit(task)
