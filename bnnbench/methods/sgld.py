@@ -29,7 +29,7 @@ from bnnbench.settings import Training, between, flag, whole
 from bnnbench.streams import Streams
 from bnnbench.types import Hyper, Prediction, UserError
 
-TYPICAL_PRECISION = 10.0  # of what networks that predict their noise say on the UCI sets
+TYPICAL_PRECISION = 10.0  # where networks predict their noise: 7 to 14 on four UCI sets, 2 on wine
 PROBES = 100  # training rows, at most, where the chain's predictions tell its effective size
 
 
@@ -51,15 +51,15 @@ class SGLD(StochasticMethod):
     decay `training.betas[1]` (0.99, as in the paper), freed as in Adam of its start at zero. The
     term for the change of G with w is left out, as in the paper's experiments: the shorter the
     average, the wider the posterior comes out. In a linear model with full batches the variances
-    are 40 % too large with a decay of 0.9, 10 % with 0.99, and within 5 % with 0.999.
+    are 40 % too large with a decay of 0.9, 11 % with 0.99, and 2 to 8 % with 0.999.
 
     The default steps start at `14 / 1000^0.55 = 0.31` and fall slowly in their first 1000, which
     are all that 40 epochs of a small data set have. With 0.1, chains on yacht and concrete are
-    still on their way after 40 epochs; with 0.45 one on a toy of 40 points diverged, with 2 all
+    still on their way after 40 epochs; with 0.45 one on a toy of 40 points diverged, with 2 those
     on boston. Preconditioned steps are about those of RMSprop: `method=psgld` has a tenth.
 
     Predicts the mixture of the kept networks with equal weights, where Welling & Teh weigh each
-    by its `eps_t`: over the kept part of a run the step size hardly changes. Of more than
+    by its `eps_t`, which by default falls by less than a third over the kept half. Of more than
     `evaluation.samples` kept networks that many are used, evenly spaced along the chain.
 
     Attributes:
