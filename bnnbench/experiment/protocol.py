@@ -123,6 +123,7 @@ class Outcome:
     """What one split came to; `predictions` are flat arrays in original units."""
 
     scores: dict[str, float]
+    diagnostics: dict[str, float]
     diverged: bool
     fit_seconds: float
     predict_seconds: float
@@ -144,6 +145,7 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
     streams = _streams(plan, splits, data, "final")
     posterior = plan.method.fit(_task(plan, data, values, plan.training.final_epochs, streams))
     diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
+    diagnostics = {name: values.tolist() for name, values in posterior.diagnostics.items()}
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
     prediction = _predict(plan, posterior, scaler, inputs, streams)
@@ -156,6 +158,7 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
     return [
         Outcome(
             scores,
+            {name: values[r] for name, values in diagnostics.items()},
             diverged[r],
             (fitted - started) / share,
             (finished - fitted) / share,

@@ -147,6 +147,7 @@ def _save(
         "diverged": int(outcome.diverged),
         "at_bound": " ".join(d.name for d in plan.space if d.at_bound(values[d.name])),
         **{f"hp.{name}": v for name, v in {**plan.method.fixed(), **values}.items()},
+        **{f"diag.{name}": v for name, v in outcome.diagnostics.items()},
     }
     _save_arrays(folder.split_predictions(split.index), outcome.predictions)
     write_text(folder.scores(split.index), json.dumps(row, indent=1))

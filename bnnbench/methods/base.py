@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torch import Tensor
@@ -59,6 +59,7 @@ class Posterior:
         mlp: shape of the networks.
         counts: training rows of each replica, `[R, 1]`.
         diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
+        diagnostics: what the fit says of its own quality, `[R]` each: columns `diag.*` of a run.
     """
 
     state: Mapping[str, Tensor]
@@ -66,6 +67,7 @@ class Posterior:
     mlp: MLP
     counts: Tensor
     diverged: Tensor
+    diagnostics: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,7 @@ from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
 State = dict[str, Tensor]
 Noise = tuple[Tensor, ...]
 
+NONE = range(0)
 PREDICTION_ELEMENTS = 4_000_000  # activations held at once while predicting: 16 MB of float32
 
 
@@ -176,7 +177,7 @@ def finite(state: State) -> Tensor:
 
 
 @torch.no_grad()
-def train(method: StochasticMethod, task: FitTask) -> Posterior:
+def train(method: StochasticMethod, task: FitTask, kept: range = NONE) -> Posterior:
     """Trains R replicas in one stacked program.
 
     A replica that is not finite at the end of an epoch returns to the last epoch's state and
@@ -186,6 +187,8 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
     Args:
         method: supplies `start`, `perturbation` and `step`.
         task: data, hyper-parameters and settings.
+        kept: rising step numbers, from 1, after which `loc` is copied: they end up in the state
+            as `chain`, `[R, K, P]`. A diverged replica's are its last finite epoch's, repeated.
 
     Returns:
         The fitted posteriors; `diverged` stays on the device.
@@ -195,13 +198,21 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     fused = partial(compiled_step(), method) if task.compile else method.step
+    chain, taken = counts.new_empty(len(kept), len(counts), mlp.n_weights), 0
     for batches in epochs_of(task, method):
-        before = state
+        before, visited = state, []
         for batch, everyone in batches:
             noise = method.perturbation(mlp, batch.inputs.shape[1], training.samples, task.streams)
             step = fused if batch.inputs.shape[1] == training.batch_size else method.step
             new = step(mlp, training, state, hyper, batch, noise)
             state = new if everyone else select(batch.weights[:, 0] > 0, new, state)
+            taken += 1
+            if taken in kept:
+                visited.append((kept.index(taken), state["loc"]))
         alive = alive & finite(state)
         state = select(alive, state, before)
+        for place, loc in visited:
+            chain[place] = torch.where(alive[:, None], loc, before["loc"])
+    if kept:
+        state["chain"] = chain.transpose(0, 1)
     return Posterior(state, task.hyper, mlp, counts[:, None], ~alive)

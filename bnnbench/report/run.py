@@ -24,6 +24,7 @@ from bnnbench.report.tables import (
     COMPARISON_STATEMENT,
     METRICS,
     MISSING,
+    metric_name,
     plus_minus,
     read_splits,
     statement,
@@ -119,7 +120,7 @@ def run_table(run: RunFolder) -> Table:
     for row in summarise(splits).to_dict("records"):
         metric, mean, error = row["metric"], row["mean"], row["stderr"]
         theirs = counterpart_of(first, metric)
-        name = METRICS[metric] + (unit if metric in ("rmse", "crps") else "")
+        name = metric_name(metric) + (unit if metric in ("rmse", "crps") else "")
         spread = f"{row['std']:.2g}" if np.isfinite(row["std"]) else MISSING
         rows.append((name, plus_minus(mean, error), spread, *_beside(theirs, mean, error)))
     if any(row[3] for row in rows):

@@ -31,6 +31,9 @@ METRICS = {
 }
 """Column of `splits.csv` to printed name."""
 
+DIAGNOSTIC = "diag."
+"""What the columns begin with in which a method tells of its fit's quality."""
+
 SHOWN = ("rmse", "log_likelihood", "log_likelihood_joint", "crps", "total_seconds")
 """The metrics that fit on a page; `results.csv` holds them all."""
 
@@ -49,6 +52,12 @@ COMPARISON_STATEMENT = (
     "paper gives no error or one that rounds to zero. The splits share training points, so every "
     "standard error here is optimistic and so is z."
 )
+
+
+def metric_name(metric: str) -> str:
+    """As printed: `diag.kept_samples` is "Kept samples"."""
+    own = metric.removeprefix(DIAGNOSTIC).replace("_", " ").capitalize()
+    return METRICS.get(metric, own)
 
 
 def statement(counts: Iterable[int]) -> str:
@@ -81,19 +90,21 @@ def read_splits(run: RunFolder) -> pd.DataFrame:
 
 
 def summarise(splits: pd.DataFrame) -> pd.DataFrame:
-    """Mean, spread and count of each metric over the splits that did not diverge.
+    """Mean, spread and count of each metric and diagnostic over splits that did not diverge.
 
     Args:
         splits: rows of `splits.csv`.
 
     Returns:
-        One row per metric: `metric`, `mean`, `std` (divisor n - 1), `stderr` (std / sqrt(n)) and
-        `n`, in the units of `splits`. The spread of a single split is missing, not zero.
+        One row per metric, then per column `diag.*`: `metric`, `mean`, `std` (divisor n - 1),
+        `stderr` (std / sqrt(n)) and `n`, in the units of `splits`. The spread of a single
+        split is missing, not zero.
     """
-    scores = splits.loc[splits["diverged"] == 0, list(METRICS)].astype(float)
+    columns = [*METRICS, *(name for name in splits if str(name).startswith(DIAGNOSTIC))]
+    scores = splits.loc[splits["diverged"] == 0, columns].astype(float)
     n, std = len(scores), scores.std(ddof=1)
-    columns = {"mean": scores.mean(), "std": std, "stderr": std / math.sqrt(n or 1), "n": n}
-    return pd.DataFrame(columns).rename_axis("metric").reset_index()
+    spread = {"mean": scores.mean(), "std": std, "stderr": std / math.sqrt(n or 1), "n": n}
+    return pd.DataFrame(spread).rename_axis("metric").reset_index()
 
 
 def record(run: RunFolder) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""Stochastic gradient Langevin dynamics: minibatch gradient steps with noise, kept as samples.
+
+Welling & Teh, "Bayesian Learning via Stochastic Gradient Langevin Dynamics", ICML 2011; GVI thesis,
+section 3.3.1. Preconditioned: Li et al., "Preconditioned Stochastic Gradient Langevin Dynamics for
+Deep Neural Networks", AAAI 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.chains import effective_sample_size
+from bnnbench.methods.stochastic import (
+    PREDICTION_ELEMENTS,
+    Batch,
+    Noise,
+    State,
+    StochasticMethod,
+    train,
+)
+from bnnbench.nn import MLP, backward, forward
+from bnnbench.settings import Training, between, flag, whole
+from bnnbench.streams import Streams
+from bnnbench.types import Hyper, Prediction, UserError
+
+TYPICAL_PRECISION = 10.0  # where networks predict their noise: 7 to 14 on four UCI sets, 2 on wine
+PROBES = 100  # training rows, at most, where the chain's predictions tell its effective size
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGLD(StochasticMethod):
+    """One chain per replica: half a step up the log-posterior's slope, and noise of a step's size.
+
+        w <- w - eps_t / 2 G (N g + prior_precision w) + Normal(0, eps_t G)
+        eps_t = step_size / N (step_offset + t)^-step_decay
+
+    g is the gradient of the minibatch's mean negative log-likelihood, so `N g` is that of all N
+    rows, and t counts the steps taken before. `0.5 < step_decay <= 1` is Robbins and Monro's
+    condition: the step sizes add up to infinity and their squares do not.
+
+    G is `1 / noise_precision`: the slope grows with the noise precision, so that one step size
+    does for every value that a search tries. A likelihood without it counts as TYPICAL_PRECISION.
+
+    With `preconditioned`, G is `1 / (floor + sqrt(V))`, V being the running mean of `g^2` with the
+    decay `training.betas[1]` (0.99, as in the paper), freed as in Adam of its start at zero. The
+    term for the change of G with w is left out, as in the paper's experiments: the shorter the
+    average, the wider the posterior comes out. In a linear model with full batches the variances
+    are 40 % too large with a decay of 0.9, 11 % with 0.99, and 2 to 8 % with 0.999.
+
+    The default steps start at `14 / 1000^0.55 = 0.31` and fall slowly in their first 1000, which
+    are all that 40 epochs of a small data set have. With 0.1, chains on yacht and concrete are
+    still on their way after 40 epochs; with 0.45 one on a toy of 40 points diverged, with 2 those
+    on boston. Preconditioned steps are about those of RMSprop: `method=psgld` has a tenth.
+
+    Predicts the mixture of the kept networks with equal weights, where Welling & Teh weigh each
+    by its `eps_t`, which by default falls by less than a third over the kept half. Of more than
+    `evaluation.samples` kept networks that many are used, evenly spaced along the chain.
+
+    Attributes:
+        prior_precision: of the weights, biases included, standardised units; None is searched.
+        step_size: see above.
+        step_offset: steps after which the step size begins to fall.
+        step_decay: the power of its fall.
+        burn_in: share of a fit's epochs, from its start, whose networks are not kept.
+        thinning: one network is kept in so many steps, counted back from the last, which is kept.
+        preconditioned: whether G follows the gradients.
+        floor: keeps G finite where they vanish.
+    """
+
+    prior_precision: float | None = None
+    step_size: float = 14.0
+    step_offset: float = 1000.0
+    step_decay: float = 0.55
+    burn_in: float = 0.5
+    thinning: int = 5
+    preconditioned: bool = False
+    floor: float = 0.01
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        between("method.step_size", self.step_size, 0)
+        between("method.step_offset", self.step_offset, 0)
+        between("method.step_decay", self.step_decay, 0)
+        if not 0.5 < self.step_decay <= 1:
+            raise UserError(
+                "method.step_decay must be greater than 0.5 and at most 1, so that the steps add "
+                f"up to infinity and their squares do not (Robbins-Monro), not {self.step_decay!r}."
+            )
+        between("method.burn_in", self.burn_in, 0, 1, low_included=True)
+        whole("method.thinning", self.thinning)
+        flag("method.preconditioned", self.preconditioned)
+        between("method.floor", self.floor, 0)
+
+    def kept(self, task: FitTask) -> range:
+        """The steps of a fit, counted from 1, after which the network is kept."""
+        batches = math.ceil(task.data.inputs.shape[1] / task.training.batch_size)
+        last = task.epochs * batches
+        return range(last, int(self.burn_in * last), -self.thinning)[::-1]
+
+    def start(self, task: FitTask) -> State:
+        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
+        state = {"loc": loc, "steps": loc.new_zeros(len(loc), 1)}
+        return {**state, "square": torch.zeros_like(loc)} if self.preconditioned else state
+
+    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        return (streams.normal(1, mlp.n_weights)[0],)
+
+    def step(
+        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
+    ) -> State:
+        loc, steps = state["loc"], state["steps"]
+        outputs, tape = forward(mlp, loc[None], batch.inputs)
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        gradient = backward(tape, d_outputs)[0]
+        size = self.step_size * (self.step_offset + steps) ** -self.step_decay
+        new = {"steps": steps + 1}
+        if self.preconditioned:
+            decay = training.betas[1]
+            new["square"] = torch.lerp(gradient.square(), state["square"], decay)
+            size = size / ((new["square"] * batch.unbias[1]).sqrt() + self.floor)
+        else:
+            size = size / hyper.get("noise_precision", TYPICAL_PRECISION)
+        # The 1/N of the step is taken into the bracket: N g would be large for float32.
+        slope = torch.addcmul(gradient, hyper["prior_precision"] / batch.counts, loc)
+        drifted = torch.addcmul(loc, size, slope, value=-0.5)
+        return {**new, "loc": torch.addcmul(drifted, (size / batch.counts).sqrt(), noise[0])}
+
+    def fit(self, task: FitTask) -> Posterior:
+        task = replace(task, outputs=self.likelihood.outputs)
+        posterior = train(self, task, self.kept(task))
+        return replace(posterior, diagnostics=self._diagnostics(posterior, task))
+
+    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        """At most `samples` of the kept networks, evenly spaced: nothing is drawn at random."""
+        chain = posterior.state["chain"].transpose(0, 1)
+        count = min(samples, len(chain))
+        places = (torch.arange(count, device=chain.device) + 0.5) * (len(chain) / count)
+        return chain[places.long()]
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """One component per network."""
+        return self._prediction(posterior, self.draw(posterior, samples, streams), inputs)
+
+    def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
+        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
+        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
+        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
+        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
+            piece.copy_(forward(mlp, weights, inputs)[0])
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    @torch.no_grad()
+    def _diagnostics(self, posterior: Posterior, task: FitTask) -> dict[str, Tensor]:
+        """How many networks are kept, and how many independent ones they are worth.
+
+        The latter is the median over training rows of the effective sample size of the mean
+        predicted there: predictions, unlike weights, are what the chain is for.
+        """
+        chain, inputs = posterior.state["chain"].transpose(0, 1), task.data.inputs[:, :PROBES]
+        sizes = effective_sample_size(self._prediction(posterior, chain, inputs).loc)
+        padding = torch.arange(sizes.shape[1], device=sizes.device) >= posterior.counts
+        median = sizes.masked_fill(padding, torch.nan).nanmedian(1).values
+        kept = torch.full_like(median, len(chain))
+        lost = posterior.diverged
+        return {
+            "kept_samples": kept.masked_fill(lost, torch.nan),
+            "effective_samples": median.masked_fill(lost, torch.nan),
+        }

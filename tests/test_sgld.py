@@ -1,0 +1,216 @@
+"""SGLD: a posterior known in closed form, step sizes, which samples are kept and their worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from rich.console import Console
+from test_known_answers import LAMBDA, TAU, N, exact_posterior, linear_data, one_batch
+from torch import Tensor
+
+from bnnbench.experiment.uci import SplitsExperiment
+from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.methods.chains import effective_sample_size
+from bnnbench.methods.sgld import SGLD
+from bnnbench.nn import MLP
+from bnnbench.report.run import run_table
+from bnnbench.report.tables import summarise
+from bnnbench.settings import Network, Training
+from bnnbench.streams import Streams
+from bnnbench.types import TrainingSet, UserError
+
+HYPER = {"noise_precision": TAU, "prior_precision": LAMBDA}
+
+
+class Apart(Streams):
+    """Every chain's own noise, from one generator: as many streams would take most of the time."""
+
+    def __init__(self, chains: int) -> None:
+        super().__init__([1], (0,), dtype=torch.float64)
+        self.chains, self.generator = chains, torch.Generator().manual_seed(1)
+
+    def normal(self, *shape: int) -> Tensor:
+        whole = (shape[0], self.chains, *shape[1:])
+        return torch.randn(whole, generator=self.generator, dtype=torch.float64)
+
+
+def fit(method: SGLD, epochs: int, chains: int = 1, **settings: object) -> Posterior:
+    """Independent chains on the same data, with the same minibatches."""
+    one = linear_data()
+    data = TrainingSet(
+        one.inputs.repeat(chains, 1, 1), one.targets.repeat(chains, 1),
+        one.counts * chains, (0,) * chains,
+    )  # fmt: skip
+    hyper = {name: torch.full((chains, 1), value).double() for name, value in HYPER.items()}
+    training = Training(**{"batch_size": N, "dtype": "float64", **settings})
+    return method.fit(FitTask(data, hyper, Network(depth=0), training, epochs, Apart(chains)))
+
+
+def almost_constant(size: float, **settings: Any) -> SGLD:
+    """Steps of `size` that fall too slowly to tell in a test."""
+    offset, decay = 1e7, 0.55
+    start = size * N * offset**decay
+    return SGLD(label="s", step_size=start, step_offset=offset, step_decay=decay, **settings)
+
+
+def moments(posterior: Posterior) -> tuple[Tensor, Tensor]:
+    samples = posterior.state["chain"].flatten(0, 1)
+    return samples.mean(0), samples.T.cov()
+
+
+def whitened(covariance: Tensor, precision: Tensor) -> Tensor:
+    """The covariance in units of the posterior's: the identity where both agree."""
+    root = torch.linalg.cholesky(precision)
+    return root.T @ covariance @ root
+
+
+# The narrowest direction's distance from the mean shrinks by this share in a step.
+@pytest.mark.parametrize(("share", "epochs"), [(0.05, 1000), (0.5, 300)])
+def test_chains_find_the_exact_posterior_of_a_linear_model(share: float, epochs: int) -> None:
+    """Mean and full covariance, with full batches.
+
+    A step of size eps takes `w - mean` to `(1 - eps Lambda / 2) (w - mean)` plus noise, whose
+    stationary covariance is `(Lambda - eps Lambda^2 / 4)^-1`: the posterior's as eps falls to 0.
+    """
+    mean, precision = exact_posterior(linear_data())
+    size = 2 * share / torch.linalg.eigvalsh(precision).max().item()
+    method = almost_constant(TAU * size, burn_in=0.25)
+    loc, covariance = moments(fit(method, epochs, chains=200))
+    deviations = precision.inverse().diagonal().sqrt()
+    torch.testing.assert_close(loc / deviations, mean / deviations, atol=0.1, rtol=0)
+    expected = precision - size / 4 * precision @ precision
+    torch.testing.assert_close(
+        whitened(covariance, expected), torch.eye(3).double(), atol=0.1, rtol=0
+    )
+    if share < 0.1:
+        torch.testing.assert_close(
+            whitened(covariance, precision), torch.eye(3).double(), atol=0.1, rtol=0
+        )
+
+
+@pytest.mark.parametrize(("decay", "widest"), [(0.999, 1.12), (0.9, 1.5)])
+def test_preconditioned_chains_find_it_but_for_the_term_left_out(
+    decay: float, widest: float
+) -> None:
+    """Where V is a short average, G falls and rises with w, and the posterior comes out wide."""
+    mean, precision = exact_posterior(linear_data())
+    method = almost_constant(0.02 / N, preconditioned=True)
+    loc, covariance = moments(fit(method, 2000, chains=100, betas=(0.9, decay)))
+    deviations = precision.inverse().diagonal().sqrt()
+    torch.testing.assert_close(loc / deviations, mean / deviations, atol=0.15, rtol=0)
+    eigenvalues = torch.linalg.eigvalsh(whitened(covariance, precision))
+    assert eigenvalues.max() < widest and eigenvalues.min() > (0.95 if decay > 0.99 else 1.2)
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_step_by_hand(preconditioned: bool) -> None:
+    """The fourth step of a line with weight w and bias b, ten rows in the training set."""
+    settings = {"step_size": 0.3, "step_offset": 2.0, "step_decay": 0.7, "floor": 0.05}
+    method = SGLD(label="s", preconditioned=preconditioned, **settings)
+    w, b, epsilon, square = 0.2, -0.1, (0.5, -1.0), (0.3, 0.6)
+    state = {"loc": torch.tensor([[w, b]]).double(), "steps": torch.tensor([[3.0]]).double()}
+    state |= {"square": torch.tensor([square]).double()} if preconditioned else {}
+    columns = {name: torch.full((1, 1), value).double() for name, value in HYPER.items()}
+    batch, noise = one_batch(), (torch.tensor([epsilon]).double(),)
+    new = method.step(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns, batch, noise)
+    errors = [w * x + b - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
+    gradients = TAU * (errors[0] + 3 * errors[1]) / 2, TAU * sum(errors) / 2
+    step = 0.3 / 10 * (2 + 3) ** -0.7
+    for i, (weight, gradient) in enumerate(zip((w, b), gradients, strict=True)):
+        scale = 1 / TAU
+        if preconditioned:
+            average = 0.8 * square[i] + 0.2 * gradient**2
+            scale = 1 / (0.05 + math.sqrt(average * batch.unbias[1].item()))
+            assert new["square"][0, i].item() == pytest.approx(average)
+        drift = step / 2 * scale * (10 * gradient + LAMBDA * weight)
+        moved = weight - drift + math.sqrt(step * scale) * epsilon[i]
+        assert new["loc"][0, i].item() == pytest.approx(moved)
+    assert new["steps"].item() == 4
+
+
+@pytest.mark.parametrize("decay", [0.5, 1.01, 0, -1, "fast", True])
+def test_step_sizes_must_obey_robbins_and_monro(decay: Any) -> None:
+    with pytest.raises(UserError, match=r"^method\.step_decay must be .* not .*\.$"):
+        SGLD(label="s", step_decay=decay)
+
+
+def test_both_ends_of_robbins_and_monro() -> None:
+    assert [SGLD(label="s", step_decay=d).step_decay for d in (0.51, 1)] == [0.51, 1]
+
+
+@pytest.mark.parametrize(
+    ("burn_in", "thinning", "steps"),
+    [(0, 1, range(1, 25)), (0.5, 1, range(13, 25)), (0.5, 5, [14, 19, 24]), (0.99, 50, [24])],
+)
+def test_burn_in_and_thinning(burn_in: float, thinning: int, steps: list[int]) -> None:
+    """Six epochs of four minibatches: the same walk, and only what is kept of it differs."""
+    method = SGLD(label="s", burn_in=burn_in, thinning=thinning)
+    everything = fit(replace(method, burn_in=0, thinning=1), 6, batch_size=10).state
+    posterior = fit(method, 6, batch_size=10)
+    chain = everything["chain"][:, [step - 1 for step in steps]]
+    assert torch.equal(posterior.state["chain"], chain)
+    assert torch.equal(chain[:, -1], everything["loc"])
+    assert posterior.diagnostics["kept_samples"].tolist() == [len(steps)]
+
+
+def test_the_chain_of_a_diverged_replica_stays_at_its_last_finite_epoch() -> None:
+    method = replace(almost_constant(1e100), burn_in=0)
+    posterior = fit(method, 6, batch_size=10)
+    assert posterior.diverged.all()
+    loc, chain = posterior.state["loc"], posterior.state["chain"]
+    assert chain.isfinite().all() and torch.equal(chain[:, -1], loc)
+    assert all(values.isnan().all() for values in posterior.diagnostics.values())
+
+
+@pytest.mark.parametrize(("samples", "places"), [(100, [0, 1, 2, 3, 4, 5]), (3, [1, 3, 5])])
+def test_prediction_is_the_mixture_of_evenly_spaced_networks(
+    samples: int, places: list[int]
+) -> None:
+    method = SGLD(label="s", thinning=1)
+    posterior, inputs = fit(method, 12, chains=2), linear_data().inputs.expand(2, -1, -1)
+    prediction = method.predict(posterior, inputs, samples, Streams([1], (0, 0)))
+    design = torch.cat([inputs[0], torch.ones(N, 1)], 1)
+    expected = posterior.state["chain"][:, places] @ design.T
+    torch.testing.assert_close(prediction.loc, expected.transpose(0, 1))
+    torch.testing.assert_close(prediction.noise_variance(), torch.full((2, N), 1 / TAU).double())
+
+
+def test_effective_sample_size_of_autoregressions() -> None:
+    """`x_t = rho x_(t-1) + noise` is worth `(1 - rho) / (1 + rho)` of its length."""
+    length, rho = 8000, torch.tensor([-0.5, 0.0, 0.5, 0.9]).double()
+    noise = torch.randn(length, 40, 4, generator=torch.Generator().manual_seed(0)).double()
+    steps = [noise[0] / (1 - rho.square()).sqrt()]
+    for shock in noise[1:]:
+        steps.append(rho * steps[-1] + shock)
+    sizes = effective_sample_size(torch.stack(steps))
+    expected = ((1 - rho) / (1 + rho)).clamp(max=1) * length  # one that alternates gains nothing
+    assert sizes.shape == (40, 4) and (sizes <= length).all()
+    torch.testing.assert_close(sizes.mean(0), expected, rtol=0.05, atol=0)
+
+
+def test_effective_sample_size_of_a_series_that_stays_or_drifts() -> None:
+    still, alone, drifting = torch.ones(9, 2), torch.ones(1, 2), torch.arange(100.0)[:, None]
+    assert effective_sample_size(still).isnan().all()
+    assert effective_sample_size(alone).isnan().all()
+    assert effective_sample_size(drifting).item() < 4
+
+
+def test_diagnostics_reach_the_files_and_the_table(tiny_plan: Callable[..., Any]) -> None:
+    fixed = ["method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false"]
+    plan = tiny_plan("method=sgld", *fixed, "training.final_epochs=20")
+    folder = SplitsExperiment(label="uci").run(plan, lambda folder: None)
+    splits = pd.read_csv(folder.splits)
+    assert (splits["diag.kept_samples"] == 8).all(), "20 epochs of 4 steps, half of them, by fives"
+    assert splits["diag.effective_samples"].between(1, 8).all()
+    summary = summarise(splits).set_index("metric")
+    assert summary.loc["diag.kept_samples", "mean"] == 8
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(run_table(folder))
+    assert "Effective samples" in shown.get()
