@@ -108,7 +108,8 @@ def test_kill_and_resume(
 def test_ctrl_c_says_how_to_go_on_and_a_second_process_is_refused(
     shared_table: Path, tmp_path: Path
 ) -> None:
-    command = arguments(shared_table, tmp_path, 1)
+    # So long that it still runs when the second process has been refused, on any machine.
+    command = [*arguments(shared_table, tmp_path, 1), "search.iterations=2000"]
     process = start(command)
     wait_for(tmp_path, 1)
     second = subprocess.run(command, capture_output=True, text=True)
