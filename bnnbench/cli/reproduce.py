@@ -16,7 +16,7 @@ SUITES = {
 """The data sets of each suite, by what they take."""
 
 EXPERIMENTS = {
-    "linear_regression": "method=bbb,practical_vi,vadam,vprop",
+    "linear_regression": "method=bbb,practical_vi,vadam,vprop,laplace",
     "toy_1d": "",
     "book_uci": "dataset={datasets}",
 }
