@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from argparse import REMAINDER, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bnnbench.types import UserError
+from bnnbench.types import Redundant, UserError
 
 SUITES = {
     "small": "boston,concrete,energy,yacht",
@@ -91,7 +92,10 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
     from bnnbench.report.kinds import write_any_report
 
     configs = {name: configs_of(words) for name, words in overrides_of(suite, given).items()}
-    runs = [build(config) for some in configs.values() for config in some]
+    runs = []
+    for config in (config for some in configs.values() for config in some):
+        with suppress(Redundant):  # a product of methods and divergences has such pairs
+            runs.append(build(config))
     refused = []
     view.begin([plan for _, plan in runs])
     for experiment, plan in runs:

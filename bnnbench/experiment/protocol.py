@@ -120,13 +120,28 @@ def out_of_fold(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one split came to; `predictions` are flat arrays in original units."""
+    """What one split came to.
+
+    Attributes:
+        scores: every metric, original units; with `evaluation.training_part` those of the rows
+            trained on too, under names that start with `train_`.
+        diverged: whether the fit did.
+        parameters: how many numbers the fit learned.
+        fit_seconds: of the final fit.
+        predict_seconds: of predicting and scoring the test part.
+        predictions: flat arrays in original units, of the test part.
+        training: the same of the rows trained on, where asked for.
+        objective: flat arrays `split`, `epoch`, `loss` and `complexity`, where asked for.
+    """
 
     scores: dict[str, float]
     diverged: bool
+    parameters: int
     fit_seconds: float
     predict_seconds: float
     predictions: dict[str, np.ndarray]
+    training: dict[str, np.ndarray]
+    objective: dict[str, np.ndarray]
 
 
 def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> list[Outcome]:
@@ -142,46 +157,81 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
         plan.dtype,
     )
     streams = _streams(plan, splits, data, "final")
-    posterior = plan.method.fit(_task(plan, data, values, plan.training.final_epochs, streams))
+    task = _task(plan, data, values, plan.training.final_epochs, streams)
+    if plan.evaluation.trace:
+        task = replace(task, trace=_streams(plan, splits, data, "trace"))
+    posterior = plan.method.fit(task)
     diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
     prediction = _predict(plan, posterior, scaler, inputs, streams)
     scored = [
-        score(plan, split, prediction, replica, diverged[replica])
+        score(plan, split, split.test, prediction, replica, diverged[replica])
         for replica, split in enumerate(splits)
     ]
     finished = time.perf_counter()
+    trained: list[Scored] = [({}, {}) for _ in splits]
+    if plan.evaluation.training_part:
+        own = _streams(plan, splits, data, "training part")
+        prediction = _predict(plan, posterior, scaler, data.inputs, own)
+        trained = [
+            score(plan, split, split.train, prediction, replica, diverged[replica])
+            for replica, split in enumerate(splits)
+        ]
     share = len(splits)
     return [
         Outcome(
-            scores,
+            {**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
             diverged[r],
+            plan.method.parameters(posterior.mlp),
             (fitted - started) / share,
             (finished - fitted) / share,
             predictions,
+            fit_predictions,
+            _objective(posterior, splits[r], r),
         )
-        for r, (scores, predictions) in enumerate(scored)
+        for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
+            zip(scored, trained, strict=True)
+        )
     ]
 
 
+Scored = tuple[dict[str, float], dict[str, np.ndarray]]
+
+
 def score(
-    plan: Plan, split: Split, prediction: Prediction, replica: int, diverged: bool
-) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Scores one split's prediction: the only place that reads test targets.
+    plan: Plan,
+    split: Split,
+    rows: np.ndarray,
+    prediction: Prediction,
+    replica: int,
+    diverged: bool,
+) -> Scored:
+    """Scores the prediction of some rows of a split: the only place that reads test targets.
 
     Returns:
         Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
         units.
     """
-    one = _replica(prediction, replica, len(split.test))
-    targets = torch.from_numpy(plan.table.targets[split.test])[None].to(one.loc.device)
+    one = _replica(prediction, replica, len(rows))
+    targets = torch.from_numpy(plan.table.targets[rows])[None].to(one.loc.device)
     real = torch.ones_like(targets, dtype=torch.bool)
     scores = {
         name: math.nan if diverged else metric(one, targets, real).item()
         for name, metric in METRICS.items()
     }
-    return scores, _flat(plan, split, split.test, prediction, replica)
+    return scores, _flat(plan, split, rows, prediction, replica)
+
+
+def _objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
+    """One replica's trace as flat arrays; none where the fit kept none."""
+    curves = {
+        name: curve[:, replica].double().cpu().numpy() for name, curve in posterior.trace.items()
+    }
+    if not curves:
+        return {}
+    epochs = len(curves["loss"])
+    return {"split": np.full(epochs, split.index), "epoch": np.arange(1, epochs + 1), **curves}
 
 
 def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:

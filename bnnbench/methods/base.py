@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torch import Tensor
@@ -33,6 +33,8 @@ class FitTask:
         streams: random numbers, one stream per group of replicas.
         compile: whether this fit is one of many of its shape, worth a compiled step.
         outputs: of a network, per input; set by the method, whose likelihood knows.
+        trace: random numbers for recording the objective after every epoch, apart from `streams`
+            so that recording changes no number; None records nothing.
     """
 
     data: TrainingSet
@@ -43,6 +45,7 @@ class FitTask:
     streams: Streams
     compile: bool = False
     outputs: int = 1
+    trace: Streams | None = None
 
     @property
     def mlp(self) -> MLP:
@@ -59,6 +62,8 @@ class Posterior:
         mlp: shape of the networks.
         counts: training rows of each replica, `[R, 1]`.
         diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
+        trace: the objective after every epoch, where it was asked for and the method records it:
+            `loss` and `complexity`, `[epochs, R]` each (see `bnnbench.methods.trace`).
     """
 
     state: Mapping[str, Tensor]
@@ -66,6 +71,7 @@ class Posterior:
     mlp: MLP
     counts: Tensor
     diverged: Tensor
+    trace: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +107,10 @@ class Method(ABC):
         """Hyper-parameters that carry a value."""
         values = {name: getattr(self, name) for name in self.hyper_names}
         return {name: value for name, value in values.items() if value is not None}
+
+    def parameters(self, mlp: MLP) -> int:
+        """How many numbers a fit learns, which information criteria count."""
+        return mlp.n_weights
 
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:

@@ -24,6 +24,8 @@ from bnnbench.settings import Training, between, one_of
 from bnnbench.streams import Streams
 from bnnbench.types import Hyper
 
+TRACED_SAMPLES = 10  # behind the divergence's value in a trace, where samples estimate it
+
 
 @dataclass(frozen=True, kw_only=True)
 class BBB(GaussianMethod):
@@ -86,6 +88,14 @@ class BBB(GaussianMethod):
             **adam_on("loc", state, g_loc, batch.unbias, training),
             **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
         }
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        loc, scale = self.moments(posterior)
+        epsilon = None
+        if self.divergence.estimator == "monte_carlo":
+            epsilon = streams.normal(TRACED_SAMPLES, posterior.mlp.n_weights)
+        prior = posterior.hyper["prior_precision"]
+        return self.divergence.value(loc, scale, prior, epsilon)
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return posterior.state["loc"], softplus(posterior.state["rho"])

@@ -18,7 +18,7 @@ from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training
 from bnnbench.streams import Streams
-from bnnbench.types import Hyper, Prediction
+from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,14 @@ class MAP(StochasticMethod):
         networks = self.networks(posterior)
         return networks[torch.arange(samples, device=networks.device) % len(networks)]
 
-    def predict(
+    def outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Prediction:
+    ) -> Tensor:
         """One component per network."""
         outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in self.networks(posterior)]
-        return self.likelihood.prediction(torch.cat(outputs), posterior.hyper)
+        return torch.cat(outputs)
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """`prior_precision / 2 ||w||^2`, averaged over the networks."""
+        squares = self.networks(posterior).square().sum(2).mean(0)
+        return 0.5 * posterior.hyper["prior_precision"][:, 0] * squares
