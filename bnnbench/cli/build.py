@@ -151,8 +151,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     divergence: Divergence = make("divergence", config["divergence"])
     make("loss", config["loss"])
     chosen: Likelihood = make("likelihood", config["likelihood"])
-    known = dataset_protocol.get("fixed", {})
-    method: Method = _with_known(make("method", config["method"]), known)
+    asked: Method = make("method", config["method"])
+    known = _known(asked, dataset_protocol.get("fixed"))
+    method: Method = replace(asked, **known)
     _used(divergence, method)
     likelihood = _likelihood(method, chosen)
     standard = (type(likelihood), type(likelihood.loss)) == STANDARD
@@ -190,16 +191,17 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         identity={
             **identity,
             "device": device,
+            **({"known": known} if known else {}),
             "space": [vars(dimension) for dimension in space],
         },
     )
     return experiment, plan
 
 
-def _with_known(method: Method, values: Mapping[str, Any]) -> Method:
-    """The method with the values that a data set fixes, where it has them and is given none."""
+def _known(method: Method, values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values that a data set fixes of what the method has and was given no value for."""
     open_ = set(method.hyper_names) - method.fixed().keys()
-    return replace(method, **{name: v for name, v in (values or {}).items() if name in open_})
+    return {name: value for name, value in (values or {}).items() if name in open_}
 
 
 def _used(divergence: Divergence, method: Method) -> None:

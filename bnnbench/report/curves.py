@@ -94,12 +94,8 @@ def curves_below(path: Path) -> list[Curve]:
 def columns_of(curves: Sequence[Curve]) -> list[str]:
     """The column of panels of each curve: its data set, and its depth where depths differ."""
     deep = len({str(curve.run["depth"]) for curve in curves}) > 1
-    return [
-        f"{curve.run['dataset']} · depth {curve.run['depth']}"
-        if deep
-        else f"{curve.run['dataset']}"
-        for curve in curves
-    ]
+    form = "{dataset} · depth {depth}" if deep else "{dataset}"
+    return [form.format(**curve.run) for curve in curves]
 
 
 def places(curve: Curve) -> dict[str, pd.Series]:
@@ -192,9 +188,13 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def curves_section(path: Path) -> Section | None:
-    """Predictions along one input, for the runs at or below `path` on made data."""
-    curves = [curve for curve in curves_below(path) if len(curve.training)]
+def curves_section(curves: Sequence[Curve]) -> Section | None:
+    """Predictions along one input, on made data.
+
+    Args:
+        curves: of `curves_below`.
+    """
+    curves = [curve for curve in curves if len(curve.training)]
     if not curves:
         return None
     table = curve_table(curves)

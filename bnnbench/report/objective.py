@@ -98,7 +98,7 @@ def objectives_figure(rows: list[tuple[str, str, int, pd.Series]]) -> Figure:
     figure.supxlabel("epoch", fontsize="medium")
     figure.supylabel("objective [nats per data point]", fontsize="medium")
     most = max(panels, key=lambda axes: len(axes.lines))
-    legend(figure, most, columns=5)
+    legend(figure, most, columns=int(figure.get_figwidth() // 2.2))
     return figure
 
 

@@ -15,6 +15,7 @@ from bnnbench.report.section import Section
 from bnnbench.report.tables import labels, read_splits, record, runs_below
 
 LEAST_SPLITS = 2
+NAMED = ("experiment", "dataset", "depth", "label", "method", "divergence", "variant")
 
 SPREAD_STATEMENT = (
     "A row of panels per depth, a column per data set. Boxes: median, quartiles, and whiskers to "
@@ -27,7 +28,7 @@ SPREAD_STATEMENT = (
 def scores_by_split(path: Path) -> pd.DataFrame:
     """A row per split that did not diverge of every finished run, but of runs on one split.
 
-    Columns: `dataset`, `depth`, `label` (a name without the depth) and those of `SCORES`, there
+    Columns: `split`, those of `NAMED` (`label` leaves out the depth) and those of `SCORES`, there
     with the sign by which lower is better. Families of orders are left to `orders_section`.
     """
     runs = runs_below(path)
@@ -47,7 +48,7 @@ def scores_by_split(path: Path) -> pd.DataFrame:
         splits = read_splits(run)
         splits = splits[splits["diverged"] == 0]
         signed = {metric: sign * splits[metric] for metric, (_, sign) in SCORES.items()}
-        names = {name: row[name] for name in ("dataset", "depth", "label", "method", "divergence")}
+        names = {name: row[name] for name in NAMED}
         pieces.append(splits[["split"]].assign(**names, **signed))
     return pd.concat(pieces, ignore_index=True)
 
@@ -90,7 +91,7 @@ def draw_means(axes: Axes, names: list[str], values: list[np.ndarray]) -> None:
     axes.errorbar(range(len(names)), mean, error, fmt="o", color=BLUE, markersize=4, capsize=2)
     low, high = limits([np.concatenate([mean - error, mean + error])])
     axes.set_ylim(low, high)
-    for place in np.flatnonzero(mean > high):
+    for place in np.flatnonzero(mean > high).tolist():
         text = f"{mean[place]:.3g} ↑"
         axes.text(place, high, text, ha="center", va="top", rotation=90, fontsize=6, color=GREY)
 
