@@ -10,29 +10,29 @@ from typing import Any
 
 from bnnbench.types import Redundant, UserError
 
+BOOK = {"linear_regression": "method=bbb,practical_vi,vadam,vprop", "toy_1d": ""}
+GVI = {"gp_toy": "", "gvi_alpha": "", "gvi_uci": "", "gvi_competitors": ""}
+SMALL = "dataset=boston,concrete,energy,yacht"
+
 SUITES = {
-    "small": "boston,concrete,energy,yacht",
-    "all": "boston,concrete,energy,yacht,wine,kin8nm,power,naval",
+    "small": {**BOOK, "book_uci": SMALL},
+    "gvi": GVI,
+    "all": {**BOOK, "book_uci": f"{SMALL},wine,kin8nm,power,naval", **GVI},
 }
-"""The data sets of each suite, by what they take."""
+"""The experiments of each suite with what they are given beside their own sweeps, in order."""
 
-EXPERIMENTS = {
-    "linear_regression": "method=bbb,practical_vi,vadam,vprop",
-    "toy_1d": "",
-    "book_uci": "dataset={datasets}",
-}
-"""Each experiment with what it is given beside its own sweep, in the order of the work."""
-
-REPORTED = ("toy_1d", "book_uci")
-"""Those whose runs one report gathers; the others show each run by itself."""
+REPORTED = ("toy_1d", "book_uci", "gp_toy", "gvi_alpha", "gvi_uci")
+"""Those whose runs one report gathers; the others show each run by itself or share a folder."""
 
 DESCRIPTION = """\
 Reproduce the published experiments: the straight line of the lecture, the book's one-dimensional
-toy and its comparison on the UCI sets, each with its report. Everything that is finished is left
-alone, so the same command goes on after an interruption.
+toy and its comparison on the UCI sets, and the experiments of the GVI thesis, each with its
+report. Everything that is finished is left alone, so the same command goes on after an
+interruption.
 
-  small    boston, concrete, energy, yacht: about an hour on two cores
-  all      wine, kin8nm, power and naval too: about five hours
+  small    the book's, on boston, concrete, energy, yacht: about an hour on two cores
+  gvi      the thesis's, on the same data sets: about three hours
+  all      both, the book's on wine, kin8nm, power and naval too: about eight hours
 """
 
 EXAMPLES = """\
@@ -53,7 +53,11 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "suite", metavar="SUITE", nargs="?", default="small", help="small or all (default: small)"
+        "suite",
+        metavar="SUITE",
+        nargs="?",
+        default="small",
+        help="small, gvi or all (default: small)",
     )
     parser.add_argument(
         "overrides",
@@ -73,8 +77,8 @@ def overrides_of(suite: str, given: Sequence[str]) -> dict[str, list[str]]:
     if suite not in SUITES:
         raise UserError(f"SUITE must be one of {', '.join(SUITES)}, not {suite!r}.")
     return {
-        name: [f"experiment={name}", *fixed.format(datasets=SUITES[suite]).split(), *given]
-        for name, fixed in EXPERIMENTS.items()
+        name: [f"experiment={name}", *fixed.split(), *given]
+        for name, fixed in SUITES[suite].items()
     }
 
 
@@ -103,7 +107,7 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
             show_run(experiment.run(plan, write_any_report))
         except UserError as error:
             refused.append(str(error))
-    for name in REPORTED:
+    for name in (name for name in REPORTED if name in configs):
         folder = Path(str(configs[name][0]["outputs_dir"])) / name
         if folder.is_dir():
             report_command(folder)

@@ -36,12 +36,15 @@ def run_command(overrides: Sequence[str]) -> int:
     )
     _refused.clear()
     _passed.clear()
+    _ran.clear()
     try:
         decorate(run_one)()
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(sentence(error)) from None
     if _refused:
         raise UserError(" ".join(_refused))
+    if _passed and not _ran:
+        raise UserError(_passed[0])
     if _passed:
         jobs = f"{len(_passed)} combination{'s' if len(_passed) > 1 else ''}"
         print(f"bnnbench: passed over {jobs} that differ from others in name only", file=sys.stderr)
@@ -53,6 +56,9 @@ _refused: list[str] = []
 
 _passed: list[str] = []
 """Why a sweep passed over some of its combinations."""
+
+_ran: list[str] = []
+"""The folders of what this process ran."""
 
 
 def run_one(config: DictConfig) -> None:
@@ -80,7 +86,9 @@ def _run_one(config: DictConfig) -> None:
     except OmegaConfBaseException as error:
         raise UserError(sentence(error)) from None
     experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
-    show_run(experiment.run(plan, write_any_report))
+    folder = experiment.run(plan, write_any_report)
+    _ran.append(str(folder.root))
+    show_run(folder)
 
 
 def _sweeping() -> bool:

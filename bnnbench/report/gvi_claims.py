@@ -85,8 +85,14 @@ STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
 
 
 def claims(suite: Suite) -> list[Claim]:
-    """Every claim with its verdict, in the order of the text."""
-    return checked(STATEMENTS, suite)
+    """Every claim about experiments of which some run is there, in the order of the text."""
+    there = {
+        GRID: not suite.orders.empty,
+        BOXES: not suite.medians.empty,
+        RIVALRY: not suite.medians.empty,
+        TOY: not (suite.sigma.empty and suite.criteria.empty),
+    }
+    return checked([one for one in STATEMENTS if there[one[1]]], suite)
 
 
 def gvi_section(suite: Suite) -> Section | None:
