@@ -134,7 +134,7 @@ def test_seeded_splits_take_the_place_of_the_published_ones(data: Path) -> None:
     assert first[0] != first[1] and first[1] != first[2]
     assert (tables[0].inputs == tables[1].inputs).all()
     with pytest.raises(UserError, match="seeded_splits must be a whole number"):
-        configured("yacht", seeded_splits=0)
+        UCI("yacht", seeded_splits=0)
 
 
 def test_targets_are_the_right_columns(data: Path) -> None:

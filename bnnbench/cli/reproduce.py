@@ -107,9 +107,9 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
             show_run(experiment.run(plan, write_any_report))
         except UserError as error:
             refused.append(str(error))
-    for name in (name for name in REPORTED if name in configs):
-        folder = Path(str(configs[name][0]["outputs_dir"])) / name
-        if folder.is_dir():
+    for name, some in configs.items():
+        folder = Path(str(some[0]["outputs_dir"])) / name
+        if name in REPORTED and folder.is_dir():
             report_command(folder)
     if refused:
         raise UserError(" ".join(refused))

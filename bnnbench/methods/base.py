@@ -103,14 +103,14 @@ class Method(ABC):
         """
         return self.own_hyper_names
 
+    def parameters(self, mlp: MLP) -> int:
+        """How many numbers a fit learns, which information criteria count."""
+        return mlp.n_weights
+
     def fixed(self) -> dict[str, float]:
         """Hyper-parameters that carry a value."""
         values = {name: getattr(self, name) for name in self.hyper_names}
         return {name: value for name, value in values.items() if value is not None}
-
-    def parameters(self, mlp: MLP) -> int:
-        """How many numbers a fit learns, which information criteria count."""
-        return mlp.n_weights
 
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:

@@ -16,7 +16,7 @@ from torch.nn.functional import softplus
 
 from bnnbench.divergences.base import Divergence
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
@@ -28,7 +28,7 @@ TRACED_SAMPLES = 10  # behind the divergence's value in a trace, where samples e
 
 
 @dataclass(frozen=True, kw_only=True)
-class BBB(GaussianMethod):
+class BBB(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
     The loss of one minibatch is the mean negative log-likelihood plus `share / N` times the

@@ -23,6 +23,15 @@ class GaussianMethod(StochasticMethod):
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         """Means and standard deviations of the weights, `[R, P]` each."""
 
+    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        loc, scale = self.moments(posterior)
+        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationalMethod(GaussianMethod):
+    """A method that learns the means and deviations themselves, by minimising loss and divergence."""
+
     def parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
@@ -31,7 +40,3 @@ class GaussianMethod(StochasticMethod):
         loc, scale = self.moments(posterior)
         prior = posterior.hyper["prior_precision"].rsqrt()
         return kl(loc, scale, torch.zeros_like(prior), prior).sum(1)
-
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        loc, scale = self.moments(posterior)
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))

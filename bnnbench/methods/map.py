@@ -18,7 +18,7 @@ from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training
 from bnnbench.streams import Streams
-from bnnbench.types import Hyper
+from bnnbench.types import Hyper, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +66,17 @@ class MAP(StochasticMethod):
         networks = self.networks(posterior)
         return networks[torch.arange(samples, device=networks.device) % len(networks)]
 
-    def outputs(
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """One component per network."""
+        outputs = self.training_outputs(posterior, inputs, samples, streams)
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    def training_outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """One component per network."""
+        """One sample per network."""
         outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in self.networks(posterior)]
         return torch.cat(outputs)
 

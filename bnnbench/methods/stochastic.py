@@ -123,6 +123,15 @@ class StochasticMethod(Method):
             piece.copy_(forward(posterior.mlp, weights, inputs)[0])
         return outputs
 
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """The same in the midst of a fit, for recording the objective, `[S, R, M, O]`.
+
+        A method overrides it whose posterior is there only once the fit is over.
+        """
+        return self.outputs(posterior, inputs, samples, streams)
+
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """What the objective adds to the loss of the whole training part, nats, `[R]`.
 

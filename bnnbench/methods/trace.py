@@ -36,7 +36,7 @@ class Trace:
         if task.trace is None:
             return
         inputs, targets = task.data.inputs, task.data.targets
-        outputs = method.outputs(posterior, inputs, task.training.samples, task.trace)
+        outputs = method.training_outputs(posterior, inputs, task.training.samples, task.trace)
         values = method.likelihood.value(outputs, targets, posterior.hyper).mean(0)
         real = torch.arange(values.shape[1], device=values.device) < posterior.counts
         counts = posterior.counts[:, 0]
