@@ -18,13 +18,12 @@ from bnnbench.divergences.base import Divergence
 from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.methods.trace import TRACED_SAMPLES
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training, between, one_of
 from bnnbench.streams import Streams
 from bnnbench.types import Hyper
-
-TRACED_SAMPLES = 10  # behind the divergence's value in a trace, where samples estimate it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ class GaussianMethod(StochasticMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class VariationalMethod(GaussianMethod):
-    """A method that learns the means and deviations themselves, by minimising loss and divergence."""
+    """A method that learns means and deviations by minimising loss and divergence together."""
 
     def parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights

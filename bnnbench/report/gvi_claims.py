@@ -23,7 +23,8 @@ CLAIMS_STATEMENT = (
     "What chapter 5 of the GVI thesis says, checked by the rule in the last column on the data "
     "sets that have every run it names. Its order alpha is not stated for the comparison: ours is "
     "2. TVL and TVU go by their names, though the thesis prints the formula of each under the "
-    "other's. The toy is one draw of the data and one network of each kind, so what is said of it "
+    "other's. Its closed forms read D(prior || q) where ours are D(q || prior), with KL at alpha = "
+    "1. The toy is one draw of the data and one network of each kind, so what is said of it "
     "carries no error. As a table: [gvi_claims.csv](gvi_claims.csv)."
 )
 

@@ -38,7 +38,17 @@ RESULTS = ("Method", *(METRICS[metric] for metric in SHOWN), "Splits")
 COMPARISON = ("Method", "Metric", "Ours", "Published", "z", "Source")
 """Column names of `result_rows` and `comparison_rows`."""
 
-WORDS = ("Method", "Metric", "Source", "Data set", "Claim", "Verdict", "Evidence", "Rule")
+WORDS = (
+    "Method",
+    "Metric",
+    "Source",
+    "Data set",
+    "Divergence",
+    "Claim",
+    "Verdict",
+    "Evidence",
+    "Rule",
+)
 """Column names of a Markdown table that do not stand over numbers."""
 
 MISSING = "–"  # noqa: RUF001 (an en dash is what print uses for "nothing here")
