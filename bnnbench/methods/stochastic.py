@@ -230,4 +230,5 @@ def train(method: StochasticMethod, task: FitTask) -> Posterior:
         alive = alive & finite(state)
         state = select(alive, state, before)
         trace.record(Posterior(state, task.hyper, mlp, counts[:, None], ~alive))
-    return Posterior(state, task.hyper, mlp, counts[:, None], ~alive, trace.curves())
+    fitted = Posterior(state, task.hyper, mlp, counts[:, None], ~alive)
+    return replace(fitted, trace=trace.curves())

@@ -16,7 +16,7 @@ from bnnbench.report.tables import labels, record, runs_below
 
 OBJECTIVE_STATEMENT = (
     "The objective of the final fit after every epoch: the loss of the training part, averaged "
-    "over weight samples anew, plus the method's complexity cost, both per data point in nats of the "
+    "over weight samples, plus the method's complexity cost, both per data point in nats of the "
     "standardised target; the median over splits. Different divergences measure in units of their "
     "own, so heights do not compare; whether a curve settles does."
 )
