@@ -1,7 +1,7 @@
 """The protocol of the book (section 4.7.3) for a stack of splits.
 
 For each split: search on cross-validation folds of the training part, one fit on all of it,
-scores on the test part. Test targets are read in `score` and nowhere else.
+scores on the test part. Test targets are read in `scores.score` and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from bnnbench.experiment.plan import Plan
+from bnnbench.experiment.scores import Scored, flat, objective, score
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.metrics import METRICS, log_likelihood
+from bnnbench.metrics import log_likelihood
 from bnnbench.scaling import Scaler, pad, real_rows, standardise
 from bnnbench.search.base import Trial
 from bnnbench.streams import Streams, derive_seed
@@ -109,7 +110,7 @@ def out_of_fold(
     diverged, prediction = _fit_folds(plan, folds, values, plan.training.final_epochs, streams)
     prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
     pieces = [
-        _flat(plan, splits[group], rows, prediction, replica)
+        flat(plan, splits[group], rows, prediction, replica)
         for replica, (group, rows) in enumerate(zip(folds.data.groups, folds.rows, strict=True))
     ]
     return [
@@ -188,78 +189,12 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
             (finished - fitted) / share,
             predictions,
             fit_predictions,
-            _objective(posterior, splits[r], r),
+            objective(posterior, splits[r], r),
         )
         for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
             zip(scored, trained, strict=True)
         )
     ]
-
-
-Scored = tuple[dict[str, float], dict[str, np.ndarray]]
-
-
-def score(
-    plan: Plan,
-    split: Split,
-    rows: np.ndarray,
-    prediction: Prediction,
-    replica: int,
-    diverged: bool,
-) -> Scored:
-    """Scores the prediction of some rows of a split: the only place that reads test targets.
-
-    Returns:
-        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
-        units.
-    """
-    one = _replica(prediction, replica, len(rows))
-    targets = torch.from_numpy(plan.table.targets[rows])[None].to(one.loc.device)
-    real = torch.ones_like(targets, dtype=torch.bool)
-    scores = {
-        name: math.nan if diverged else metric(one, targets, real).item()
-        for name, metric in METRICS.items()
-    }
-    return scores, _flat(plan, split, rows, prediction, replica)
-
-
-def _objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
-    """One replica's trace as flat arrays; none where the fit kept none."""
-    curves = {
-        name: curve[:, replica].double().cpu().numpy() for name, curve in posterior.trace.items()
-    }
-    if not curves:
-        return {}
-    epochs = len(curves["loss"])
-    return {"split": np.full(epochs, split.index), "epoch": np.arange(1, epochs + 1), **curves}
-
-
-def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
-    """One replica's real rows, its axis kept."""
-    shape = prediction.loc.shape
-    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
-    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
-
-
-def _flat(
-    plan: Plan, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
-) -> dict[str, np.ndarray]:
-    """What is saved of a prediction of some rows of the table; one input is saved too."""
-    one = _replica(prediction, replica, len(rows))
-    moments = {
-        "mean": one.mean(),
-        "epistemic_variance": one.epistemic_variance(),
-        "noise_variance": one.noise_variance(),
-    }
-    table = plan.table
-    return {
-        "split": np.full(len(rows), split.index),
-        "row": rows,
-        "target": table.targets[rows],
-        **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
-        **({} if table.truth is None else {"truth": table.truth[rows]}),
-        **{name: tensor[0].cpu().numpy() for name, tensor in moments.items()},
-    }
 
 
 def trial_from(
