@@ -30,7 +30,7 @@ class MLP:
 
     @classmethod
     def of(cls, inputs: int, network: Network, outputs: int = 1) -> MLP:
-        return cls((inputs, *[network.width] * network.depth, outputs))
+        return cls((inputs, *network.widths, outputs))
 
     @property
     def n_weights(self) -> int:

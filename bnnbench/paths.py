@@ -94,6 +94,16 @@ class RunFolder:
         return self.root / "out_of_fold.npz"
 
     @property
+    def training(self) -> Path:
+        """Predictions of the rows trained on; only with `evaluation.training_part`."""
+        return self.root / "training.npz"
+
+    @property
+    def objective(self) -> Path:
+        """The objective by split and epoch; only with `evaluation.trace`."""
+        return self.root / "objective.npz"
+
+    @property
     def posterior(self) -> Path:
         """Learned and exact posteriors of a line; only `experiment=linear_regression` has it."""
         return self.root / "posterior.csv"
@@ -129,6 +139,12 @@ class RunFolder:
 
     def split_out_of_fold(self, split: int) -> Path:
         return self.root / "work" / f"split-{split:02d}.folds.npz"
+
+    def split_training(self, split: int) -> Path:
+        return self.root / "work" / f"split-{split:02d}.training.npz"
+
+    def split_objective(self, split: int) -> Path:
+        return self.root / "work" / f"split-{split:02d}.objective.npz"
 
     def split_lock(self, split: int) -> Path:
         return self.root / "work" / f"split-{split:02d}.lock"

@@ -54,15 +54,28 @@ def flag(key: str, value: Any) -> None:
 class Network:
     """A fully connected ReLU network (book, section 4.7.3).
 
-    `depth` counts hidden layers; 0 is a linear model.
+    Attributes:
+        width: units of every hidden layer, or one number for each of them.
+        depth: hidden layers; 0 is a linear model.
     """
 
-    width: int = 50
+    width: int | tuple[int, ...] = 50
     depth: int = 1
 
     def __post_init__(self) -> None:
-        whole("network.width", self.width)
         whole("network.depth", self.depth, least=0)
+        for units in self.width if isinstance(self.width, tuple) else (self.width,):
+            whole("network.width", units)
+        if len(self.widths) != self.depth:
+            raise UserError(
+                f"network.width must be a number or a list of network.depth={self.depth} of them, "
+                f"not of {len(self.widths)}."
+            )
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Units of each hidden layer."""
+        return self.width if isinstance(self.width, tuple) else (self.width,) * self.depth
 
 
 @dataclass(frozen=True)
@@ -110,14 +123,20 @@ class Evaluation:
         samples: Monte Carlo weight samples at test time.
         out_of_fold: after the final fit, fit the folds once more with the chosen values, so that
             the report can recalibrate with predictions of rows the networks have not seen.
+        training_part: predict and score the rows trained on too, for information criteria and
+            figures of the fit.
+        trace: record the objective of the final fit after every epoch.
     """
 
     samples: int = 100
     out_of_fold: bool = True
+    training_part: bool = False
+    trace: bool = False
 
     def __post_init__(self) -> None:
         whole("evaluation.samples", self.samples)
-        flag("evaluation.out_of_fold", self.out_of_fold)
+        for name in ("out_of_fold", "training_part", "trace"):
+            flag(f"evaluation.{name}", getattr(self, name))
 
 
 @dataclass(frozen=True)

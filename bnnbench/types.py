@@ -23,6 +23,10 @@ class UserError(Exception):
     """Something the user can put right: one sentence, no traceback, exit code 2."""
 
 
+class Redundant(UserError):
+    """A choice that would name a run and change nothing: a sweep passes over such combinations."""
+
+
 @dataclass(frozen=True)
 class Split:
     """Row numbers of one train/test split, in the order of the published index files."""

@@ -20,7 +20,7 @@ from bnnbench.report.book import (
     running_times,
     suite_of,
 )
-from bnnbench.report.book_claims import STATEMENTS, TIME, Claim, claims
+from bnnbench.report.book_claims import STATEMENTS, TIME, claims
 from bnnbench.report.book_page import (
     coverage_sentence,
     net_wins,
@@ -28,6 +28,7 @@ from bnnbench.report.book_page import (
     timing_word,
     timings,
 )
+from bnnbench.report.claims import Claim
 from bnnbench.report.collect import write_report
 
 TOTAL = dict(zip(CONFIGURATIONS, (60, 108, 69.6, 1, 37.4, 34), strict=True))

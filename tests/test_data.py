@@ -122,6 +122,21 @@ def test_uci_set_loads_whole(name: str, data: Path) -> None:
     assert all(abs(len(s.test) - len(table.targets) / 10) < 1 for s in table.splits)
 
 
+def test_seeded_splits_take_the_place_of_the_published_ones(data: Path) -> None:
+    published, _ = configured("yacht", directory=str(data))
+    seeded, _ = configured("yacht", directory=str(data), seeded_splits=30)
+    other, _ = configured("yacht", directory=str(data), seeded_splits=30, split_seed=1)
+    tables = [source.load() for source in (published, seeded, other)]
+    check_splits(tables[1], 30)
+    sizes = [{(len(s.train), len(s.test)) for s in table.splits} for table in tables]
+    assert sizes[0] == sizes[1] == sizes[2] == {(277, 31)}
+    first = [table.splits[0].test.tolist() for table in tables]
+    assert first[0] != first[1] and first[1] != first[2]
+    assert (tables[0].inputs == tables[1].inputs).all()
+    with pytest.raises(UserError, match="seeded_splits must be a whole number"):
+        UCI("yacht", seeded_splits=0)
+
+
 def test_targets_are_the_right_columns(data: Path) -> None:
     boston = UCI("boston", directory=str(data), base_url=NOWHERE).load()
     assert boston.targets[:3].tolist() == [24.0, 21.6, 34.7]

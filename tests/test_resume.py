@@ -32,8 +32,15 @@ def arguments(table: Path, outputs: Path, workers: int) -> list[str]:
 
 
 def start(command: list[str]) -> subprocess.Popen[str]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    # A shell that runs the tests in the background has told its children to ignore Ctrl-C.
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def finish(command: list[str]) -> RunFolder:

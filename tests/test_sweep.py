@@ -34,13 +34,14 @@ def test_the_jobs_are_those_that_hydra_would_start() -> None:
 def test_a_suite_holds_every_experiment_and_its_data(name: str) -> None:
     words = overrides_of(name, ["seed=1"])
     assert all(some[0] == f"experiment={key}" and "seed=1" in some for key, some in words.items())
-    (datasets,) = [w for w in words["book_uci"] if w.startswith("dataset=")]
-    assert len(datasets.split(",")) == {"small": 4, "all": 8}[name]
+    assert ("gvi_uci" in words) == (name != "small")
+    datasets = [w for w in words.get("book_uci", []) if w.startswith("dataset=")]
+    assert [len(w.split(",")) for w in datasets] == {"small": [4], "gvi": [], "all": [8]}[name]
 
 
 def test_a_suite_that_does_not_exist(command: Command) -> None:
     code, _, error = command("reproduce", "large")
-    assert code == 2 and error == "bnnbench: SUITE must be one of small, all, not 'large'.\n"
+    assert code == 2 and error == "bnnbench: SUITE must be one of small, gvi, all, not 'large'.\n"
     code, _, error = command("reproduce", "small", "sed=1")
     assert code == 2 and "sed is not a setting; did you mean seed?" in error
 
@@ -99,7 +100,7 @@ def test_reproduce_runs_reports_and_resumes(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiments = {"linear_regression": "", "toy_1d": "dataset=sine_20 method=pbp,pbp_200"}
-    monkeypatch.setattr("bnnbench.cli.reproduce.EXPERIMENTS", experiments)
+    monkeypatch.setitem(SUITES, "small", experiments)
     short = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
     code, out, error = command("reproduce", "small", *short)
     assert code == 0, error

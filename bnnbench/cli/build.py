@@ -20,7 +20,7 @@ from bnnbench.methods import compiled
 from bnnbench.methods.base import Method
 from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Evaluation, Network, Training, one_of
-from bnnbench.types import Table, UserError
+from bnnbench.types import Redundant, Table, UserError
 
 Config = dict[str, Any]
 
@@ -39,6 +39,10 @@ NOT_IDENTITY = (
 # All there was before they could be chosen: a run with both keeps the folder that it had.
 STANDARD = (Gaussian, NLL)
 NOT_IDENTITY_OF_STANDARD = ("likelihood", "loss")
+
+
+# What could not be asked for once: a run that does not keeps the folder that it had.
+NOT_IDENTITY_UNLESS_ASKED_FOR = ("training_part", "trace")
 
 
 def make(key: str, config: Mapping[str, Any]) -> Any:
@@ -136,7 +140,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     dataset_protocol = config["dataset"].pop("protocol", {})
     device = pick_device(config["device"]["name"])
     workers = count_workers(config["workers"], jobs)
-    network: Network = construct("network", Network, config["network"])
+    network: Network = construct(
+        "network", Network, {k: _frozen(v) for k, v in config["network"].items()}
+    )
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
     # All come before the method, which holds or needs them, so that a mistake has the shorter name.
@@ -145,8 +151,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     divergence: Divergence = make("divergence", config["divergence"])
     make("loss", config["loss"])
     chosen: Likelihood = make("likelihood", config["likelihood"])
-    known = dataset_protocol.get("fixed", {})
-    method: Method = _with_known(make("method", config["method"]), known)
+    asked: Method = make("method", config["method"])
+    known = _known(asked, dataset_protocol.get("fixed"))
+    method: Method = replace(asked, **known)
     _used(divergence, method)
     likelihood = _likelihood(method, chosen)
     standard = (type(likelihood), type(likelihood.loss)) == STANDARD
@@ -160,7 +167,8 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     fuse = _fuse(training.compile, steps if space else 0, device)
     recorded["training"]["compile"] = config["training"]["compile"] = fuse
     recorded["dataset"]["target"] = table.target
-    identity = _without(config, (*NOT_IDENTITY, *NOT_IDENTITY_OF_STANDARD * standard))
+    unasked = [name for name in NOT_IDENTITY_UNLESS_ASKED_FOR if not getattr(evaluation, name)]
+    identity = _without(config, (*NOT_IDENTITY, *NOT_IDENTITY_OF_STANDARD * standard, *unasked))
     plan = Plan(
         experiment=experiment.label,
         table=table,
@@ -183,26 +191,27 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
         identity={
             **identity,
             "device": device,
+            **({"known": known} if known else {}),
             "space": [vars(dimension) for dimension in space],
         },
     )
     return experiment, plan
 
 
-def _with_known(method: Method, values: Mapping[str, Any]) -> Method:
-    """The method with the values that a data set fixes, where it has them and is given none."""
+def _known(method: Method, values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values that a data set fixes of what the method has and was given no value for."""
     open_ = set(method.hyper_names) - method.fixed().keys()
-    return replace(method, **{name: v for name, v in (values or {}).items() if name in open_})
+    return {name: value for name, value in (values or {}).items() if name in open_}
 
 
 def _used(divergence: Divergence, method: Method) -> None:
     """Refuses a choice that would name the run and change nothing.
 
     Raises:
-        UserError: if the method has no divergence to choose.
+        Redundant: if the method has no divergence to choose.
     """
     if not hasattr(method, "divergence") and divergence.name != "kl":
-        raise UserError(
+        raise Redundant(
             f"divergence is {divergence.name}, but method={method.label} has none to choose; "
             "use method=bbb."
         )

@@ -21,6 +21,12 @@ Gather every finished run at or below PATH into tables and figures, written to P
   curves.csv, curves (.png, .pdf)
                       only with runs on made data (experiment=toy_1d): mean and bands along the
                       input, inside the training data and outside
+  orders, boxes_*, means_*, objectives (.png, .pdf), orders.csv
+                      scores against the order of a family of divergences, spread over splits by
+                      depth, objectives by epoch: where there are such runs
+  sigma.csv, criteria.csv, sigma (.png, .pdf)
+                      made data: targets inside k deviations; BIC, AIC and HQC
+  gvi_claims.csv      only with runs of the GVI thesis's experiments: its claims, checked
   running_times.csv, claims.csv, relative_time (.png, .pdf)
                       only with runs of experiment=book_uci: times beside the book's, and what
                       the book says about its comparison, checked

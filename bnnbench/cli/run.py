@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.cli.configs import config_folder, quote_options
-from bnnbench.types import UserError
+from bnnbench.types import Redundant, UserError
 
 CONFIG_NAME = "run"
 
@@ -35,17 +35,30 @@ def run_command(overrides: Sequence[str]) -> int:
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
     _refused.clear()
+    _passed.clear()
+    _ran.clear()
     try:
         decorate(run_one)()
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(sentence(error)) from None
     if _refused:
         raise UserError(" ".join(_refused))
+    if _passed and not _ran:
+        raise UserError(_passed[0])
+    if _passed:
+        jobs = f"{len(_passed)} combination{'s' if len(_passed) > 1 else ''}"
+        print(f"bnnbench: passed over {jobs} that differ from others in name only", file=sys.stderr)
     return 0
 
 
 _refused: list[str] = []
 """What was wrong with jobs of this process; a sweep goes on with its other jobs."""
+
+_passed: list[str] = []
+"""Why a sweep passed over some of its combinations."""
+
+_ran: list[str] = []
+"""The folders of what this process ran."""
 
 
 def run_one(config: DictConfig) -> None:
@@ -53,6 +66,9 @@ def run_one(config: DictConfig) -> None:
     try:
         _run_one(config)
     except UserError as error:
+        if isinstance(error, Redundant) and _sweeping():
+            _passed.append(str(error))
+            return
         if current_process().name != "MainProcess":
             raise
         _refused.append(str(error))
@@ -70,7 +86,16 @@ def _run_one(config: DictConfig) -> None:
     except OmegaConfBaseException as error:
         raise UserError(sentence(error)) from None
     experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
-    show_run(experiment.run(plan, write_any_report))
+    folder = experiment.run(plan, write_any_report)
+    _ran.append(str(folder.root))
+    show_run(folder)
+
+
+def _sweeping() -> bool:
+    from hydra.core.hydra_config import HydraConfig
+
+    mode = HydraConfig.get().mode
+    return mode is not None and mode.name == "MULTIRUN"
 
 
 def _concurrent_jobs() -> int:
@@ -78,9 +103,7 @@ def _concurrent_jobs() -> int:
     from hydra.core.hydra_config import HydraConfig
     from joblib import cpu_count
 
-    hydra = HydraConfig.get()
-    parallel = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
-    jobs = hydra.launcher.get("n_jobs", 1) if parallel else 1
+    jobs = HydraConfig.get().launcher.get("n_jobs", 1) if _sweeping() else 1
     return cpu_count() if jobs == -1 else jobs
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnbench.data.splits import LEAST_TRAINING_ROWS
-from bnnbench.settings import between, whole
+from bnnbench.settings import between, number, whole
 from bnnbench.types import Split, Table, UserError
 
 
@@ -83,6 +83,54 @@ class Curve(ABC):
             target="y",
             truth=truth,
         )
+
+
+SPACING, REACH = 0.5, 20.0
+"""Of the bumps that add up to a draw from a Gaussian process, in length scales."""
+
+
+@dataclass(frozen=True)
+class GaussianProcess(Curve):
+    """A draw from a Gaussian process with the kernel `exp(-(x - x')^2 / (2 length_scale^2))`.
+
+    The noise's standard deviation is `noise |x - quiet|` (GVI thesis, section 5.0.2). The function
+    is a sum of evenly spaced bumps with standard normal heights, whose covariance is that kernel to
+    eight digits (Higdon 2002, process convolutions): it depends on `data_seed` and `length_scale`
+    only, not on where it is looked at.
+
+    Attributes:
+        length_scale: of the kernel.
+        noise: standard deviation of the noise at distance 1 from `quiet`.
+        quiet: the input without noise.
+    """
+
+    length_scale: float = 1.0
+    noise: float = 0.3
+    quiet: float = -2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        between("dataset.length_scale", self.length_scale, 0)
+        between("dataset.noise", self.noise, 0, low_included=True)
+        number("dataset.quiet", self.quiet)
+        # Beyond its last bump the function would fade to nothing.
+        most = (REACH - 5) * self.length_scale
+        for key in ("low", "high", "grid_low", "grid_high"):
+            if abs(getattr(self, key)) > most:
+                raise UserError(
+                    f"dataset.{key} must lie within {REACH - 5:g} length scales of 0, not at "
+                    f"{getattr(self, key):g}."
+                )
+
+    def function(self, x: np.ndarray) -> np.ndarray:
+        places = np.arange(-REACH, REACH + SPACING, SPACING)
+        heights = np.random.RandomState([self.data_seed, 1]).standard_normal(len(places))
+        bumps = np.exp(-((x[:, None] / self.length_scale - places) ** 2))
+        # A sum and not a product of matrices, whose last bits depend on its size and the machine.
+        return np.sqrt(SPACING * np.sqrt(2 / np.pi)) * (bumps * heights).sum(1)
+
+    def noise_scale(self, x: np.ndarray) -> np.ndarray:
+        return self.noise * np.abs(x - self.quiet)
 
 
 @dataclass(frozen=True)

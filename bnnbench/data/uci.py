@@ -1,4 +1,4 @@
-"""The UCI regression sets with the 20 published train/test splits (protein: 5)."""
+"""The UCI regression sets with the 20 published train/test splits (protein: 5), or seeded ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from bnnbench.data import archive
+from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.settings import whole
 from bnnbench.types import Split, Table, UserError
+
+TEST_FRACTION = 0.1  # of the published splits, and so of the seeded ones
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,9 @@ class UCI:
         directory: the data folder, shared by all sets.
         features: column names in file order; `column_<i>` if none are given.
         target: the target's name with its unit.
+        seeded_splits: how many random splits to draw in place of the published ones; None keeps
+            those.
+        split_seed: fixes the seeded splits, whatever the run's seed.
         base_url: where the archive is downloaded from.
     """
 
@@ -29,12 +36,17 @@ class UCI:
     directory: str = "data"
     features: tuple[str, ...] = ()
     target: str = "target"
+    seeded_splits: int | None = None
+    split_seed: int = 0
     base_url: str = archive.BASE_URL
 
     def __post_init__(self) -> None:
         archive.folder_of(self.name)
         if not self.directory:
             raise UserError("data_dir must name the folder of the UCI sets, not be empty.")
+        if self.seeded_splits is not None:
+            whole("dataset.seeded_splits", self.seeded_splits)
+            check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)
 
     def load(self) -> Table:
         """Reads the verified files.
@@ -47,21 +59,26 @@ class UCI:
         data = _numbers(contents["data.txt"])
         columns = _whole_numbers(contents["index_features.txt"])
         (target,) = _whole_numbers(contents["index_target.txt"])
-        (n_splits,) = _whole_numbers(contents["n_splits.txt"])
         return Table(
             name=self.name,
             inputs=data[:, columns],
             targets=data[:, target],
-            splits=tuple(
-                Split(
-                    index,
-                    _whole_numbers(contents[f"index_train_{index}.txt"]),
-                    _whole_numbers(contents[f"index_test_{index}.txt"]),
-                )
-                for index in range(n_splits)
-            ),
+            splits=self._splits(contents, len(data)),
             features=self._names(columns),
             target=self.target,
+        )
+
+    def _splits(self, contents: dict[str, bytes], rows: int) -> tuple[Split, ...]:
+        if self.seeded_splits is not None:
+            return seeded_splits(rows, self.seeded_splits, TEST_FRACTION, self.split_seed)
+        (n_splits,) = _whole_numbers(contents["n_splits.txt"])
+        return tuple(
+            Split(
+                index,
+                _whole_numbers(contents[f"index_train_{index}.txt"]),
+                _whole_numbers(contents[f"index_test_{index}.txt"]),
+            )
+            for index in range(n_splits)
         )
 
     def _names(self, columns: np.ndarray) -> tuple[str, ...]:

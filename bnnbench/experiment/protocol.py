@@ -1,7 +1,7 @@
 """The protocol of the book (section 4.7.3) for a stack of splits.
 
 For each split: search on cross-validation folds of the training part, one fit on all of it,
-scores on the test part. Test targets are read in `score` and nowhere else.
+scores on the test part. Test targets are read in `scores.score` and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from bnnbench.experiment.plan import Plan
+from bnnbench.experiment.scores import Scored, flat, objective, score
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.metrics import METRICS, log_likelihood
+from bnnbench.metrics import log_likelihood
 from bnnbench.scaling import Scaler, pad, real_rows, standardise
 from bnnbench.search.base import Trial
 from bnnbench.streams import Streams, derive_seed
@@ -109,7 +110,7 @@ def out_of_fold(
     diverged, prediction = _fit_folds(plan, folds, values, plan.training.final_epochs, streams)
     prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
     pieces = [
-        _flat(plan, splits[group], rows, prediction, replica)
+        flat(plan, splits[group], rows, prediction, replica)
         for replica, (group, rows) in enumerate(zip(folds.data.groups, folds.rows, strict=True))
     ]
     return [
@@ -120,14 +121,29 @@ def out_of_fold(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one split came to; `predictions` are flat arrays in original units."""
+    """What one split came to.
+
+    Attributes:
+        scores: every metric, original units; with `evaluation.training_part` those of the rows
+            trained on too, under names that start with `train_`.
+        diverged: whether the fit did.
+        parameters: how many numbers the fit learned.
+        fit_seconds: of the final fit.
+        predict_seconds: of predicting and scoring the test part.
+        predictions: flat arrays in original units, of the test part.
+        training: the same of the rows trained on, where asked for.
+        objective: flat arrays `split`, `epoch`, `loss` and `complexity`, where asked for.
+    """
 
     scores: dict[str, float]
     diagnostics: dict[str, float]
     diverged: bool
+    parameters: int
     fit_seconds: float
     predict_seconds: float
     predictions: dict[str, np.ndarray]
+    training: dict[str, np.ndarray]
+    objective: dict[str, np.ndarray]
 
 
 def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> list[Outcome]:
@@ -143,76 +159,45 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
         plan.dtype,
     )
     streams = _streams(plan, splits, data, "final")
-    posterior = plan.method.fit(_task(plan, data, values, plan.training.final_epochs, streams))
+    task = _task(plan, data, values, plan.training.final_epochs, streams)
+    if plan.evaluation.trace:
+        task = replace(task, trace=_streams(plan, splits, data, "trace"))
+    posterior = plan.method.fit(task)
     diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
     diagnostics = {name: values.tolist() for name, values in posterior.diagnostics.items()}
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
     prediction = _predict(plan, posterior, scaler, inputs, streams)
     scored = [
-        score(plan, split, prediction, replica, diverged[replica])
+        score(plan, split, split.test, prediction, replica, diverged[replica])
         for replica, split in enumerate(splits)
     ]
     finished = time.perf_counter()
+    trained: list[Scored] = [({}, {}) for _ in splits]
+    if plan.evaluation.training_part:
+        own = _streams(plan, splits, data, "training part")
+        prediction = _predict(plan, posterior, scaler, data.inputs, own)
+        trained = [
+            score(plan, split, split.train, prediction, replica, diverged[replica])
+            for replica, split in enumerate(splits)
+        ]
     share = len(splits)
     return [
         Outcome(
-            scores,
+            {**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
             {name: values[r] for name, values in diagnostics.items()},
             diverged[r],
+            plan.method.parameters(posterior.mlp),
             (fitted - started) / share,
             (finished - fitted) / share,
             predictions,
+            fit_predictions,
+            objective(posterior, splits[r], r),
         )
-        for r, (scores, predictions) in enumerate(scored)
+        for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
+            zip(scored, trained, strict=True)
+        )
     ]
-
-
-def score(
-    plan: Plan, split: Split, prediction: Prediction, replica: int, diverged: bool
-) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Scores one split's prediction: the only place that reads test targets.
-
-    Returns:
-        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
-        units.
-    """
-    one = _replica(prediction, replica, len(split.test))
-    targets = torch.from_numpy(plan.table.targets[split.test])[None].to(one.loc.device)
-    real = torch.ones_like(targets, dtype=torch.bool)
-    scores = {
-        name: math.nan if diverged else metric(one, targets, real).item()
-        for name, metric in METRICS.items()
-    }
-    return scores, _flat(plan, split, split.test, prediction, replica)
-
-
-def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
-    """One replica's real rows, its axis kept."""
-    shape = prediction.loc.shape
-    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
-    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
-
-
-def _flat(
-    plan: Plan, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
-) -> dict[str, np.ndarray]:
-    """What is saved of a prediction of some rows of the table; one input is saved too."""
-    one = _replica(prediction, replica, len(rows))
-    moments = {
-        "mean": one.mean(),
-        "epistemic_variance": one.epistemic_variance(),
-        "noise_variance": one.noise_variance(),
-    }
-    table = plan.table
-    return {
-        "split": np.full(len(rows), split.index),
-        "row": rows,
-        "target": table.targets[rows],
-        **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
-        **({} if table.truth is None else {"truth": table.truth[rows]}),
-        **{name: tensor[0].cpu().numpy() for name, tensor in moments.items()},
-    }
 
 
 def trial_from(

@@ -33,14 +33,21 @@ LIBRARIES = (
 
 
 def assemble(plan: Plan) -> None:
-    """Writes splits.csv, search.csv and both files of predictions from the pieces, in order."""
+    """Writes splits.csv, search.csv, predictions and traces from the pieces, in order."""
     folder = plan.folder
     rows = [json.loads(folder.scores(k).read_text()) for k in plan.splits]
     _write_csv(folder.splits, pd.DataFrame(rows))
     _write_csv(folder.search, _search_table(plan))
+    evaluation = plan.evaluation
     _merge(folder.predictions, map(folder.split_predictions, plan.splits))
-    if plan.evaluation.out_of_fold:
+    if evaluation.out_of_fold:
         _merge(folder.out_of_fold, map(folder.split_out_of_fold, plan.splits))
+    if evaluation.training_part:
+        _merge(folder.training, map(folder.split_training, plan.splits))
+    traces = [folder.split_objective(k) for k in plan.splits]
+    # A method that is not trained by minibatch steps has no objective to record.
+    if evaluation.trace and all(trace.exists() for trace in traces):
+        _merge(folder.objective, traces)
 
 
 def _merge(whole: Path, parts: Iterable[Path]) -> None:

@@ -37,7 +37,7 @@ def run_group(plan: Plan, numbers: Sequence[int], parent: int | None = None) -> 
 
     Args:
         plan: the run.
-        numbers: splits to advance together; one per group on the CPU.
+        numbers: splits to advance together, one of `plan.groups`.
         parent: process to follow into death, so that a killed run leaves no orphan writing.
     """
     if parent is not None:
@@ -139,6 +139,8 @@ def _save(
         "depth": plan.network.depth,
         "split": split.index,
         "seed": plan.seed,
+        "training_rows": len(split.train),
+        "parameters": outcome.parameters,
         **outcome.scores,
         "search_seconds": search_seconds,
         "fit_seconds": outcome.fit_seconds,
@@ -149,7 +151,13 @@ def _save(
         **{f"hp.{name}": v for name, v in {**plan.method.fixed(), **values}.items()},
         **{f"diag.{name}": v for name, v in outcome.diagnostics.items()},
     }
-    _save_arrays(folder.split_predictions(split.index), outcome.predictions)
+    for path, arrays in (
+        (folder.split_predictions(split.index), outcome.predictions),
+        (folder.split_training(split.index), outcome.training),
+        (folder.split_objective(split.index), outcome.objective),
+    ):
+        if arrays:
+            _save_arrays(path, arrays)
     write_text(folder.scores(split.index), json.dumps(row, indent=1))
 
 

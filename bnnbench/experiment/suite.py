@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from bnnbench.experiment import journal
 from bnnbench.experiment.plan import Plan
@@ -49,14 +50,17 @@ def cost(plan: Plan) -> float:
     """
     rows, training = len(plan.table.splits[0].train), plan.training
     batch = int(getattr(plan.method, "batch_size", training.batch_size))
-    stack = len(plan.splits) if plan.lockstep else 1
-    size = batch * training.samples * plan.network.width * stack
+    stack = len(plan.groups[0])
+    widths = plan.network.widths
+    # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
+    units = batch * (sum(widths) or 1) + 2.5 * sum(a * b for a, b in pairwise(widths))
+    size = training.samples * units * stack
     searched = plan.iterations * training.epochs * _step(size * plan.search.folds)
     # The folds are fitted once more for the out-of-fold predictions.
     fits = 1 + plan.search.folds * plan.evaluation.out_of_fold
     final = training.final_epochs * _step(size * fits)
-    at_once = 1 if plan.lockstep else min(plan.workers, len(plan.splits))
-    stacks = len(plan.splits) / stack / at_once
+    at_once = 1 if plan.lockstep else min(plan.workers, len(plan.groups))
+    stacks = len(plan.groups) / at_once
     return REPORT_SECONDS + stacks * math.ceil(rows / batch) * (searched + final)
 
 

@@ -42,15 +42,18 @@ class SplitsExperiment(Experiment):
 
 
 def run_open(plan: Plan, numbers: Sequence[int]) -> None:
-    """Runs splits: all in lockstep, or whole splits on `workers` processes."""
-    workers = min(plan.workers, len(numbers))
-    if plan.lockstep:
-        run_group(plan, plan.splits)
-    elif workers == 1:  # in this process: one that joblib did not start must not follow a parent
-        for k in numbers:
-            run_group(plan, (k,))
+    """Runs the groups that hold one of these splits, on up to `workers` processes.
+
+    A group is run whole, so that its stack is the one of an uninterrupted run.
+    """
+    groups = [group for group in plan.groups if set(group) & set(numbers)]
+    workers = min(plan.workers, len(groups))
+    if workers == 1 or plan.lockstep:
+        # In this process: one that joblib did not start must not follow a parent.
+        for group in groups:
+            run_group(plan, group)
     else:
         from joblib import Parallel, delayed
 
         parallel = Parallel(n_jobs=workers, backend="loky", inner_max_num_threads=1)
-        parallel(delayed(run_group)(plan, (k,), os.getpid()) for k in numbers)
+        parallel(delayed(run_group)(plan, group, os.getpid()) for group in groups)

@@ -33,6 +33,8 @@ class FitTask:
         streams: random numbers, one stream per group of replicas.
         compile: whether this fit is one of many of its shape, worth a compiled step.
         outputs: of a network, per input; set by the method, whose likelihood knows.
+        trace: random numbers for recording the objective after every epoch, apart from `streams`
+            so that recording changes no number; None records nothing.
     """
 
     data: TrainingSet
@@ -43,6 +45,7 @@ class FitTask:
     streams: Streams
     compile: bool = False
     outputs: int = 1
+    trace: Streams | None = None
 
     @property
     def mlp(self) -> MLP:
@@ -59,6 +62,8 @@ class Posterior:
         mlp: shape of the networks.
         counts: training rows of each replica, `[R, 1]`.
         diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
+        trace: the objective after every epoch, where it was asked for and the method records it:
+            `loss` and `complexity`, `[epochs, R]` each (see `bnnbench.methods.trace`).
         diagnostics: what the fit says of its own quality, `[R]` each: columns `diag.*` of a run.
     """
 
@@ -67,6 +72,7 @@ class Posterior:
     mlp: MLP
     counts: Tensor
     diverged: Tensor
+    trace: Mapping[str, Tensor] = field(default_factory=dict)
     diagnostics: Mapping[str, Tensor] = field(default_factory=dict)
 
 
@@ -98,6 +104,10 @@ class Method(ABC):
         Each is also a field `float | None`: None is searched, a number is fixed.
         """
         return self.own_hyper_names
+
+    def parameters(self, mlp: MLP) -> int:
+        """How many numbers a fit learns, which information criteria count."""
+        return mlp.n_weights
 
     def fixed(self) -> dict[str, float]:
         """Hyper-parameters that carry a value."""

@@ -16,8 +16,9 @@ from torch.nn.functional import softplus
 
 from bnnbench.divergences.base import Divergence
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.methods.trace import TRACED_SAMPLES
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
 from bnnbench.settings import Training, between, one_of
@@ -26,7 +27,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class BBB(GaussianMethod):
+class BBB(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
     The loss of one minibatch is the mean negative log-likelihood plus `share / N` times the
@@ -86,6 +87,14 @@ class BBB(GaussianMethod):
             **adam_on("loc", state, g_loc, batch.unbias, training),
             **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
         }
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        loc, scale = self.moments(posterior)
+        epsilon = None
+        if self.divergence.estimator == "monte_carlo":
+            epsilon = streams.normal(TRACED_SAMPLES, posterior.mlp.n_weights)
+        prior = posterior.hyper["prior_precision"]
+        return self.divergence.value(loc, scale, prior, epsilon)
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return posterior.state["loc"], softplus(posterior.state["rho"])

@@ -82,6 +82,9 @@ class DeepEnsemble(MAP):
         gradient = gradients.transpose(0, 1).flatten(1)
         return {**self.descend(state, gradient, training, hyper, batch), **kept}
 
+    def parameters(self, mlp: MLP) -> int:
+        return self.members * mlp.n_weights
+
     def networks(self, posterior: Posterior) -> Tensor:
         return self._apart(posterior.state["loc"])
 

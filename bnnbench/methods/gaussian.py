@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bnnbench.divergences.kl import kl
 from bnnbench.methods.base import Posterior
 from bnnbench.methods.stochastic import StochasticMethod
+from bnnbench.nn import MLP
 from bnnbench.streams import Streams
 
 
@@ -28,3 +30,17 @@ class GaussianMethod(StochasticMethod):
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
         return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationalMethod(GaussianMethod):
+    """A method that learns means and deviations by minimising loss and divergence together."""
+
+    def parameters(self, mlp: MLP) -> int:
+        return 2 * mlp.n_weights
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """The KL divergence to the Gaussian prior (book, eq. 4.7)."""
+        loc, scale = self.moments(posterior)
+        prior = posterior.hyper["prior_precision"].rsqrt()
+        return kl(loc, scale, torch.zeros_like(prior), prior).sum(1)

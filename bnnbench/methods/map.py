@@ -70,5 +70,17 @@ class MAP(StochasticMethod):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """One component per network."""
+        outputs = self.training_outputs(posterior, inputs, samples, streams)
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """One sample per network."""
         outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in self.networks(posterior)]
-        return self.likelihood.prediction(torch.cat(outputs), posterior.hyper)
+        return torch.cat(outputs)
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """`prior_precision / 2 ||w||^2`, averaged over the networks."""
+        squares = self.networks(posterior).square().sum(2).mean(0)
+        return 0.5 * posterior.hyper["prior_precision"][:, 0] * squares

@@ -93,6 +93,12 @@ class MCDropout(StochasticMethod):
         )
         return dict(zip(("loc", "first", "second"), updated, strict=True))
 
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """`prior_precision / 2 E||W||^2`."""
+        hyper, loc = posterior.hyper, posterior.state["loc"]
+        decay = self._second_moment(hyper["dropout"]) * hyper["prior_precision"]
+        return 0.5 * (decay * loc.square()).sum(1)
+
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """One realisation per sample, shared by all test points: each sample is one function."""
         mlp, dropout, factors = posterior.mlp, posterior.hyper["dropout"], []

@@ -72,6 +72,9 @@ class PBP(Method):
         whole("method.batch_size", self.batch_size)
         one_of("method.compile", self.compile, ("auto", "always", "never"))
 
+    def parameters(self, mlp: MLP) -> int:
+        return 2 * mlp.n_weights
+
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
         """Fits all replicas; one that is not finite after a pass stays at the pass before."""

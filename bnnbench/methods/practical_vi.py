@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.optim import adam_on
@@ -24,7 +24,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalVI(GaussianMethod):
+class PracticalVI(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, exp(log_variance))`.
 
     With `g_n` the gradient of data point n's negative log-likelihood at weights drawn from the

@@ -137,6 +137,17 @@ class SGLD(StochasticMethod):
         posterior = train(self, task, self.kept(task))
         return replace(posterior, diagnostics=self._diagnostics(posterior, task))
 
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """The chain's present network alone: one sample."""
+        return forward(posterior.mlp, posterior.state["loc"][None], inputs)[0]
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """`prior_precision / 2 ||w||^2`: the objective is minus the log-posterior."""
+        loc = posterior.state["loc"]
+        return 0.5 * (posterior.hyper["prior_precision"] * loc.square()).sum(1)
+
     def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """At most `samples` of the kept networks, evenly spaced: nothing is drawn at random."""
         chain = posterior.state["chain"].transpose(0, 1)

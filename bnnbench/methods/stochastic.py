@@ -19,6 +19,7 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.base import FitTask, Method, Posterior
 from bnnbench.methods.compiled import compiled_step
+from bnnbench.methods.trace import Trace
 from bnnbench.nn import MLP, forward
 from bnnbench.settings import Training
 from bnnbench.streams import Streams
@@ -106,6 +107,13 @@ class StochasticMethod(Method):
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
+        outputs = self.outputs(posterior, inputs, samples, streams)
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    def outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """What networks drawn from the posterior put out, `[S, R, M, O]`, as for `predict`."""
         replicas, rows, _ = inputs.shape
         per_sample = replicas * rows * max(posterior.mlp.sizes)
         chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
@@ -114,7 +122,23 @@ class StochasticMethod(Method):
         for piece in outputs.split(chunk):
             weights = self.draw(posterior, len(piece), streams)
             piece.copy_(forward(posterior.mlp, weights, inputs)[0])
-        return self.likelihood.prediction(outputs, posterior.hyper)
+        return outputs
+
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """The same in the midst of a fit, for recording the objective, `[S, R, M, O]`.
+
+        A method overrides it whose posterior is there only once the fit is over.
+        """
+        return self.outputs(posterior, inputs, samples, streams)
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """What the objective adds to the loss of the whole training part, nats, `[R]`.
+
+        Zero unless a method says otherwise. Only what records the objective asks for it.
+        """
+        return posterior.counts.new_zeros(len(posterior.counts))
 
 
 def epochs_of(task: FitTask, method: StochasticMethod) -> Iterator[list[tuple[Batch, bool]]]:
@@ -198,6 +222,7 @@ def train(method: StochasticMethod, task: FitTask, kept: range = NONE) -> Poster
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     fused = partial(compiled_step(), method) if task.compile else method.step
+    trace = Trace(method, task)
     chain, taken = counts.new_empty(len(kept), len(counts), mlp.n_weights), 0
     for batches in epochs_of(task, method):
         before, visited = state, []
@@ -213,6 +238,8 @@ def train(method: StochasticMethod, task: FitTask, kept: range = NONE) -> Poster
         state = select(alive, state, before)
         for place, loc in visited:
             chain[place] = torch.where(alive[:, None], loc, before["loc"])
+        trace.record(Posterior(state, task.hyper, mlp, counts[:, None], ~alive))
     if kept:
         state["chain"] = chain.transpose(0, 1)
-    return Posterior(state, task.hyper, mlp, counts[:, None], ~alive)
+    fitted = Posterior(state, task.hyper, mlp, counts[:, None], ~alive)
+    return replace(fitted, trace=trace.curves())

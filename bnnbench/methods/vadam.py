@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.settings import Training, between
@@ -22,7 +22,7 @@ from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vadam(GaussianMethod):
+class Vadam(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, 1 / (N s + prior_precision))`.
 
     `s` is the running mean of squared gradients. They are squared after the mean over the

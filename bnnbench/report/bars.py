@@ -21,6 +21,8 @@ NAMES = {
 }
 """Axis label of each metric, and which way is better."""
 
+WIDEST = 24.0  # inches, unless a single panel is wider
+
 PUBLISHED: dict[str, Any] = {
     "fmt": "D",
     "color": "black",
@@ -55,9 +57,9 @@ def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figur
     methods = list(dict.fromkeys(results["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
     panels = [group for _, group in results.groupby("dataset")]
-    columns = min(4, len(panels))
-    rows = math.ceil(len(panels) / columns)
     width = max(2.6, 0.42 * max(map(len, panels)) + 0.8)
+    columns = max(1, min(4, len(panels), int(WIDEST / width)))
+    rows = math.ceil(len(panels) / columns)
     figure = Figure((max(5.5, columns * width), 0.9 + 3 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, group in zip(grid, panels, strict=False):

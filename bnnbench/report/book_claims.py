@@ -7,42 +7,17 @@ text rounds, and does not say by what mean it averages.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from bnnbench.report.book import CONFIGURATIONS, SCORES, Suite, book_seconds, geometric_mean
-from bnnbench.report.compare import HIGHER_IS_BETTER, tally, verdict
-
-VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
+from bnnbench.report.claims import VERDICTS, Claim, Finding, ahead, checked, counted
+from bnnbench.report.compare import tally
 
 ALL = tuple(CONFIGURATIONS)
 TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of the book and what our runs say to it.
-
-    Attributes:
-        text: the statement.
-        source: the book's section, table or figure.
-        verdict: one of `VERDICTS`.
-        evidence: the numbers that the rule was applied to, or what is missing.
-        rule: what has to hold for the claim to count as confirmed.
-    """
-
-    text: str
-    source: str
-    verdict: str
-    evidence: str
-    rule: str
-
-
-Finding = tuple[bool | None, str]
-"""Whether a rule holds, None where its runs are missing, and the numbers."""
 
 
 @dataclass(frozen=True)
@@ -103,22 +78,8 @@ class Ahead:
         )
 
     def find(self, suite: Suite) -> Finding:
-        rows = suite.pairs
-        rows = rows[rows["a"].isin([self.a, self.b]) & rows["b"].isin([self.a, self.b])]
-        if rows.empty:
-            return None, f"no data set has all of {named([self.a, self.b])}"
-        better = [self._ahead(row) for row in rows.to_dict("records")]
-        winners = [verdict(row) for _, row in rows.iterrows()]
-        won, lost = winners.count(self.a), winners.count(self.b)
-        evidence = (
-            f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
-            f"({counted(rows['dataset'].nunique())})"
-        )
-        return sum(better) >= 0.75 * len(better) and won >= lost, evidence
-
-    def _ahead(self, row: Mapping[Any, Any]) -> bool:
-        a_is_higher = (row["difference"] > 0) == (row["a"] == self.a)
-        return row["difference"] != 0 and a_is_higher == HIGHER_IS_BETTER[row["metric"]]
+        found = ahead(suite.pairs, self.a, self.b)
+        return found or (None, f"no data set has all of {named([self.a, self.b])}")
 
 
 @dataclass(frozen=True)
@@ -197,11 +158,7 @@ STATEMENTS: tuple[tuple[str, str, Ratio | Ahead | Place], ...] = (
 
 def claims(suite: Suite) -> list[Claim]:
     """Every claim with its verdict, in the order of the text."""
-    found = []
-    for text, source, check in STATEMENTS:
-        holds, evidence = check.find(suite)
-        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule))
-    return found
+    return checked(STATEMENTS, suite)
 
 
 def named(names: Sequence[str]) -> str:
@@ -212,8 +169,3 @@ def named(names: Sequence[str]) -> str:
 def listed(values: pd.Series, form: str) -> str:
     """`MCDOx10 37.9, Vadam 64.1, ...` in the order given."""
     return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())
-
-
-def counted(datasets: int) -> str:
-    """`1 data set`, `8 data sets`."""
-    return f"{datasets} data set{'s' if datasets > 1 else ''}"

@@ -19,6 +19,7 @@ from bnnbench.report.book import (
     suite_of,
 )
 from bnnbench.report.book_claims import claims
+from bnnbench.report.claims import claims_table
 from bnnbench.report.compare import tally
 from bnnbench.report.section import Section
 from bnnbench.report.tables import MISSING, markdown_table, plus_minus
@@ -207,7 +208,6 @@ def book_section(results: pd.DataFrame, pairs: pd.DataFrame) -> Section | None:
     if suite is None:
         return None
     found, figure = claims(suite), relative_time_figure(suite)
-    rows = [[c.text, c.source, c.verdict, c.evidence, c.rule] for c in found]
     parts = ["## The book's comparison (section 4.7)", coverage_sentence(suite)]
     parts += ["### Running time (Table 4.3)", TIMES_STATEMENT, times_table(suite)]
     if figure:
@@ -215,6 +215,6 @@ def book_section(results: pd.DataFrame, pairs: pd.DataFrame) -> Section | None:
     parts += ["### Practitioner's table (Table 4.4)", PRACTICE_STATEMENT, practice_table(suite)]
     parts += ["### Three log-likelihoods", LIKELIHOODS_STATEMENT, likelihoods_table(suite)]
     parts += ["### What the book says (section 4.7.5)", CLAIMS_STATEMENT]
-    parts.append(markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows))
+    parts.append(claims_table(found))
     tables = {"running_times": running_times(suite), "claims": pd.DataFrame(found)}
     return Section(parts, tables, {"relative_time": figure} if figure else {})

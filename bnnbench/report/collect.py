@@ -13,12 +13,19 @@ from bnnbench.paths import ReportFolder, write_text
 from bnnbench.report.bars import bars_figure
 from bnnbench.report.book_page import book_section
 from bnnbench.report.compare import all_pairs, heat_map, tally
-from bnnbench.report.curves import curves_section
+from bnnbench.report.criteria import criteria_section
+from bnnbench.report.curves import curves_below, curves_section
 from bnnbench.report.figures import save
+from bnnbench.report.gvi import suite_of
+from bnnbench.report.gvi_claims import gvi_section
+from bnnbench.report.objective import objective_section
+from bnnbench.report.orders import orders_section
 from bnnbench.report.published import with_published
 from bnnbench.report.reliability import calibration_section
 from bnnbench.report.run import write_run_report
 from bnnbench.report.section import Section
+from bnnbench.report.sigma import sigma_section
+from bnnbench.report.spread import spread_section
 from bnnbench.report.tables import (
     COMPARISON,
     COMPARISON_STATEMENT,
@@ -34,6 +41,9 @@ from bnnbench.report.tables import (
 )
 
 FIGURES = {"rmse": "Test RMSE", "log_likelihood": "Test log-likelihood"}
+
+MOST_COMPARED = 20
+"""Runs on a heat map of pairs; of more, nothing could be read."""
 
 PAIRS_STATEMENT = (
     "Bayesian correlated t-test of every pair of runs on their common splits, with a region of "
@@ -86,6 +96,8 @@ def pairs_section(pairs: pd.DataFrame) -> Section | None:
     parts = ["## Which method is better", PAIRS_STATEMENT]
     rows = list(counts.itertuples(index=False))
     parts.append(markdown_table([c.capitalize() for c in counts], rows))
+    if len({*pairs["a"], *pairs["b"]}) > MOST_COMPARED:
+        return Section(parts, {"comparisons": pairs})
     for name, title in FIGURES.items():
         caption = f"{title}: probability that the row's method beats the column's"
         parts.append(f"![{caption}](comparison_{name}.png)")
@@ -144,12 +156,19 @@ def write_report(
         UserError: if there is no finished run, or no such kind of error.
     """
     results, pairs = with_published(gather(path)), all_pairs(path)
+    curves = curves_below(path)
     found = (
         results_section(results, error),
         pairs_section(pairs),
+        orders_section(results),
+        spread_section(path),
         calibration_section(path),
-        curves_section(path),
+        objective_section(path),
+        curves_section(curves),
+        sigma_section(curves),
+        criteria_section(path),
         book_section(results, pairs),
+        gvi_section(suite_of(path, results, pairs, curves)),
     )
     sections = [section for section in found if section]
     report = ReportFolder(to) if to else ReportFolder.below(path)

@@ -33,7 +33,11 @@ NUMBERS = {
     "total": "total deviation",
     "coverage_95": "95 % holds",
 }
-COLUMNS = ("Method", *(f"{name}, {where}" for name in NUMBERS.values() for where in ("in", "out")))
+COLUMNS = (
+    "Method",
+    "Depth",
+    *(f"{name}, {where}" for name in NUMBERS.values() for where in ("in", "out")),
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Curve:
     """One run on made data with one input.
 
     Attributes:
-        run: its row of `tables.gather`, and `label`, its name on figures.
+        run: its row of `tables.gather`, and `label`, its name on figures, which leaves the depth
+            to the column of panels.
         grid: by input, the columns `input`, `target`, `truth`, `mean`, `epistemic_variance` and
             `noise_variance` of the test points.
         training: `input` and `target` of the training points; none where the run kept none.
@@ -62,8 +67,9 @@ def read_curve(run: RunFolder) -> Curve | None:
         grid = pd.DataFrame({name: arrays[name] for name in arrays.files})
     grid = grid[grid["split"] == grid["split"].min()].sort_values("input", ignore_index=True)
     training = pd.DataFrame({"input": [], "target": []})
-    if run.out_of_fold.is_file():
-        with np.load(run.out_of_fold) as arrays:
+    held = next((path for path in (run.training, run.out_of_fold) if path.is_file()), None)
+    if held:
+        with np.load(held) as arrays:
             training = pd.DataFrame({name: arrays[name] for name in ("split", "input", "target")})
         training = training[training["split"] == grid["split"].iloc[0]]
     named = record(run)
@@ -76,12 +82,20 @@ def curves_below(path: Path) -> list[Curve]:
     found = [curve for curve in map(read_curve, runs_below(path)) if curve]
     if not found:
         return []
-    names = labels(pd.DataFrame([curve.run for curve in found]))
+    names = labels(pd.DataFrame([curve.run for curve in found]), aside=("depth",))
     curves = [
         Curve({**curve.run, "label": name}, curve.grid, curve.training)
         for curve, name in zip(found, names, strict=True)
     ]
-    return sorted(curves, key=lambda c: (len(c.training), str(c.run["dataset"]), c.run["label"]))
+    order = ("dataset", "depth", "label")
+    return sorted(curves, key=lambda c: (len(c.training), *(str(c.run[name]) for name in order)))
+
+
+def columns_of(curves: Sequence[Curve]) -> list[str]:
+    """The column of panels of each curve: its data set, and its depth where depths differ."""
+    deep = len({str(curve.run["depth"]) for curve in curves}) > 1
+    form = "{dataset} · depth {depth}" if deep else "{dataset}"
+    return [form.format(**curve.run) for curve in curves]
 
 
 def places(curve: Curve) -> dict[str, pd.Series]:
@@ -119,7 +133,8 @@ def curve_rows(table: pd.DataFrame) -> dict[str, list[tuple[str, ...]]]:
         cells = tuple(
             f"{row[f'{name}_{where}']:.3g}" for name in NUMBERS for where in ("in", "out")
         )
-        groups.setdefault(str(row["dataset"]), []).append((str(row["label"]), *cells))
+        names = (str(row["label"]), str(row["depth"]))
+        groups.setdefault(str(row["dataset"]), []).append((*names, *cells))
     return groups
 
 
@@ -151,16 +166,20 @@ def draw_curve(axes: Axes, curve: Curve) -> None:
 
 
 def curves_figure(curves: Sequence[Curve]) -> Figure:
-    """A panel per run: a row per label, a column per data set (book, Figs. 4.12 and 4.13)."""
+    """A panel per run: a row per label, a column per data set and depth.
+
+    Book, Figs. 4.12 and 4.13; GVI thesis, Figs. 5.8, 5.9 and 7.2.
+    """
     rows = list(dict.fromkeys(str(curve.run["label"]) for curve in curves))
-    columns = list(dict.fromkeys(str(curve.run["dataset"]) for curve in curves))
+    standing = columns_of(curves)
+    columns = list(dict.fromkeys(standing))
     figure, panels = sketch(
         3.6 * len(columns) + 0.4, 2.1 * len(rows) + 0.6, len(columns), len(rows)
     )
     for axes in panels:
         axes.set_visible(False)
-    for curve in curves:
-        row, column = rows.index(str(curve.run["label"])), columns.index(str(curve.run["dataset"]))
+    for curve, place in zip(curves, standing, strict=True):
+        row, column = rows.index(str(curve.run["label"])), columns.index(place)
         axes = panels[row * len(columns) + column]
         axes.set_visible(True)
         draw_curve(axes, curve)
@@ -169,9 +188,13 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def curves_section(path: Path) -> Section | None:
-    """Predictions along one input, for the runs at or below `path` on made data."""
-    curves = [curve for curve in curves_below(path) if len(curve.training)]
+def curves_section(curves: Sequence[Curve]) -> Section | None:
+    """Predictions along one input, on made data.
+
+    Args:
+        curves: of `curves_below`.
+    """
+    curves = [curve for curve in curves if len(curve.training)]
     if not curves:
         return None
     table = curve_table(curves)

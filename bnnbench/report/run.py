@@ -19,6 +19,7 @@ from bnnbench.paths import RunFolder, write_text
 from bnnbench.report import figures
 from bnnbench.report.calibration import calibration_table
 from bnnbench.report.curves import curves_figure, read_curve
+from bnnbench.report.objective import objective_figure, read_objective
 from bnnbench.report.published import Published, counterpart_of, z_score
 from bnnbench.report.tables import (
     COMPARISON_STATEMENT,
@@ -86,6 +87,9 @@ def run_figures(run: RunFolder) -> Iterator[tuple[str, Figure]]:
     curve = read_curve(run)
     if curve:
         yield "curve", curves_figure([curve])
+    objective = read_objective(run)
+    if objective is not None:
+        yield "objective", objective_figure(objective)
     search = read_search(run)
     if len(search):
         yield "search", figures.search_figure(search, setting(run, "search.initial_points", 5))

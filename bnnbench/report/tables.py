@@ -41,7 +41,17 @@ RESULTS = ("Method", *(METRICS[metric] for metric in SHOWN), "Splits")
 COMPARISON = ("Method", "Metric", "Ours", "Published", "z", "Source")
 """Column names of `result_rows` and `comparison_rows`."""
 
-WORDS = ("Method", "Metric", "Source", "Data set", "Claim", "Verdict", "Evidence", "Rule")
+WORDS = (
+    "Method",
+    "Metric",
+    "Source",
+    "Data set",
+    "Divergence",
+    "Claim",
+    "Verdict",
+    "Evidence",
+    "Rule",
+)
 """Column names of a Markdown table that do not stand over numbers."""
 
 MISSING = "–"  # noqa: RUF001 (an en dash is what print uses for "nothing here")
@@ -162,18 +172,24 @@ def gather(path: Path) -> pd.DataFrame:
     return rows.sort_values(["dataset", "method", "experiment", "variant"], ignore_index=True)
 
 
-def labels(results: pd.DataFrame) -> list[str]:
+def labels(results: pd.DataFrame, aside: Sequence[str] = ()) -> list[str]:
     """A name for each row, unique among the rows of its data set.
 
     The method's label, followed where several runs share it by whatever tells them apart:
     divergence, likelihood, loss, depth, experiment and, if all those agree, the variant's folder.
+
+    Args:
+        results: what `gather` returns.
+        aside: columns that are shown otherwise, by place or colour: rows that differ in them may
+            have one name.
     """
     names = results["method"].astype(str)
     forms = dict.fromkeys(
         ["divergence", "likelihood", "loss", "depth", "experiment", "variant"], "{}"
     )
+    apart = [results[column] for column in ("dataset", *aside)]
     for column, form in (forms | {"depth": "depth {}"}).items():
-        values = results.groupby([results["dataset"], names])[column].transform("nunique")
+        values = results.groupby([*apart, names])[column].transform("nunique")
         names = names.where(values == 1, names + " · " + results[column].map(form.format))
     return names.tolist()
 

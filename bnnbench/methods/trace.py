@@ -1,0 +1,55 @@
+"""The objective after every epoch, recorded on request while the stack trains.
+
+A trace has random numbers of its own and stays on the device until the fit is over, so that
+training with it gives the same numbers as training without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.base import FitTask, Posterior
+
+if TYPE_CHECKING:
+    from bnnbench.methods.stochastic import StochasticMethod
+
+TRACED_SAMPLES = 3
+"""Weight samples behind a point: no bias, and a tenth of the training time or less; the estimate's
+noise is small, since it averages over the whole training part."""
+
+
+class Trace:
+    """The curves of one fit: empty unless the task has streams for them.
+
+    The objective of a method is `loss + complexity` (negative ELBO, for variational methods).
+    Both are per data point of the training part, in nats of the standardised target: `loss` is the
+    mean over points of the loss averaged over `TRACED_SAMPLES` weight samples (or the networks
+    of a point estimate), and `complexity` the method's `complexity` over the number of points.
+    """
+
+    def __init__(self, method: StochasticMethod, task: FitTask) -> None:
+        self._method, self._task = method, task
+        self._points: list[tuple[Tensor, Tensor]] = []
+
+    def record(self, posterior: Posterior) -> None:
+        """Adds a point for every replica, without waiting for the device."""
+        method, task = self._method, self._task
+        if task.trace is None:
+            return
+        inputs, targets = task.data.inputs, task.data.targets
+        outputs = method.training_outputs(posterior, inputs, TRACED_SAMPLES, task.trace)
+        values = method.likelihood.value(outputs, targets, posterior.hyper).mean(0)
+        real = torch.arange(values.shape[1], device=values.device) < posterior.counts
+        counts = posterior.counts[:, 0]
+        loss = torch.where(real, values, 0).sum(1) / counts
+        self._points.append((loss, method.complexity(posterior, task.trace) / counts))
+
+    def curves(self) -> dict[str, Tensor]:
+        """`loss` and `complexity`, `[epochs, R]` each, or nothing."""
+        if not self._points:
+            return {}
+        loss, complexity = zip(*self._points, strict=True)
+        return {"loss": torch.stack(loss), "complexity": torch.stack(complexity)}

@@ -1,0 +1,130 @@
+"""The GVI thesis's experiments (chapter 5): which runs they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.report.criteria import criteria_table
+from bnnbench.report.curves import Curve
+from bnnbench.report.orders import SCORES, family_of, with_orders
+from bnnbench.report.sigma import sigma_table
+from bnnbench.report.spread import scores_by_split
+from bnnbench.report.tables import labels
+
+ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
+"""Labels of the experiments."""
+
+NAMES = {
+    "kl": "KL",
+    "rkl": "RKL",
+    "alpha": "A",
+    "renyi": "AR",
+    "alpha_renyi": "aAR",
+    "js": "JS",
+    "tv_lower": "TVL",
+    "tv_upper": "TVU",
+    "fisher": "F",
+    "mc_dropout": "MC dropout",
+    "deep_ensemble": "Deep ensemble",
+    "sgld": "SGLD",
+}
+"""Our name of a contender to the thesis's; TVL and TVU by their names, not by what it prints."""
+
+DIVERGENCES = tuple(NAMES)[:9]
+RIVALS = ("alpha", "alpha_renyi", "js")
+"""The divergences that the thesis holds against other methods, beside KL."""
+
+
+def contender(run: Mapping[str, Any]) -> str:
+    """The divergence of a run of Bayes by Backprop without its order, else the method."""
+    if run["method"] != "bbb":
+        return str(run["method"])
+    divergence = str(run["divergence"])
+    family = family_of(divergence)
+    return family[0] if family else divergence
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The finished runs of the thesis's experiments; each part may be empty.
+
+    Attributes:
+        orders: `with_orders` of the grid of alpha.
+        medians: over splits of the comparison, lower is better; index `dataset`, `depth` and
+            `name`, columns those of `SCORES`.
+        pairs: rows of `all_pairs` within one depth of the comparison, with `depth`; `a` and `b`
+            are contenders.
+        sigma: `sigma_table` of the toy, with `name`.
+        criteria: `criteria_table` of the toy, with `name`.
+    """
+
+    orders: pd.DataFrame
+    medians: pd.DataFrame
+    pairs: pd.DataFrame
+    sigma: pd.DataFrame
+    criteria: pd.DataFrame
+
+    @property
+    def empty(self) -> bool:
+        """Whether no run is there."""
+        return all(part.empty for part in vars(self).values())
+
+
+def suite_of(path: Path, results: pd.DataFrame, pairs: pd.DataFrame, curves: list[Curve]) -> Suite:
+    """The thesis's experiments among the runs at or below `path`.
+
+    Args:
+        path: an outputs folder, or any folder inside one.
+        results: of `gather`.
+        pairs: of `all_pairs`.
+        curves: of `curves_below`.
+    """
+    orders = with_orders(results)
+    toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
+    criteria = criteria_table(path)
+    return Suite(
+        orders[orders["experiment"] == ORDERS],
+        medians(scores_by_split(path)),
+        paired(results, pairs),
+        _named(sigma_table(toy)),
+        _named(criteria[criteria["experiment"] == TOY] if len(criteria) else criteria),
+    )
+
+
+def medians(scores: pd.DataFrame) -> pd.DataFrame:
+    """See `Suite`; of two runs of one contender the better median.
+
+    Args:
+        scores: of `scores_by_split`.
+    """
+    scores = scores[scores["experiment"] == COMPARISON] if len(scores) else scores
+    if scores.empty:
+        return pd.DataFrame()
+    by = ["dataset", "depth", "name", "variant"]
+    found = _named(scores).groupby(by)[list(SCORES)].median()
+    return found.groupby(by[:-1]).min()
+
+
+def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """See `Suite`."""
+    columns = ["dataset", "metric", "a", "b", "depth"]
+    own = results.assign(label=labels(results), name=[contender(r) for _, r in results.iterrows()])
+    own = own[own["experiment"] == COMPARISON].drop_duplicates(["dataset", "name", "depth"])
+    if pairs.empty or own.empty:
+        return pd.DataFrame(columns=columns)
+    run = own.set_index(["dataset", "label"])[["name", "depth"]]
+    sides = [pairs.join(run, on=["dataset", side])[["name", "depth"]] for side in ("a", "b")]
+    both = pairs.assign(a=sides[0]["name"], b=sides[1]["name"], depth=sides[0]["depth"])
+    both = both[(sides[0]["depth"] == sides[1]["depth"]) & both["metric"].isin(SCORES)]
+    return both.dropna(subset=["a", "b"])
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    if table.empty:
+        return table
+    return table.assign(name=[contender(row) for row in table.to_dict("records")])

@@ -1,0 +1,164 @@
+"""Every claim of the GVI thesis on made-up numbers for which it holds, and for which it fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from test_book_report import duels
+from test_gvi import runs
+
+from bnnbench.report.claims import Claim
+from bnnbench.report.collect import write_report
+from bnnbench.report.compare import all_pairs
+from bnnbench.report.gvi import DIVERGENCES, Suite, contender, medians, paired
+from bnnbench.report.gvi_claims import STATEMENTS, claims
+from bnnbench.report.spread import scores_by_split
+from bnnbench.report.tables import gather
+
+TEXTS = [text for text, _, _ in STATEMENTS]
+
+FIELD = (*DIVERGENCES, "mc_dropout", "deep_ensemble")
+
+STRENGTH = {
+    1: "js fisher alpha_renyi kl alpha renyi tv_lower tv_upper rkl deep_ensemble mc_dropout",
+    2: "deep_ensemble js fisher tv_lower tv_upper alpha renyi alpha_renyi rkl kl mc_dropout",
+    3: "js fisher tv_lower tv_upper kl alpha renyi alpha_renyi rkl deep_ensemble mc_dropout",
+}
+"""By depth, contenders from the best on: in this order all that the thesis says is true."""
+
+SHARES = {1: 0.6, 2: 0.65, 3: 0.7}
+"""By depth, what one deviation holds, but for RKL."""
+
+
+def suite(
+    strength: dict[int, str] | None = None,
+    shares: dict[tuple[str, int], float] | None = None,
+    best: float = 2.0,
+    shallow: int = 1,
+) -> Suite:
+    """Numbers for which every claim holds, but for the changes."""
+    order = {depth: words.split() for depth, words in (STRENGTH | (strength or {})).items()}
+    rows = [
+        {"dataset": data, "depth": depth, "name": name, "rmse": place, "log_likelihood": place}
+        for data, (depth, names) in product(("boston", "yacht"), order.items())
+        for place, name in enumerate(names)
+    ]
+    middle = pd.DataFrame(rows).set_index(["dataset", "depth", "name"])
+    pairs = pd.concat(
+        duels({name: -place for place, name in enumerate(names)}, data).assign(depth=depth)
+        for data, (depth, names) in product(("boston", "yacht"), order.items())
+    )
+    pairs = pairs[pairs["metric"].isin(["rmse", "log_likelihood"])]
+    orders = pd.DataFrame([
+        {"dataset": "boston", "family": family, "order": order_, "rmse_mean": distance,
+         "log_likelihood_mean": -distance}
+        for family in ("alpha", "renyi", "alpha_renyi")
+        for order_ in (0.25, 0.5, 1.25, 2.0, 3.0)
+        for distance in [abs(order_ - best)]
+    ])  # fmt: skip
+    held = {(n, d): SHARES[d] if n != "rkl" else 1.3 - SHARES[d] for n in FIELD for d in SHARES}
+    sigma = pd.DataFrame([
+        {"name": name, "depth": depth, "inside_1": share, "difference": abs(share - 0.683)}
+        for (name, depth), share in (held | (shares or {})).items()
+    ])  # fmt: skip
+    criteria = pd.DataFrame([
+        {"name": name, "depth": depth, **dict.fromkeys(("bic", "aic", "hqc"), float(cost))}
+        for name in FIELD
+        for depth in SHARES
+        for cost in [abs(depth - shallow)]
+    ])  # fmt: skip
+    return Suite(orders, middle, pairs, sigma, criteria)
+
+
+def swapped(depth: int, a: str, b: str) -> dict[str, Any]:
+    words = STRENGTH[depth].split()
+    i, j = words.index(a), words.index(b)
+    words[i], words[j] = words[j], words[i]
+    return {"strength": {depth: " ".join(words)}}
+
+
+FALSE: dict[str, dict[str, Any]] = {
+    "Performance improves for alpha > 1.": {"best": 0.4},
+    "It does so especially from 1.75 to 3.": {"best": 1.25},
+    "1 layer: aAR, JS and F are equally good with KL or better.": swapped(1, "alpha_renyi", "kl"),
+    "1 layer: RKL performs worst of all.": swapped(1, "rkl", "tv_upper"),
+    "2 layers: F outperforms KL almost everywhere.": swapped(2, "fisher", "kl"),
+    "2 layers: TVL outperforms KL, especially in NLL.": swapped(2, "tv_lower", "kl"),
+    "2 layers: JS outperforms KL.": swapped(2, "js", "kl"),
+    "2 layers: JS outperforms all others.": swapped(2, "js", "fisher"),
+    "2 layers: TVL works better than TVU.": swapped(2, "tv_lower", "tv_upper"),
+    "2 layers: KL has the worst NLL most of the times.": swapped(2, "kl", "rkl"),
+    "3 layers: JS and F remain the top performers.": swapped(3, "fisher", "kl"),
+    "3 layers: TVL outperforms KL on 3 of 4 data sets.": swapped(3, "tv_lower", "kl"),
+    "3 layers: TVU outperforms KL on 3 of 4 data sets.": swapped(3, "tv_upper", "kl"),
+    "1 layer: GVI outperforms MC dropout and deep ensembles.": swapped(1, "js", "mc_dropout"),
+    "1 layer: MC dropout performs worst.": swapped(1, "deep_ensemble", "mc_dropout"),
+    "2 layers: deep ensembles outperform GVI in NLL.": swapped(2, "deep_ensemble", "js"),
+    "Confidence increases with the number of layers, but for RKL.": {"shares": {("js", 3): 0.5}},
+    "That of RKL decreases.": {"shares": {("rkl", 3): 0.9}},
+    "1 layer: TVL and aAR are the best calibrated.": {"shares": {("tv_lower", 1): 0.58}},
+    "2 layers: KL, AR and A are.": {"shares": {("renyi", 2): 0.79}},
+    "3 layers: TVL, A and JS are.": {"shares": {("alpha", 3): 0.1}},
+    "Criteria always prefer one hidden layer.": {"shallow": 2},
+}
+
+
+def claim(given: Suite, text: str) -> Claim:
+    (found,) = [c for c in claims(given) if c.text == text]
+    return found
+
+
+def test_every_statement_can_fail() -> None:
+    assert list(FALSE) == TEXTS
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_claim_holds_or_fails_by_the_numbers(text: str) -> None:
+    assert claim(suite(), text).verdict == "confirmed"
+    assert claim(suite(**FALSE[text]), text).verdict == "not confirmed"
+
+
+def test_a_claim_without_its_runs_is_not_tested_and_without_any_is_not_shown() -> None:
+    whole = suite()
+    lone = replace(
+        whole,
+        orders=whole.orders[whole.orders["order"] > 1],
+        medians=whole.medians.query("name == 'kl'"),
+        pairs=whole.pairs.iloc[:0],
+        sigma=whole.sigma[whole.sigma["depth"] == 4],
+        criteria=whole.criteria[whole.criteria["depth"] == 1],
+    )
+    found = {c.text: c.verdict for c in claims(lone)}
+    assert list(found) == TEXTS
+    assert [text for text, verdict in found.items() if verdict != "not tested"] == [TEXTS[1]]
+    empty = replace(lone, orders=whole.orders.iloc[:0], medians=pd.DataFrame())
+    assert {c.source for c in claims(empty)} == {"5.0.2"}
+
+
+def test_contenders_are_told_by_divergence_or_method() -> None:
+    rows = [("bbb", "alpha_renyi_2"), ("bbb", "tv_lower"), ("mc_dropout", "kl")]
+    found = [contender({"method": method, "divergence": name}) for method, name in rows]
+    assert found == ["alpha_renyi", "tv_lower", "mc_dropout"]
+
+
+def test_the_suite_is_read_from_finished_runs(tmp_path: Path) -> None:
+    for depth, shift in ((1, 0.0), (2, 1.0)):
+        scores = {"kl": 5 + shift, "js": 3 + shift}
+        runs(tmp_path, scores, depth=depth, experiment="gvi_uci")
+    runs(tmp_path, {"kl": 9}, depth=1, experiment="other")
+    found = medians(scores_by_split(tmp_path))
+    assert found.loc[("boston", 2, "js")].tolist() == pytest.approx([4, 0.4])
+    assert found["rmse"].tolist() == pytest.approx([3, 5, 4, 6])
+    pairs = paired(gather(tmp_path), all_pairs(tmp_path))
+    assert sorted(pairs["depth"]) == [1, 1, 2, 2]
+    names = {frozenset(pair) for pair in combinations(("kl", "js"), 2)}
+    assert {frozenset(pair) for pair in pairs[["a", "b"]].to_numpy().tolist()} == names
+    report = write_report(tmp_path)
+    table = pd.read_csv(report.table("gvi_claims")).set_index("text")
+    assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
+    assert "## What the GVI thesis says" in report.page.read_text()
