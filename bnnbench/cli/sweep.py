@@ -64,6 +64,8 @@ class ShowSweep(Callback):
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Builds every plan; a launcher with processes of its own shows each run by itself."""
+        if "n_jobs" in config.hydra.launcher:
+            return
         from hydra import compose
 
         from bnnbench.cli.build import build

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.data.splits import LEAST_TRAINING_ROWS
+from bnnbench.data.splits import LEAST_TRAINING_ROWS, check_seed
 from bnnbench.settings import between, number, whole
 from bnnbench.types import Split, Table, UserError
 
@@ -44,8 +44,7 @@ class Curve(ABC):
     def __post_init__(self) -> None:
         whole("dataset.points", self.points, least=LEAST_TRAINING_ROWS)
         whole("dataset.grid_points", self.grid_points, least=2)
-        whole("dataset.data_seed", self.data_seed, least=0)
-        between("dataset.data_seed", self.data_seed, -1, 2**32)  # what the generator takes
+        check_seed("dataset.data_seed", self.data_seed)
         for key in ("low", "high", "grid_low", "grid_high"):
             between(f"dataset.{key}", getattr(self, key), -np.inf)
         for low, high in (("low", "high"), ("grid_low", "grid_high")):

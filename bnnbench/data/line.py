@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bnnbench.data.splits import check_seed
 from bnnbench.settings import between, number, whole
 from bnnbench.types import Split, Table, UserError
 
@@ -53,8 +54,7 @@ class Line:
             raise UserError(
                 f"dataset.high must be greater than dataset.low ({self.low:g}), not {self.high:g}."
             )
-        whole("dataset.data_seed", self.data_seed, least=0)
-        between("dataset.data_seed", self.data_seed, -1, 2**32)  # what the generator takes
+        check_seed("dataset.data_seed", self.data_seed)
 
     def load(self) -> Table:
         """Makes the table, the training rows first."""

@@ -14,8 +14,13 @@ def check_split_settings(n_splits: int, test_fraction: float, seed: int) -> None
     """Raises `UserError` unless the three settings of `seeded_splits` make sense."""
     whole("dataset.n_splits", n_splits)
     between("dataset.test_fraction", test_fraction, 0, 1)
-    whole("dataset.split_seed", seed, least=0)
-    between("dataset.split_seed", seed, -1, 2**32)  # what the generator takes
+    check_seed("dataset.split_seed", seed)
+
+
+def check_seed(key: str, seed: int) -> None:
+    """Raises `UserError` unless `seed` is one that the generators of data and splits take."""
+    whole(key, seed, least=0)
+    between(key, seed, -1, 2**32)
 
 
 def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -> tuple[Split, ...]:

@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Plan:
         """Search evaluations per split: none where there is nothing to search."""
         return self.search.iterations if self.space else 0
 
-    @property
+    @cached_property  # digests the whole table, and progress asks twice a second
     def folder(self) -> RunFolder:
         content = {**self.identity, "table": fingerprint(self.table), "splits": self.splits}
         model = (

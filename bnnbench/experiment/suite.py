@@ -89,10 +89,7 @@ class Suite:
     @property
     def runs(self) -> tuple[int, int]:
         """Finished runs, and all."""
-        for k, plan in enumerate(self.plans):
-            if k not in self._finished and plan.folder.done.exists():
-                self._finished.add(k)
-        return len(self._finished), len(self.plans)
+        return len(self._look()), len(self.plans)
 
     def seconds_left(self) -> float:
         """The cost of what is left, at the pace since the start.
@@ -104,10 +101,17 @@ class Suite:
         pace = (TRUSTED + done - self._before) / (TRUSTED + elapsed)
         return (sum(self._costs) - done) / pace
 
+    def _look(self) -> set[int]:
+        """Which runs are finished; those found so once are not looked at again."""
+        for k, plan in enumerate(self.plans):
+            if k not in self._finished and plan.folder.done.exists():
+                self._finished.add(k)
+        return self._finished
+
     def _done(self) -> float:
-        self.runs  # noqa: B018 (marks what is finished, so that its files are not read again)
+        finished = self._look()
         return sum(
-            weight if k in self._finished else weight * _share(plan)
+            weight if k in finished else weight * _share(plan)
             for k, (plan, weight) in enumerate(zip(self.plans, self._costs, strict=True))
         )
 

@@ -64,6 +64,19 @@ def claims_table(found: Sequence[Claim]) -> str:
     return markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows)
 
 
+def duel(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
+    """The rows in which `a` and `b` meet, and how many t-tests `a` won and lost.
+
+    Args:
+        pairs: rows of `all_pairs`; `a` and `b` are names in its columns of these names.
+        a: one name.
+        b: the other.
+    """
+    rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
+    winners = [verdict(row) for _, row in rows.iterrows()]
+    return rows, winners.count(a), winners.count(b)
+
+
 def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
     """Whether `a` scores better than `b`, be it slightly; None where they have not met.
 
@@ -76,12 +89,10 @@ def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
         a: the one said to be better.
         b: the other.
     """
-    rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
+    rows, won, lost = duel(pairs, a, b)
     if rows.empty:
         return None
     better = [is_better(row, a) for row in rows.to_dict("records")]
-    winners = [verdict(row) for _, row in rows.iterrows()]
-    won, lost = winners.count(a), winners.count(b)
     evidence = (
         f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
         f"({counted(rows['dataset'].nunique())})"

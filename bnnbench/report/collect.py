@@ -13,7 +13,7 @@ from bnnbench.paths import ReportFolder, write_text
 from bnnbench.report.bars import bars_figure
 from bnnbench.report.book_page import book_section
 from bnnbench.report.compare import all_pairs, heat_map, tally
-from bnnbench.report.criteria import criteria_section
+from bnnbench.report.criteria import criteria_section, criteria_table
 from bnnbench.report.curves import curves_below, curves_section
 from bnnbench.report.figures import save
 from bnnbench.report.gvi import suite_of
@@ -25,7 +25,7 @@ from bnnbench.report.reliability import calibration_section
 from bnnbench.report.run import write_run_report
 from bnnbench.report.section import Section
 from bnnbench.report.sigma import sigma_section
-from bnnbench.report.spread import spread_section
+from bnnbench.report.spread import scores_by_split, spread_section
 from bnnbench.report.tables import (
     COMPARISON,
     COMPARISON_STATEMENT,
@@ -156,19 +156,19 @@ def write_report(
         UserError: if there is no finished run, or no such kind of error.
     """
     results, pairs = with_published(gather(path)), all_pairs(path)
-    curves = curves_below(path)
+    scores, criteria, curves = scores_by_split(path), criteria_table(path), curves_below(path)
     found = (
         results_section(results, error),
         pairs_section(pairs),
         orders_section(results),
-        spread_section(path),
+        spread_section(scores),
         calibration_section(path),
         objective_section(path),
         curves_section(curves),
         sigma_section(curves),
-        criteria_section(path),
+        criteria_section(criteria),
         book_section(results, pairs),
-        gvi_section(suite_of(path, results, pairs, curves)),
+        gvi_section(suite_of(results, pairs, scores, criteria, curves)),
     )
     sections = [section for section in found if section]
     report = ReportFolder(to) if to else ReportFolder.below(path)

@@ -87,9 +87,12 @@ def criteria_table(path: Path) -> pd.DataFrame:
     return table[[*names, "parameters", "rows", *CRITERIA, *(f"{n}_thesis" for n in CRITERIA)]]
 
 
-def criteria_section(path: Path) -> Section | None:
-    """BIC, AIC, HQC and the negative log-likelihood; None where no run scored its training part."""
-    table = criteria_table(path)
+def criteria_section(table: pd.DataFrame) -> Section | None:
+    """BIC, AIC, HQC and the negative log-likelihood; None where no run scored its training part.
+
+    Args:
+        table: of `criteria_table`.
+    """
     if table.empty:
         return None
     beside = bool(table["bic_thesis"].notna().any())

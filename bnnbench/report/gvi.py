@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.criteria import criteria_table
 from bnnbench.report.curves import Curve
 from bnnbench.report.orders import SCORES, family_of, with_orders
 from bnnbench.report.sigma import sigma_table
-from bnnbench.report.spread import scores_by_split
 from bnnbench.report.tables import labels
 
 ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
@@ -75,21 +72,27 @@ class Suite:
         return all(part.empty for part in vars(self).values())
 
 
-def suite_of(path: Path, results: pd.DataFrame, pairs: pd.DataFrame, curves: list[Curve]) -> Suite:
-    """The thesis's experiments among the runs at or below `path`.
+def suite_of(
+    results: pd.DataFrame,
+    pairs: pd.DataFrame,
+    scores: pd.DataFrame,
+    criteria: pd.DataFrame,
+    curves: list[Curve],
+) -> Suite:
+    """The thesis's experiments among the runs of a report.
 
     Args:
-        path: an outputs folder, or any folder inside one.
         results: of `gather`.
         pairs: of `all_pairs`.
+        scores: of `scores_by_split`.
+        criteria: of `criteria_table`.
         curves: of `curves_below`.
     """
     orders = with_orders(results)
     toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
-    criteria = criteria_table(path)
     return Suite(
         orders[orders["experiment"] == ORDERS],
-        medians(scores_by_split(path)),
+        medians(scores),
         paired(results, pairs),
         _named(sigma_table(toy)),
         _named(criteria[criteria["experiment"] == TOY] if len(criteria) else criteria),

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.claims import VERDICTS, Finding, ahead, counted
-from bnnbench.report.compare import verdict
+from bnnbench.report.claims import VERDICTS, Finding, ahead, counted, duel
 from bnnbench.report.gvi import DIVERGENCES, NAMES, Suite
 from bnnbench.report.gvi_toy import NAMES as PRINTED_NAMES
 from bnnbench.report.gvi_toy import printed
@@ -136,13 +135,12 @@ class Ahead:
             (suite.pairs["depth"] == self.depth) & suite.pairs["metric"].isin(self.metrics)
         ]
         tests = ahead(rows, self.a, self.b)
-        own = rows[rows["a"].isin([self.a, self.b]) & rows["b"].isin([self.a, self.b])]
-        winners = [verdict(row) for _, row in own.iterrows()]
+        _, won, lost = duel(rows, self.a, self.b)
         evidence = (
             f"better median in {better} of {len(table)}; {tests[1] if tests else 'no t-test'}"
         )
         holds = better >= MOST * len(table)
-        return holds and winners.count(self.a) >= winners.count(self.b), evidence
+        return holds and won >= lost, evidence
 
 
 @dataclass(frozen=True)
@@ -161,11 +159,9 @@ class NotBehind:
         parts, holds = [], []
         rows = suite.pairs[suite.pairs["depth"] == self.depth]
         for name in self.names:
-            own = rows[rows["a"].isin([name, self.b]) & rows["b"].isin([name, self.b])]
+            own, won, lost = duel(rows, name, self.b)
             if own.empty:
                 return missing((*self.names, self.b), self.depth)
-            winners = [verdict(row) for _, row in own.iterrows()]
-            won, lost = winners.count(name), winners.count(self.b)
             parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(own)}")
             holds.append(won >= lost)
         return all(holds), "; ".join(parts)

@@ -133,13 +133,12 @@ def spread_figure(scores: pd.DataFrame, metric: str, kind: str) -> Figure:
     return figure
 
 
-def spread_section(path: Path) -> Section | None:
+def spread_section(scores: pd.DataFrame) -> Section | None:
     """Box plots and means, where runs on one data set differ in divergence or depth.
 
     Args:
-        path: an outputs folder, or any folder inside one.
+        scores: of `scores_by_split`.
     """
-    scores = scores_by_split(path)
     if scores.empty:
         return None
     choices = scores.groupby(["dataset", "method"])[["divergence", "depth"]].nunique()
