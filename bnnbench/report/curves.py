@@ -184,7 +184,10 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
         axes.set_visible(True)
         draw_curve(axes, curve)
         axes.set_title(f"{rows[row]} · {columns[column]}", fontsize="small")
-    legend(figure, next(axes for axes in panels if axes.get_visible()), columns=5)
+    figure.supxlabel("x", fontsize="small")
+    figure.supylabel("y", fontsize="small")
+    shown = next(axes for axes in panels if axes.get_visible())
+    legend(figure, shown, columns=min(5, int(figure.get_figwidth() // 2)))
     return figure
 
 
