@@ -70,8 +70,8 @@ def test_lockstep_equals_one_split_at_a_time(tiny_plan: Planner, tmp_path: Path)
     stacked = replace(plan, outputs=tmp_path / "b")
     for folder in (plan.folder, stacked.folder):
         folder.create()
-    run_open(plan, plan.splits)
-    run_group(stacked, stacked.splits)
+    run_open([plan], plan.splits)
+    run_group([stacked], stacked.splits)
     for k in plan.splits:
         rows = [json.loads(p.folder.scores(k).read_text()) for p in (plan, stacked)]
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:

@@ -129,7 +129,7 @@ def test_a_stack_of_splits_gives_what_each_gives_alone(tiny_plan: Planner) -> No
     together, second = tiny_plan(*given, "splits=3"), tiny_plan(*given, "splits=[1]")
     for plan in (together, second):
         plan.folder.create()
-        run_open(plan, [1])
+        run_open([plan], [1])
     # The stack runs whole, so that resuming it meets the same stack.
     assert all(together.folder.scores(k).exists() for k in range(3))
     rows = [json.loads(plan.folder.scores(1).read_text()) for plan in (together, second)]

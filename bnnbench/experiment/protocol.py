@@ -147,14 +147,18 @@ class Outcome:
 
 
 def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> list[Outcome]:
-    """Fits each split's whole training part and scores its test part."""
+    """Fits each split's whole training part and scores its test part.
+
+    A split that is named more than once is fitted as often, with the same random numbers.
+    """
+    numbers = list(dict.fromkeys(split.index for split in splits))
     x, y = plan.table.inputs, plan.table.targets
     device = torch.device(plan.device)
     started = time.perf_counter()
     data, scaler = standardise(
         [x[s.train] for s in splits],
         [y[s.train] for s in splits],
-        range(len(splits)),
+        [numbers.index(split.index) for split in splits],
         device,
         plan.dtype,
     )
@@ -219,7 +223,8 @@ def _fit_folds(
 def _streams(
     plan: Plan, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
 ) -> Streams:
-    seeds = [derive_seed(plan.seed, split.index, *purpose) for split in splits]
+    numbers = dict.fromkeys(split.index for split in splits)
+    seeds = [derive_seed(plan.seed, number, *purpose) for number in numbers]
     return Streams(seeds, data.groups, plan.device, plan.dtype)
 
 

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -26,18 +27,19 @@ from bnnbench.experiment.protocol import (
     out_of_fold,
     trial_from,
 )
+from bnnbench.experiment.row import stacked
 from bnnbench.paths import RunFolder, write_atomically, write_text
 from bnnbench.search.base import Trial, best
 from bnnbench.streams import derive_seed
 from bnnbench.types import Split
 
 
-def run_group(plan: Plan, numbers: Sequence[int], parent: int | None = None) -> None:
+def run_group(row: Sequence[Plan], numbers: Sequence[int], parent: int | None = None) -> None:
     """Searches, fits and scores a group of splits in lockstep, saving as it goes.
 
     Args:
-        plan: the run.
-        numbers: splits to advance together, one of `plan.groups`.
+        row: the runs to advance together; several only where nothing is searched.
+        numbers: splits to advance together, one of `groups` of each run.
         parent: process to follow into death, so that a killed run leaves no orphan writing.
     """
     if parent is not None:
@@ -45,10 +47,12 @@ def run_group(plan: Plan, numbers: Sequence[int], parent: int | None = None) -> 
         _die_with(parent)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
-    folder = plan.folder
-    # An orphan of a killed run may still be on its last evaluation of the first split.
-    with FileLock(folder.split_lock(numbers[0])):
-        _run_group(plan, folder, numbers)
+    with ExitStack() as locks:
+        # An orphan of a killed run may still be on its last evaluation of the first split.
+        for plan in row:
+            plan.folder.create()
+            locks.enter_context(FileLock(plan.folder.split_lock(numbers[0])))
+        _run_group(row, numbers)
 
 
 @cache
@@ -63,16 +67,20 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _run_group(plan: Plan, folder: RunFolder, numbers: Sequence[int]) -> None:
+def _run_group(row: Sequence[Plan], numbers: Sequence[int]) -> None:
+    plan, folder = row[0], row[0].folder
     splits = [split for split in plan.table.splits if split.index in numbers]
     histories = _search(plan, folder, splits) if plan.iterations else [[] for _ in splits]
     chosen = [best(history).values if history else {} for history in histories]
-    outcomes = final_fit(plan, splits, chosen)
+    outcomes = final_fit(stacked(row, len(splits)), splits * len(row), chosen)
     if plan.evaluation.out_of_fold:
         for split, held_out in zip(splits, out_of_fold(plan, splits, chosen), strict=True):
             _save_arrays(folder.split_out_of_fold(split.index), held_out)
-    for split, history, values, outcome in zip(splits, histories, chosen, outcomes, strict=True):
-        _save(plan, folder, split, history, values, outcome)
+    for k, run in enumerate(row):
+        own = outcomes[k * len(splits) : (k + 1) * len(splits)]
+        for split, history, values, outcome in zip(splits, histories, chosen, own, strict=True):
+            if not run.folder.scores(split.index).exists():
+                _save(run, run.folder, split, history, values, outcome)
 
 
 def _search(plan: Plan, folder: RunFolder, splits: Sequence[Split]) -> list[list[Trial]]:

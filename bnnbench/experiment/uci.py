@@ -10,7 +10,9 @@ from bnnbench.experiment.once import once
 from bnnbench.experiment.plan import Experiment, Plan, Report
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.results import assemble
+from bnnbench.experiment.row import row_of
 from bnnbench.experiment.splits import run_group
+from bnnbench.experiment.suite import current
 from bnnbench.paths import RunFolder
 
 
@@ -36,24 +38,31 @@ class SplitsExperiment(Experiment):
     def _work(self, plan: Plan) -> None:
         open_splits = [k for k in plan.splits if not plan.folder.scores(k).exists()]
         if open_splits:
+            suite = current()
+            row = row_of(plan, suite.plans if suite else ())
             with watch(plan):
-                run_open(plan, open_splits)
+                run_open(row, open_splits)
         assemble(plan)
 
 
-def run_open(plan: Plan, numbers: Sequence[int]) -> None:
+def run_open(row: Sequence[Plan], numbers: Sequence[int]) -> None:
     """Runs the groups that hold one of these splits, on up to `workers` processes.
 
     A group is run whole, so that its stack is the one of an uninterrupted run.
+
+    Args:
+        row: the runs that are fitted together, of `row_of`.
+        numbers: the splits.
     """
+    plan = row[0]
     groups = [group for group in plan.groups if set(group) & set(numbers)]
     workers = min(plan.workers, len(groups))
     if workers == 1 or plan.lockstep:
         # In this process: one that joblib did not start must not follow a parent.
         for group in groups:
-            run_group(plan, group)
+            run_group(row, group)
     else:
         from joblib import Parallel, delayed
 
         parallel = Parallel(n_jobs=workers, backend="loky", inner_max_num_threads=1)
-        parallel(delayed(run_group)(plan, group, os.getpid()) for group in groups)
+        parallel(delayed(run_group)(row, group, os.getpid()) for group in groups)

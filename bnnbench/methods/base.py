@@ -8,7 +8,7 @@ To add one: a file beside this one with a frozen dataclass that derives from `Me
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -117,6 +117,14 @@ class Method(ABC):
     def check(self, inputs: int, network: Network) -> None:
         """Raises `UserError` if such a network is more than the method can do; most do any."""
         return
+
+    def together(self, others: Sequence[Method], each: int) -> Method | None:
+        """A method for one stack: `each` replicas are fitted as by this one, then by each other.
+
+        None unless the methods are alike but for what replicas of one stack may differ in, which
+        for most methods is nothing beyond the hyper-parameters.
+        """
+        return None
 
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:

@@ -7,7 +7,8 @@ ICML 2015.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -15,7 +16,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from bnnbench.divergences.base import Divergence
-from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.divergences.row import Row
+from bnnbench.methods.base import FitTask, Method, Posterior
 from bnnbench.methods.gaussian import VariationalMethod
 from bnnbench.methods.stochastic import Batch, Noise, State
 from bnnbench.methods.trace import TRACED_SAMPLES
@@ -36,14 +38,15 @@ class BBB(VariationalMethod):
 
     Attributes:
         divergence: from posterior to prior, which it holds, with its weight; the book's is KL in
-            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8).
+            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8). A `Row` gives
+            replicas divergences of their own.
         prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the share 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
-    divergence: Divergence
+    divergence: Divergence | Row
     prior_precision: float | None = None
     initial_precision: float = 10.0
     minibatch_weights: str = "uniform"
@@ -53,6 +56,16 @@ class BBB(VariationalMethod):
         super().__post_init__()
         between("method.initial_precision", self.initial_precision, 0)
         one_of("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
+
+    def together(self, others: Sequence[Method], each: int) -> Method | None:
+        """Replicas of one stack may differ in their divergence."""
+        members = [self.divergence]
+        for other in others:
+            if not isinstance(other, BBB) or replace(other, divergence=self.divergence) != self:
+                return None
+            members.append(other.divergence)
+        single = tuple(member for member in members if isinstance(member, Divergence))
+        return replace(self, divergence=Row(single, each)) if len(single) == len(members) else None
 
     def share(self, index: int, batches: int) -> float:
         if self.minibatch_weights == "uniform":

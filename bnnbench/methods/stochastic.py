@@ -30,6 +30,7 @@ Noise = tuple[Tensor, ...]
 
 NONE = range(0)
 PREDICTION_ELEMENTS = 4_000_000  # activations held at once while predicting: 16 MB of float32
+DRAWN_ELEMENTS = 4_000_000  # weights of one replica drawn at once, however many are stacked
 
 
 class Batch(NamedTuple):
@@ -119,9 +120,11 @@ class StochasticMethod(Method):
         chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
         # Made first: kept pieces between freed activations would fragment the heap by gigabytes.
         outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
-        for piece in outputs.split(chunk):
-            weights = self.draw(posterior, len(piece), streams)
-            piece.copy_(forward(posterior.mlp, weights, inputs)[0])
+        # What a replica draws must not hang on how many are stacked with it, as `chunk` does.
+        for part in outputs.split(max(1, DRAWN_ELEMENTS // posterior.mlp.n_weights)):
+            weights = self.draw(posterior, len(part), streams)
+            for piece, own in zip(part.split(chunk), weights.split(chunk), strict=True):
+                piece.copy_(forward(posterior.mlp, own, inputs)[0])
         return outputs
 
     def training_outputs(
