@@ -85,7 +85,7 @@ class Training:
     Attributes:
         epochs: passes over the training part, in cross-validation fits.
         final_epochs: the same for the final fit.
-        batch_size: rows per minibatch.
+        batch_size: rows per minibatch; a configuration may say `all`, the whole training part.
         samples: Monte Carlo weight samples per step.
         learning_rate: Adam's and Vadam's step size.
         betas: decay of the gradient average and of the squared-gradient average. The book

@@ -135,3 +135,12 @@ def test_a_stack_of_splits_gives_what_each_gives_alone(tiny_plan: Planner) -> No
     rows = [json.loads(plan.folder.scores(1).read_text()) for plan in (together, second)]
     for name in ("rmse", "log_likelihood", "crps"):
         assert rows[0][name] == pytest.approx(rows[1][name], rel=1e-9)
+
+
+def test_a_stack_ends_where_its_activations_fill_it(tiny_plan: Planner) -> None:
+    given = (*FIXED, "splits=7", "evaluation.out_of_fold=false", "training.batch_size=all")
+    whole = tiny_plan(*given, "network.width=100", "training.samples=10")
+    assert whole.training.batch_size == len(whole.table.splits[0].train) == 54
+    assert whole.stack == 2 and whole.groups == ((0, 1), (2, 3), (4, 5), (6,))
+    assert tiny_plan(*given, "network.width=100", "training.samples=100").stack == 1
+    assert tiny_plan(*given).stack == STACK

@@ -159,10 +159,16 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     standard = (type(likelihood), type(likelihood.loss)) == STANDARD
     search: Search = make("search", config["search"])
     frozen = {k: _frozen(v) for k, v in config["training"].items()}
-    training: Training = construct("training", Training, frozen)
+    whole_part = frozen.get("batch_size") == "all"
+    chosen_size = {"batch_size": 1} if whole_part else {}  # until the data are there
+    training: Training = construct("training", Training, {**frozen, **chosen_size})
     space = _space(method, dataset_protocol.get("bounds", {}), method_protocol.get("bounds", {}))
     table: Table = source.load()
     rows = len(table.splits[0].train)
+    if whole_part:
+        size = max(len(split.train) for split in table.splits)
+        training = replace(training, batch_size=size)
+        recorded["training"]["batch_size"] = config["training"]["batch_size"] = size
     steps = math.ceil(rows / training.batch_size) * training.epochs * search.iterations
     fuse = _fuse(training.compile, steps if space else 0, device)
     recorded["training"]["compile"] = config["training"]["compile"] = fuse

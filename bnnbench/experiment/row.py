@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bnnbench.experiment.plan import STACK, Plan
+from bnnbench.experiment.plan import Plan
 
 
 def row_of(plan: Plan, sweep: Sequence[Plan]) -> tuple[Plan, ...]:
     """The runs that are fitted with this one, itself among them, in the order of the sweep.
 
-    On a GPU that is every run of the sweep that can be; on the CPU as many as fill a stack up to
-    `STACK` replicas, so none where the run's own splits fill it. Finished runs count too: the
-    stack is then the one of an uninterrupted sweep.
+    On a GPU that is every run of the sweep that can be; on the CPU as many as fill a stack, so none
+    where the run's own splits do. Finished runs count too: the stack is then the one of an
+    uninterrupted sweep.
 
     Args:
         plan: the run.
@@ -27,7 +27,7 @@ def row_of(plan: Plan, sweep: Sequence[Plan]) -> tuple[Plan, ...]:
     names = [other.folder.root for other in alike]
     if plan.folder.root not in names:
         return (plan,)
-    room = len(alike) if plan.lockstep else max(1, STACK // len(plan.groups[0]))
+    room = len(alike) if plan.lockstep else max(1, plan.stack // len(plan.groups[0]))
     start = names.index(plan.folder.root) // room * room
     return tuple(alike[start : start + room])
 
