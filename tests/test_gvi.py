@@ -88,8 +88,8 @@ def test_mistakes(overrides: list[str], words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("experiment", "jobs"),
-    [("gvi_alpha", 11 * 3 * 4), ("gvi_uci", 9 * 3 * 4), ("gvi_competitors", 4 * 3 * 4 * 5),
-     ("gp_toy", 9 * 3 * 5)],
+    [("gvi_alpha", 11 * 3 * 4), ("gvi_uci", 15 * 3 * 4), ("gvi_competitors", 4 * 3 * 4 * 5),
+     ("gp_toy", 15 * 3 * 5)],
 )  # fmt: skip
 def test_the_sweeps_are_the_theses(experiment: str, jobs: int) -> None:
     from hydra import initialize_config_dir

@@ -28,7 +28,8 @@ CLAIMS_STATEMENT = (
     "carries no error. As a table: [gvi_claims.csv](gvi_claims.csv)."
 )
 
-FIELD = (*RIVALS, "kl", "mc_dropout", "deep_ensemble")
+VARIATIONAL = ("kl", *RIVALS)
+FIELD = (*VARIATIONAL, "mc_dropout", "deep_ensemble", "sgld")
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
 
 STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
@@ -62,11 +63,17 @@ STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
         RIVALRY,
         Place(("mc_dropout", "deep_ensemble"), FIELD, 1, 2, last=True),
     ),
+    ("1 layer: GVI is equally good with SGLD.", RIVALRY, NotBehind(VARIATIONAL, "sgld", 1)),
     ("1 layer: MC dropout performs worst.", RIVALRY, Place(("mc_dropout",), FIELD, 1, last=True)),
     (
-        "2 layers: deep ensembles outperform GVI in NLL.",
+        "2 layers: deep ensembles and SGLD outperform all others in NLL.",
         RIVALRY,
-        Place(("deep_ensemble",), FIELD, 2, metrics=NLL),
+        Place(("deep_ensemble", "sgld"), FIELD, 2, 2, metrics=NLL),
+    ),
+    (
+        "3 layers: GVI remains the best performer, in some cases alongside SGLD.",
+        RIVALRY,
+        Place(VARIATIONAL, FIELD, 3, 5),
     ),
     (
         "Confidence increases with the number of layers, but for RKL.",
