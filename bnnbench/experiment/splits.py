@@ -48,10 +48,11 @@ def run_group(row: Sequence[Plan], numbers: Sequence[int], parent: int | None = 
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
     with ExitStack() as locks:
-        # An orphan of a killed run may still be on its last evaluation of the first split.
-        for plan in row:
-            plan.folder.create()
-            locks.enter_context(FileLock(plan.folder.split_lock(numbers[0])))
+        # An orphan of a killed run may still be on its last evaluation of the first split. In one
+        # order everywhere, so that two sweeps cannot wait for each other.
+        for folder in sorted((plan.folder for plan in row), key=lambda folder: folder.root):
+            folder.create()
+            locks.enter_context(FileLock(folder.split_lock(numbers[0])))
         _run_group(row, numbers)
 
 
