@@ -163,7 +163,15 @@ def test_scores_stand_against_the_order_of_their_family(tmp_path: Path) -> None:
     results = gather(tmp_path)
     rows = with_orders(results)
     assert rows[["family", "order"]].to_numpy().tolist() == [["alpha", k] for k in (0.5, 2, 3)]
-    assert best_rows(rows)[0] == ("boston", "alpha", "test RMSE", "2", "3.00 ± 0.13", "5", "3.5")
+    assert best_rows(rows)[0] == (
+        "boston",
+        "alpha",
+        "test RMSE [original units]",
+        "2",
+        "3.00 ± 0.13",
+        "5",
+        "3.5",
+    )
     assert best_rows(rows)[1][3] == "2", "a higher likelihood is a lower NLL"
     axes = orders_figure(rows, results).axes[0]
     lines = {line.get_label(): line for line in axes.lines}

@@ -17,7 +17,7 @@ LEAST_ORDERS = 3
 SETTINGS = ["dataset", "method", "likelihood", "loss", "depth"]
 """What a family's runs share."""
 
-SCORES = {"rmse": ("test RMSE", 1), "log_likelihood": ("test NLL [nats]", -1)}
+SCORES = {"rmse": ("test RMSE [original units]", 1), "log_likelihood": ("test NLL [nats]", -1)}
 """Axis label of each score, and its sign there: lower is better in both."""
 
 ORDERS_STATEMENT = (
