@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SUITE ?= small
+SUITE ?= small gvi
 
 .PHONY: help setup run test slow bench reproduce lint clean
 
@@ -29,8 +29,8 @@ slow: setup  ## the tests that train for minutes on real data
 bench: setup  ## speed and memory, as ratios in one run
 	$(BIN)/python tests/benchmarks/speed.py
 
-reproduce: setup  ## every published experiment, resumable (SUITE=small or all)
-	$(BIN)/bnnbench reproduce $(SUITE)
+reproduce: setup  ## the published experiments, resumable (SUITE=small, gvi, all; default: small, then gvi)
+	for suite in $(SUITE); do $(BIN)/bnnbench reproduce $$suite || exit; done
 
 lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -19,7 +19,14 @@ from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2
 from bnnbench.divergences.jensen_shannon import alpha_js, js
 from bnnbench.divergences.kl import jeffreys, kl, rkl
-from bnnbench.divergences.renyi import alpha_divergence, alpha_renyi, chi2, hellinger, renyi
+from bnnbench.divergences.renyi import (
+    Renyi,
+    alpha_divergence,
+    alpha_renyi,
+    chi2,
+    hellinger,
+    renyi,
+)
 from bnnbench.divergences.total_variation import tv, tv_lower, tv_upper
 
 Function = Callable[..., Tensor]
@@ -290,3 +297,40 @@ def test_a_name_says_what_was_set() -> None:
     sampled = f"{renyi_2} divergence.estimator=monte_carlo"
     assert divergence(sampled).name == "renyi_2_mc"
     assert divergence(f"{sampled} prior=laplace").name == "renyi_2_mc_laplace"
+
+
+def test_wasserstein_and_bounds_of_total_variation_by_their_definitions() -> None:
+    """The squared distance of the quantiles by quadrature; the thesis's bounds, by hand."""
+    q_loc, q_scale, p_loc, p_scale = (c[:, None] for c in columns(pairs(50)))
+    levels, weights = np.polynomial.legendre.leggauss(4000)
+    z = torch.special.ndtri(torch.from_numpy(0.5 + 0.5 * levels))
+    # Of (a + b z)^2 the quadrature needs the mean of z and z^2 alone, whose tails it cuts.
+    gap = (q_loc - p_loc + (q_scale - p_scale) * z).square() @ torch.from_numpy(0.5 * weights)
+    torch.testing.assert_close(wasserstein2(*columns(pairs(50))), gap, rtol=1e-5, atol=1e-12)
+    q_loc, q_scale = torch.tensor([[0.01, 0.04, 9.0], [0.5, 1.9, 0.5]], dtype=torch.float64)
+    given = (q_loc, q_scale, torch.zeros_like(q_loc), torch.full_like(q_loc, 2.0))
+    spread, apart = [3.75 / 4, 0.39 / 4, 3.75 / 4], [0.005, 0.02, 4.5]
+    lower = [min(1, max(a, 40 * b)) / 200 for a, b in zip(spread, apart, strict=True)]
+    upper = [1.5 * a + 0.5 * b for a, b in zip(spread, apart, strict=True)]
+    assert tv_lower(*given).tolist() == pytest.approx(lower) and len(set(lower)) == 3
+    assert tv_upper(*given).tolist() == pytest.approx(upper)
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 0.75, 2.0])
+@pytest.mark.parametrize("log_ratio", [-46.0, 46.0])
+def test_renyi_at_scales_whose_squares_overflow(alpha: float, log_ratio: float) -> None:
+    """Against float64: the ratio of the scales is 1e20 or 1e-20, its square beyond float32."""
+    given = [torch.tensor(v, dtype=torch.float64) for v in (0.0, math.exp(log_ratio), 0.0, 1.0)]
+    value = renyi(*(v.float() for v in given), alpha)
+    if alpha > 1 and log_ratio > 0:
+        assert value.isnan(), "outside the domain"
+        return
+    mixed = np.logaddexp(math.log(alpha), math.log(abs(1 - alpha)) + 2 * log_ratio)
+    if alpha > 1:
+        mixed = math.log(alpha)  # (1 - alpha) q^2 is nothing beside it
+    want = 0.5 * mixed / (1 - alpha) - log_ratio
+    assert value.item() == pytest.approx(want, rel=1e-5)
+    slopes = Renyi(label="renyi", alpha=alpha).gradient(
+        *(v.float().view(1, 1) for v in (given[0], given[1], given[3]))
+    )
+    assert all(slope.isfinite().all() for slope in slopes)

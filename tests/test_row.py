@@ -11,6 +11,7 @@ import pytest
 import torch
 from test_methods import HYPER, SEEDS, fit, method, training_set
 
+from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.priors import Laplace
@@ -37,7 +38,11 @@ MEMBERS = (
     KL(label="kl"),
     Renyi(label="renyi", alpha=2, weight=0.3),
     JS(label="js"),
-    Alpha(label="alpha", alpha=0.5, estimator="monte_carlo", prior=Laplace(label="laplace")),
+    Alpha(label="alpha", alpha=0.5),
+)
+SAMPLED = tuple(
+    replace(member, estimator="monte_carlo", prior=Laplace(label="laplace"))
+    for member in (MEMBERS[0], MEMBERS[1], MEMBERS[3])
 )
 
 
@@ -58,25 +63,28 @@ def run(plan: Plan) -> dict[int, dict[str, float]]:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_each_block_has_the_divergence_of_its_member(shared: bool) -> None:
+@pytest.mark.parametrize("members", [MEMBERS, SAMPLED])
+def test_each_block_has_the_divergence_of_its_member(
+    members: tuple[Divergence, ...], shared: bool
+) -> None:
     each, weights = 2, 7
     draw = torch.Generator().manual_seed(1)
-    replicas = each * len(MEMBERS)
+    replicas = each * len(members)
     loc = torch.randn(replicas, weights, generator=draw, dtype=torch.float64)
     scale = 0.2 + 0.5 * torch.rand(replicas, weights, generator=draw, dtype=torch.float64)
     precision = 0.5 + torch.rand(replicas, 1, generator=draw, dtype=torch.float64)
     columns = 1 if shared else replicas
     epsilon = torch.randn(3, columns, weights, generator=draw, dtype=torch.float64)
-    together = Row(MEMBERS, each)
+    together = Row(members, each)
     value = together.value(loc, scale, precision, epsilon)
     slopes = together.gradient(loc, scale, precision, epsilon)
-    for k, member in enumerate(MEMBERS):
+    for k, member in enumerate(members):
         own = slice(k * each, (k + 1) * each)
         given = (loc[own], scale[own], precision[own], epsilon if shared else epsilon[:, own])
         torch.testing.assert_close(value[own], member.value(*given))
         for all_, alone in zip(slopes, member.gradient(*given), strict=True):
             torch.testing.assert_close(all_[own], alone)
-    assert together.estimator == "monte_carlo" and Row(MEMBERS[:3], each).estimator == "closed"
+    assert together.estimator == members[0].estimator
 
 
 def test_a_row_gives_what_each_run_gives_alone(
@@ -135,6 +143,30 @@ def test_which_runs_share_a_stack(tiny_plan: Planner) -> None:
 def test_runs_that_differ_in_more_are_apart(tiny_plan: Planner, other: str) -> None:
     plans = row(tiny_plan, "splits=1", names=("kl",)) + row(tiny_plan, "splits=1", other)
     assert row_of(plans[0], plans) == (plans[0],) and len(row_of(plans[1], plans)) == len(NAMES)
+
+
+def test_other_data_are_another_stack(tiny_plan: Planner, table_csv: Path) -> None:
+    """The configuration's data set says little: its rows and splits do."""
+    (plan,) = row(tiny_plan, "splits=1", names=("kl",))
+    text = table_csv.read_text()
+    table_csv.write_text(text.replace("0.", "1.", 1))
+    others = row(tiny_plan, "splits=1", names=("kl", "js"))
+    assert row_of(plan, [plan, *others]) == (plan,)
+    assert row_of(others[0], [plan, *others]) == tuple(others)
+
+
+def test_a_run_named_twice_is_fitted_once(tiny_plan: Planner) -> None:
+    plans = row(tiny_plan, "splits=1", names=("kl", "js", "kl"))
+    suite.begin(plans)
+    numbers = [run(plan)[0]["rmse"] for plan in plans]
+    assert len(row_of(plans[2], plans)) == 2 and numbers[0] == numbers[2] != numbers[1]
+
+
+def test_estimators_are_apart(tiny_plan: Planner) -> None:
+    """Samples draw random numbers while the objective is recorded, closed forms do not."""
+    sampled = row(tiny_plan, "splits=1", "divergence.estimator=monte_carlo", names=("kl", "js"))
+    plans = row(tiny_plan, "splits=1", names=("kl",)) + sampled
+    assert row_of(plans[0], plans) == (plans[0],) and row_of(plans[1], plans) == tuple(sampled)
 
 
 def test_searches_and_other_methods_are_apart(tiny_plan: Planner) -> None:

@@ -112,5 +112,5 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
         if name in REPORTED and folder.is_dir():
             report_command(folder)
     if refused:
-        raise UserError(" ".join(refused))
+        raise UserError(" ".join(dict.fromkeys(refused)))
     return 0

@@ -42,7 +42,7 @@ def run_command(overrides: Sequence[str]) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(sentence(error)) from None
     if _refused:
-        raise UserError(" ".join(_refused))
+        raise UserError(" ".join(dict.fromkeys(_refused)))  # one sentence for many jobs
     if _passed and not _ran:
         raise UserError(_passed[0])
     if _passed:

@@ -74,7 +74,7 @@ def alpha_js(
 
     Nielsen (2010), "A family of statistical symmetric divergences based on Jensen's inequality";
     thesis, section 6.2. At most `-log(1 - alpha)`; `js` at 1/2, half of `jeffreys` at 1. Relative
-    error in float64 below 1e-6.
+    error in float64 below 1e-6 for `alpha` from 0.01 to 0.99; 2e-5 at 0.001, and worse below.
     """
     if alpha == 1:
         return 0.5 * jeffreys(q_loc, q_scale, p_loc, p_scale)

@@ -27,11 +27,19 @@ from torch import Tensor
 from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence, standardised
 from bnnbench.divergences.kl import kl
 
+LARGE = 40.0  # where expm1(x) is exp(x) to rounding, and both are far from overflowing
+
 
 def _shared_width(alpha: float, log_ratio: Tensor) -> Tensor:
     """`v / p_scale^2`, NaN (its derivative too) where it is not positive."""
-    width = 1 + (1 - alpha) * torch.expm1(2 * log_ratio)
+    width = 1 + (1 - alpha) * torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
     return width * torch.where(width > 0, 1.0, math.nan)
+
+
+def _log_mix(share: float, exponent: Tensor) -> Tensor:
+    """`log(1 - share + share exp(exponent))` without overflow."""
+    held = exponent.clamp(max=LARGE)
+    return torch.log1p(share * torch.expm1(held)) + (exponent - held)
 
 
 def renyi(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float) -> Tensor:
@@ -48,10 +56,10 @@ def renyi(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha:
     width = _shared_width(alpha, log_ratio)
     # Two forms of the same, so that neither a small alpha nor one near 1 cancels.
     if alpha < 0.5:
-        log_width = torch.log1p(alpha * torch.expm1(-2 * log_ratio))
+        log_width = _log_mix(alpha, -2 * log_ratio)
         spread = (alpha * log_ratio + 0.5 * log_width) / (1 - alpha)
     else:
-        log_width = torch.log1p((1 - alpha) * torch.expm1(2 * log_ratio))
+        log_width = _log_mix(1 - alpha, 2 * log_ratio)
         spread = 0.5 * log_width / (1 - alpha) - log_ratio
     return spread.clamp(min=0) + 0.5 * alpha * distance.square() / width
 
@@ -99,7 +107,7 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, of: str
     distance, log_ratio = standardised(loc, scale, torch.zeros_like(p_scale), p_scale)
     width = _shared_width(alpha, log_ratio)
     lean = distance / width
-    excess = torch.expm1(2 * log_ratio)
+    excess = torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
     factor: float | Tensor = alpha
     if of == "integral":
         # dI = I d(log I): the derivative of Rényi's divergence with I / alpha before it.

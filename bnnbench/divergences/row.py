@@ -18,7 +18,8 @@ class Row:
     """Stands for one `Divergence`: the replicas lie in blocks, each with a divergence of its own.
 
     Attributes:
-        members: the divergence of each block, with its weight, estimator and prior.
+        members: the divergence of each block, with its weight and prior; of one estimator, since
+            a recorded objective draws random numbers for samples only.
         each: replicas of a block.
     """
 
@@ -27,9 +28,8 @@ class Row:
 
     @property
     def estimator(self) -> str:
-        """`monte_carlo` if any member needs the weight samples; the others leave them alone."""
-        sampled = any(member.estimator == "monte_carlo" for member in self.members)
-        return "monte_carlo" if sampled else "closed"
+        """That of every member."""
+        return self.members[0].estimator
 
     def value(
         self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None

@@ -91,9 +91,14 @@ class Plan:
         """Search evaluations per split: none where there is nothing to search."""
         return self.search.iterations if self.space else 0
 
-    @cached_property  # digests the whole table, and progress asks twice a second
+    @cached_property  # reads the whole table, and progress asks twice a second
+    def data(self) -> str:
+        """The `fingerprint` of the table."""
+        return fingerprint(self.table)
+
+    @cached_property
     def folder(self) -> RunFolder:
-        content = {**self.identity, "table": fingerprint(self.table), "splits": self.splits}
+        content = {**self.identity, "table": self.data, "splits": self.splits}
         model = (
             self.divergence if self.standard else f"{self.divergence}-{self.likelihood}-{self.loss}"
         )

@@ -14,7 +14,8 @@ def row_of(plan: Plan, sweep: Sequence[Plan]) -> tuple[Plan, ...]:
 
     On a GPU that is every run of the sweep that can be; on the CPU as many as fill a stack, so none
     where the run's own splits do. Finished runs count too: the stack is then the one of an
-    uninterrupted sweep.
+    uninterrupted sweep. A run's scores differ from those it has alone by rounding, and its seconds
+    are its share of the stack's.
 
     Args:
         plan: the run.
@@ -23,13 +24,13 @@ def row_of(plan: Plan, sweep: Sequence[Plan]) -> tuple[Plan, ...]:
     # Each searches for itself, and its folds fill a stack.
     if plan.iterations or plan.evaluation.out_of_fold:
         return (plan,)
-    alike = [other for other in sweep if _alike(plan, other)]
-    names = [other.folder.root for other in alike]
-    if plan.folder.root not in names:
+    # By folder: a sweep may name one run twice.
+    alike = {other.folder.root: other for other in sweep if _alike(plan, other)}
+    if plan.folder.root not in alike:
         return (plan,)
     room = len(alike) if plan.lockstep else max(1, plan.stack // len(plan.groups[0]))
-    start = names.index(plan.folder.root) // room * room
-    return tuple(alike[start : start + room])
+    start = list(alike).index(plan.folder.root) // room * room
+    return tuple(alike.values())[start : start + room]
 
 
 def stacked(row: Sequence[Plan], each: int) -> Plan:
@@ -50,4 +51,12 @@ def _common(plan: Plan) -> tuple[Any, ...]:
     """What runs of a row share, besides what `together` compares."""
     apart = ("method", "divergence")
     identity = {key: value for key, value in plan.identity.items() if key not in apart}
-    return identity, plan.experiment, plan.outputs, plan.splits, plan.likelihood, plan.loss
+    return (
+        plan.data,
+        plan.splits,
+        identity,
+        plan.experiment,
+        plan.outputs,
+        plan.likelihood,
+        plan.loss,
+    )

@@ -58,14 +58,16 @@ class BBB(VariationalMethod):
         one_of("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
 
     def together(self, others: Sequence[Method], each: int) -> Method | None:
-        """Replicas of one stack may differ in their divergence."""
+        """Replicas of one stack may differ in their divergence, but for its estimator."""
         members = [self.divergence]
         for other in others:
             if not isinstance(other, BBB) or replace(other, divergence=self.divergence) != self:
                 return None
             members.append(other.divergence)
         single = tuple(member for member in members if isinstance(member, Divergence))
-        return replace(self, divergence=Row(single, each)) if len(single) == len(members) else None
+        if len(single) < len(members) or len({member.estimator for member in single}) > 1:
+            return None
+        return replace(self, divergence=Row(single, each))
 
     def share(self, index: int, batches: int) -> float:
         if self.minibatch_weights == "uniform":

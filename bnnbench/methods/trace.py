@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from bnnbench.methods.stochastic import StochasticMethod
 
 TRACED_SAMPLES = 3
-"""Weight samples behind a point: no bias, and a tenth of the training time or less; the estimate's
-noise is small, since it averages over the whole training part."""
+"""Weight samples behind a point: a tenth of the training time or less, and little noise, since the
+loss averages over the whole training part. No bias either, but where the divergence itself is
+estimated from samples by a biased formula (Rényi's)."""
 
 
 class Trace:

@@ -31,7 +31,7 @@ ORDERS_STATEMENT = (
 
 def family_of(name: str) -> tuple[str, float] | None:
     """`("alpha_renyi", 1.75)` of the divergence `alpha_renyi_1.75`; None for one without order."""
-    found = re.fullmatch(r"([a-z_]*[a-z])_(\d+(?:\.\d+)?)", name)
+    found = re.fullmatch(r"([a-z_]*[a-z])_(\d+(?:\.\d+)?(?:e[+-]\d+)?)", name)
     return (found.group(1), float(found.group(2))) if found else None
 
 
