@@ -15,7 +15,14 @@ from test_gvi import runs
 from bnnbench.report.claims import Claim
 from bnnbench.report.collect import write_report
 from bnnbench.report.compare import all_pairs
-from bnnbench.report.gvi import DIVERGENCES, Suite, contender, medians, paired
+from bnnbench.report.gvi import (
+    DIVERGENCES,
+    Suite,
+    contender,
+    medians,
+    paired,
+    rivals_section,
+)
 from bnnbench.report.gvi_claims import STATEMENTS, claims
 from bnnbench.report.spread import scores_by_split
 from bnnbench.report.tables import gather
@@ -166,3 +173,13 @@ def test_the_suite_is_read_from_finished_runs(tmp_path: Path) -> None:
     table = pd.read_csv(report.table("gvi_claims")).set_index("text")
     assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
     assert "## What the GVI thesis says" in report.page.read_text()
+
+
+def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> None:
+    runs(tmp_path, {"kl": 5, "js": 3, "rkl": 9}, experiment="gvi_uci")
+    assert rivals_section(scores_by_split(tmp_path)) is None
+    runs(tmp_path, {"kl": 4}, experiment="gvi_uci", method="sgld")
+    section = rivals_section(scores_by_split(tmp_path))
+    assert section is not None and list(section.figures) == ["rivals_rmse", "rivals_log_likelihood"]
+    ticks = section.figures["rivals_rmse"].axes[0].get_xticklabels()
+    assert {tick.get_text() for tick in ticks} == {"bbb · kl", "bbb · js", "sgld"}

@@ -21,7 +21,7 @@ Gather every finished run at or below PATH into tables and figures, written to P
   curves.csv, curves (.png, .pdf)
                       only with runs on made data (experiment=toy_1d): mean and bands along the
                       input, inside the training data and outside
-  orders, boxes_*, means_*, objectives (.png, .pdf), orders.csv
+  orders, boxes_*, means_*, rivals_*, objectives (.png, .pdf), orders.csv
                       scores against the order of a family of divergences, spread over splits by
                       depth, objectives by epoch: where there are such runs
   sigma.csv, criteria.csv, sigma (.png, .pdf)

@@ -16,7 +16,7 @@ from bnnbench.report.compare import all_pairs, heat_map, tally
 from bnnbench.report.criteria import criteria_section, criteria_table
 from bnnbench.report.curves import curves_below, curves_section
 from bnnbench.report.figures import save
-from bnnbench.report.gvi import suite_of
+from bnnbench.report.gvi import rivals_section, suite_of
 from bnnbench.report.gvi_claims import gvi_section
 from bnnbench.report.objective import objective_section
 from bnnbench.report.orders import orders_section
@@ -168,6 +168,7 @@ def write_report(
         sigma_section(curves),
         criteria_section(criteria),
         book_section(results, pairs),
+        rivals_section(scores),
         gvi_section(suite_of(results, pairs, scores, criteria, curves)),
     )
     sections = [section for section in found if section]

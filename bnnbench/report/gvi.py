@@ -10,7 +10,9 @@ import pandas as pd
 
 from bnnbench.report.curves import Curve
 from bnnbench.report.orders import SCORES, family_of, with_orders
+from bnnbench.report.section import Section
 from bnnbench.report.sigma import sigma_table
+from bnnbench.report.spread import spread_figure
 from bnnbench.report.tables import labels
 
 ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
@@ -33,8 +35,13 @@ NAMES = {
 """Our name of a contender to the thesis's; TVL and TVU by their names, not by what it prints."""
 
 DIVERGENCES = tuple(NAMES)[:9]
-RIVALS = ("alpha", "alpha_renyi", "js")
-"""The divergences that the thesis holds against other methods, beside KL."""
+RIVALS = (
+    "Fig. 5.6 of the GVI thesis: four divergences and other methods, mean ± standard error over "
+    "splits, a row of panels per depth. Lower is better."
+)
+VARIATIONAL = ("kl", "alpha", "alpha_renyi", "js")
+"""The divergences that the thesis holds against other methods."""
+OTHERS = ("mc_dropout", "deep_ensemble", "sgld")
 
 
 def contender(run: Mapping[str, Any]) -> str:
@@ -125,6 +132,23 @@ def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     both = pairs.assign(a=sides[0]["name"], b=sides[1]["name"], depth=sides[0]["depth"])
     both = both[(sides[0]["depth"] == sides[1]["depth"]) & both["metric"].isin(SCORES)]
     return both.dropna(subset=["a", "b"])
+
+
+def rivals_section(scores: pd.DataFrame) -> Section | None:
+    """Fig. 5.6: other methods beside some divergences; None without both.
+
+    Args:
+        scores: of `scores_by_split`.
+    """
+    own = _named(scores[scores["experiment"] == COMPARISON] if len(scores) else scores)
+    shown = own[own["name"].isin((*VARIATIONAL, *OTHERS, "laplace"))] if len(own) else own
+    if shown.empty or set(shown["name"]) <= set(VARIATIONAL) or not set(shown["method"]) > {"bbb"}:
+        return None
+    parts, figures = ["## Generalised variational inference and other methods", RIVALS], {}
+    for metric, (name, _) in SCORES.items():
+        figures[f"rivals_{metric}"] = spread_figure(shown, metric, "means")
+        parts.append(f"![Means of the {name} by depth and data set](rivals_{metric}.png)")
+    return Section(parts, {}, figures)
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:

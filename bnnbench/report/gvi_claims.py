@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from bnnbench.report.claims import Check, Claim, checked, claims_table
-from bnnbench.report.gvi import DIVERGENCES, RIVALS, Suite
+from bnnbench.report.gvi import DIVERGENCES, OTHERS, VARIATIONAL, Suite
 from bnnbench.report.gvi_checks import (
     NLL,
     Above,
@@ -28,8 +28,7 @@ CLAIMS_STATEMENT = (
     "carries no error. As a table: [gvi_claims.csv](gvi_claims.csv)."
 )
 
-VARIATIONAL = ("kl", *RIVALS)
-FIELD = (*VARIATIONAL, "mc_dropout", "deep_ensemble", "sgld")
+FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
 
 STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
