@@ -31,8 +31,8 @@ report. Everything that is finished is left alone, so the same command goes on a
 interruption.
 
   small    the book's, on boston, concrete, energy, yacht: about an hour on two cores
-  gvi      the thesis's, on the same data sets: about four hours
-  all      both, the book's on wine, kin8nm, power and naval too: about nine hours
+  gvi      the thesis's, on the same data sets: about two hours
+  all      both, the book's on wine, kin8nm, power and naval too: about seven hours
 """
 
 EXAMPLES = """\
