@@ -142,7 +142,7 @@ def rivals_section(scores: pd.DataFrame) -> Section | None:
     """
     own = _named(scores[scores["experiment"] == COMPARISON] if len(scores) else scores)
     shown = own[own["name"].isin((*VARIATIONAL, *OTHERS, "laplace"))] if len(own) else own
-    if shown.empty or set(shown["name"]) <= set(VARIATIONAL) or not set(shown["method"]) > {"bbb"}:
+    if shown.empty or not set(shown["method"]) > {"bbb"}:
         return None
     parts, figures = ["## Generalised variational inference and other methods", RIVALS], {}
     for metric, (name, _) in SCORES.items():
