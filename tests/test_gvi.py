@@ -142,7 +142,8 @@ def test_a_sweep_passes_over_what_would_change_nothing(
 @pytest.mark.parametrize(
     ("name", "found"),
     [("alpha_renyi_1.75", ("alpha_renyi", 1.75)), ("alpha_2", ("alpha", 2.0)), ("kl", None),
-     ("wasserstein2", None), ("alpha_2_mc", None), ("alpha_2_w0.5", None)],
+     ("wasserstein2", None), ("alpha_2_mc", ("alpha_mc", 2.0)),
+     ("alpha_2_w0.5", ("alpha_w0.5", 2.0)), ("kl_w0.5", None), ("renyi_1e-12", ("renyi", 1e-12))],
 )  # fmt: skip
 def test_families_are_read_from_names(name: str, found: Any) -> None:
     assert family_of(name) == found

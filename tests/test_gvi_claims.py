@@ -183,3 +183,21 @@ def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> 
     assert section is not None and list(section.figures) == ["rivals_rmse", "rivals_log_likelihood"]
     ticks = section.figures["rivals_rmse"].axes[0].get_xticklabels()
     assert {tick.get_text() for tick in ticks} == {"bbb · kl", "bbb · js", "sgld"}
+
+
+def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        runs(tmp_path / name, {"kl_w0.1": 5, "js_w0.1": 3, "alpha_2_w0.1": 4}, experiment="gvi_uci")
+    found = medians(scores_by_split(tmp_path / "one"))
+    assert set(found.index.unique("name")) == {"kl", "js", "alpha"}
+    pairs = paired(gather(tmp_path / "one"), all_pairs(tmp_path / "one"))
+    assert set(pairs["a"]) | set(pairs["b"]) == {"kl", "js", "alpha"}
+    runs(tmp_path / "two", {"kl": 6}, experiment="gvi_uci")
+    mixed = medians(scores_by_split(tmp_path / "two"))
+    assert set(mixed.index.unique("name")) == {"kl", "kl_w0.1", "js_w0.1", "alpha_w0.1"}
+
+
+def test_criteria_of_other_runs_say_nothing_of_the_divergences() -> None:
+    whole = suite()
+    others = replace(whole, criteria=whole.criteria[whole.criteria["name"] == "mc_dropout"])
+    assert claim(others, TEXTS[-1]).verdict == "not tested"

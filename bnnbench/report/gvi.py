@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -123,8 +124,9 @@ def medians(scores: pd.DataFrame) -> pd.DataFrame:
 def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """See `Suite`."""
     columns = ["dataset", "metric", "a", "b", "depth"]
-    own = results.assign(label=labels(results), name=[contender(r) for _, r in results.iterrows()])
-    own = own[own["experiment"] == COMPARISON].drop_duplicates(["dataset", "name", "depth"])
+    own = results.assign(label=labels(results))
+    own = _named(own[own["experiment"] == COMPARISON])
+    own = own.drop_duplicates(["dataset", "name", "depth"]) if len(own) else own
     if pairs.empty or own.empty:
         return pd.DataFrame(columns=columns)
     run = own.set_index(["dataset", "label"])[["name", "depth"]]
@@ -152,6 +154,13 @@ def rivals_section(scores: pd.DataFrame) -> Section | None:
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """With the column `name`; a suite that has one weight of the divergence throughout omits it."""
     if table.empty:
         return table
-    return table.assign(name=[contender(row) for row in table.to_dict("records")])
+    names = [contender(row) for row in table.to_dict("records")]
+    weights = {
+        re.sub(r".*?(_w[\d.e+-]+)?$", r"\1", name) for name in set(names) - {*OTHERS, "laplace"}
+    }
+    if len(weights) == 1:
+        names = [name.removesuffix(*weights) for name in names]
+    return table.assign(name=names)

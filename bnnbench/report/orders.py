@@ -30,9 +30,12 @@ ORDERS_STATEMENT = (
 
 
 def family_of(name: str) -> tuple[str, float] | None:
-    """`("alpha_renyi", 1.75)` of the divergence `alpha_renyi_1.75`; None for one without order."""
-    found = re.fullmatch(r"([a-z_]*[a-z])_(\d+(?:\.\d+)?(?:e[+-]\d+)?)", name)
-    return (found.group(1), float(found.group(2))) if found else None
+    """`("alpha_renyi", 1.75)` of the divergence `alpha_renyi_1.75`; None for one without order.
+
+    What a name says after the order, such as its weight, belongs to the family.
+    """
+    found = re.fullmatch(r"([a-z_]*[a-z])_(\d+(?:\.\d+)?(?:e[+-]\d+)?)((?:_[a-z].*)?)", name)
+    return (found.group(1) + found.group(3), float(found.group(2))) if found else None
 
 
 def with_orders(results: pd.DataFrame) -> pd.DataFrame:
