@@ -297,3 +297,9 @@ def test_the_toy_ends_in_bands_calibration_criteria_and_claims(command: Command)
     found = pd.read_csv(report.table("gvi_claims"))
     assert set(found["source"]) == {"5.0.2"}
     assert found.set_index("text").loc["That of RKL decreases.", "verdict"] == "not tested"
+
+
+def test_axes_cut_off_lost_splits_above_and_never_the_best() -> None:
+    values = [np.array([2.4, 2.5, 2.6]), np.array([2.5, 2.5, 900.0]), np.array([1.0, 1.1, 1.2])]
+    low, high = limits(values)
+    assert low < 1.0 and 2.6 < high < 900
