@@ -65,12 +65,12 @@ def limits(values: list[np.ndarray]) -> tuple[float, float]:
     return float(inside.min() - margin), float(inside.max() + margin)
 
 
-def draw_boxes(axes: Axes, names: list[str], values: list[np.ndarray]) -> None:
-    """A box per name, and how many of its splits lie above the panel."""
+def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
+    """A box per place, and how many of its splits lie above the panel."""
     line: Style = {"color": BLUE, "linewidth": 0.9}
     axes.boxplot(
         values,
-        positions=range(len(names)),
+        positions=places,
         widths=0.6,
         boxprops=line,
         whiskerprops=line,
@@ -80,22 +80,22 @@ def draw_boxes(axes: Axes, names: list[str], values: list[np.ndarray]) -> None:
     )
     low, high = limits(values)
     axes.set_ylim(low, high)
-    for place, own in enumerate(values):
+    for place, own in zip(places, values, strict=True):
         beyond = int((own > high).sum())
         if beyond:
             axes.text(place, high, f"{beyond}↑", ha="center", va="bottom", fontsize=6, color=GREY)
 
 
-def draw_means(axes: Axes, names: list[str], values: list[np.ndarray]) -> None:
-    """A mean and its standard error per name; an arrow where it lies above the panel."""
+def draw_means(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
+    """A mean and its standard error per place; an arrow where it lies above the panel."""
     mean = np.array([own.mean() for own in values])
     error = np.array([own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0 for own in values])
-    axes.errorbar(range(len(names)), mean, error, fmt="o", color=BLUE, markersize=4, capsize=2)
+    axes.errorbar(places, mean, error, fmt="o", color=BLUE, markersize=4, capsize=2)
     low, high = limits([np.concatenate([mean - error, mean + error])])
     axes.set_ylim(low, high)
-    for place in np.flatnonzero(mean > high).tolist():
-        text = f"{mean[place]:.3g} ↑"
-        axes.text(place, high, text, ha="center", va="top", rotation=90, fontsize=6, color=GREY)
+    for k in np.flatnonzero(mean > high).tolist():
+        text = f"{mean[k]:.3g} ↑"
+        axes.text(places[k], high, text, ha="center", va="top", rotation=90, fontsize=6, color=GREY)
 
 
 DRAWN = {"boxes": draw_boxes, "means": draw_means}
@@ -110,7 +110,7 @@ def spread_figure(scores: pd.DataFrame, metric: str, kind: str) -> Figure:
         kind: a key of `DRAWN`.
     """
     depths, datasets = sorted(scores["depth"].unique()), list(scores["dataset"].unique())
-    names = list(dict.fromkeys(scores["label"]))
+    names = sorted(set(scores["label"]))
     width = max(2.4, 0.3 * len(names) + 0.7)
     figure, panels = sketch(
         width * len(datasets) + 0.4, 2.3 * len(depths) + 1.1, len(datasets), len(depths)
@@ -118,16 +118,18 @@ def spread_figure(scores: pd.DataFrame, metric: str, kind: str) -> Figure:
     for i, depth in enumerate(depths):
         for j, dataset in enumerate(datasets):
             axes = panels[i * len(datasets) + j]
-            own = scores[(scores["depth"] == depth) & (scores["dataset"] == dataset)]
-            there = [name for name in names if (own["label"] == name).any()]
-            if not there:
-                axes.set_visible(False)
-                continue
-            values = [own.loc[own["label"] == name, metric].to_numpy() for name in there]
-            DRAWN[kind](axes, there, values)
+            column = scores[scores["dataset"] == dataset]
+            own = column[column["depth"] == depth]
+            # A name has one place in the whole column, whose last panel names it.
+            named = [name for name in names if (column["label"] == name).any()]
+            places = [k for k, name in enumerate(named) if (own["label"] == name).any()]
+            if places:
+                values = [own.loc[own["label"] == named[k], metric].to_numpy() for k in places]
+                DRAWN[kind](axes, places, values)
+            axes.set_xlim(-0.6, len(named) - 0.4)
             last = i == len(depths) - 1
             axes.set_xticks(
-                range(len(there)), there if last else [""] * len(there), rotation=90, fontsize=7
+                range(len(named)), named if last else [""] * len(named), rotation=90, fontsize=7
             )
             axes.set_title(f"{dataset} · depth {depth}", fontsize="small", pad=10)
             axes.set_ylabel(SCORES[metric][0] if j == 0 else "", fontsize="small")
