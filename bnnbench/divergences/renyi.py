@@ -30,9 +30,14 @@ from bnnbench.divergences.kl import kl
 LARGE = 40.0  # where expm1(x) is exp(x) to rounding, and both are far from overflowing
 
 
+def _excess(log_ratio: Tensor) -> Tensor:
+    """`q_scale^2 / p_scale^2 - 1`, held where float32 would overflow."""
+    return torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
+
+
 def _shared_width(alpha: float, log_ratio: Tensor) -> Tensor:
     """`v / p_scale^2`, NaN (its derivative too) where it is not positive."""
-    width = 1 + (1 - alpha) * torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
+    width = 1 + (1 - alpha) * _excess(log_ratio)
     return width * torch.where(width > 0, 1.0, math.nan)
 
 
@@ -107,7 +112,7 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, of: str
     distance, log_ratio = standardised(loc, scale, torch.zeros_like(p_scale), p_scale)
     width = _shared_width(alpha, log_ratio)
     lean = distance / width
-    excess = torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
+    excess = _excess(log_ratio)
     factor: float | Tensor = alpha
     if of == "integral":
         # dI = I d(log I): the derivative of Rényi's divergence with I / alpha before it.

@@ -151,7 +151,7 @@ def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> 
 
     A split that is named more than once is fitted as often, with the same random numbers.
     """
-    numbers = list(dict.fromkeys(split.index for split in splits))
+    numbers = _numbers(splits)
     x, y = plan.table.inputs, plan.table.targets
     device = torch.device(plan.device)
     started = time.perf_counter()
@@ -220,11 +220,15 @@ def _fit_folds(
     return posterior.diverged, _predict(plan, posterior, folds.scaler, folds.inputs, streams)
 
 
+def _numbers(splits: Sequence[Split]) -> list[int]:
+    """The number of each split once, in order: one stream of random numbers each."""
+    return list(dict.fromkeys(split.index for split in splits))
+
+
 def _streams(
     plan: Plan, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
 ) -> Streams:
-    numbers = dict.fromkeys(split.index for split in splits)
-    seeds = [derive_seed(plan.seed, number, *purpose) for number in numbers]
+    seeds = [derive_seed(plan.seed, number, *purpose) for number in _numbers(splits)]
     return Streams(seeds, data.groups, plan.device, plan.dtype)
 
 

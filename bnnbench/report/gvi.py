@@ -43,6 +43,8 @@ RIVALS = (
 VARIATIONAL = ("kl", "alpha", "alpha_renyi", "js")
 """The divergences that the thesis holds against other methods."""
 OTHERS = ("mc_dropout", "deep_ensemble", "sgld")
+"""The methods it holds them against; we add Laplace."""
+RUN_BESIDE = (*OTHERS, "laplace")
 
 
 def contender(run: Mapping[str, Any]) -> str:
@@ -143,7 +145,7 @@ def rivals_section(scores: pd.DataFrame) -> Section | None:
         scores: of `scores_by_split`.
     """
     own = _named(scores[scores["experiment"] == COMPARISON] if len(scores) else scores)
-    shown = own[own["name"].isin((*VARIATIONAL, *OTHERS, "laplace"))] if len(own) else own
+    shown = own[own["name"].isin((*VARIATIONAL, *RUN_BESIDE))] if len(own) else own
     if shown.empty or not set(shown["method"]) > {"bbb"}:
         return None
     parts, figures = ["## Generalised variational inference and other methods", RIVALS], {}
@@ -158,9 +160,8 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         return table
     names = [contender(row) for row in table.to_dict("records")]
-    weights = {
-        re.sub(r".*?(_w[\d.e+-]+)?$", r"\1", name) for name in set(names) - {*OTHERS, "laplace"}
-    }
-    if len(weights) == 1:
-        names = [name.removesuffix(*weights) for name in names]
+    weight = re.compile(r"(_w[\d.e+-]+)?$")
+    divergences = set(names) - set(RUN_BESIDE)
+    if len({weight.search(name)[0] for name in divergences}) == 1:  # type: ignore[index]
+        names = [weight.sub("", name) for name in names]
     return table.assign(name=names)

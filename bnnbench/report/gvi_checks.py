@@ -258,11 +258,9 @@ class Shallowest:
 
     def find(self, suite: Suite) -> Finding:
         table = suite.criteria
+        table = table[table["name"].isin(DIVERGENCES)] if len(table) else table
         if table.empty or table["depth"].nunique() < 2:
             return None, "the toy has not run at two depths"
-        table = table[table["name"].isin(DIVERGENCES)]
-        if table["depth"].nunique() < 2:
-            return None, "no divergence of the thesis has run at two depths"
         long = table.melt(["name", "depth"], ["bic", "aic", "hqc"])
         best = long.loc[long.groupby(["name", "variable"])["value"].idxmin(), "depth"]
         return bool((best == 1).all()), f"least at depth 1 in {(best == 1).sum()} of {len(best)}"
