@@ -171,6 +171,7 @@ MISTAKES = {
     "folds": (["search.folds=1"], ["search.folds"]),
     "too many folds": (["search.folds=1000"], ["search.folds", "398"]),
     "no values": (["search=none"], ["method.noise_precision=VALUE"]),
+    "no values, shortened": (["protocol=trial", "search=none"], ["method.noise_precision=VALUE"]),
     "device": (["device=tpu"], ["device=tpu", "cpu"]),
     "evaluation": (["evaluation.samples=0"], ["evaluation.samples"]),
     "bounds": (["dataset.protocol.bounds.noise_precision=[3,2]"], ["bounds.noise_precision"]),

@@ -13,8 +13,8 @@ from conftest import compose
 from scipy.stats import norm
 from torch import Tensor
 
-from bnnbench.cli.build import make
 from bnnbench.cli.configs import options
+from bnnbench.cli.make import make
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2
 from bnnbench.divergences.jensen_shannon import alpha_js, js

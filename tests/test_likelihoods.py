@@ -15,8 +15,8 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from bnnbench import metrics
-from bnnbench.cli.build import make
 from bnnbench.cli.configs import options
+from bnnbench.cli.make import make
 from bnnbench.experiment.protocol import final_fit
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic

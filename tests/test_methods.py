@@ -8,8 +8,8 @@ import pytest
 import torch
 from conftest import compose
 
-from bnnbench.cli.build import make
 from bnnbench.cli.configs import options
+from bnnbench.cli.make import make
 from bnnbench.methods.base import FitTask, Method, Posterior
 from bnnbench.settings import Network, Training
 from bnnbench.streams import Streams

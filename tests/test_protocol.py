@@ -132,6 +132,12 @@ def test_other_settings_are_another_folder_and_workers_are_not(tiny_plan: Planne
     ):
         assert tiny_plan(override).folder.root != base, override
     assert tiny_plan("workers=auto").folder.root == base
+    assert (
+        tiny_plan("training.learning_rate=1").folder
+        == tiny_plan("training.learning_rate=1.0").folder
+    )
+    orders = ["divergence=alpha_2"], ["divergence=alpha", "divergence.alpha=2"]
+    assert len({tiny_plan("method=bbb", *order).folder for order in orders}) == 1
 
 
 def test_a_diverged_final_fit_is_reported(tiny_plan: Planner) -> None:

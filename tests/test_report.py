@@ -15,7 +15,7 @@ from rich.console import Console
 
 from bnnbench.cli.report import add_parser
 from bnnbench.paths import RunFolder
-from bnnbench.report.bars import bars_figure
+from bnnbench.report.bars import MANY, bars_figure
 from bnnbench.report.collect import latex, results_section, write_report
 from bnnbench.report.figures import (
     best_so_far,
@@ -328,6 +328,27 @@ def test_bars_show_means_errors_and_published_values(
     assert (low, high) == pytest.approx((5 - math.sqrt(size), 5 + math.sqrt(size)))
     assert theirs[0].get_ydata().tolist() == [3.58808, 3.85754]
     assert [name.get_text() for name in boston.get_xticklabels()] == ["bbb_x1", "vadam"]
+
+
+def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
+    for depth in range(MANY + 1):
+        lost = {"diverged": 1, "rmse": math.nan} if depth == 3 else {}
+        rmse = np.array(RMSE) + depth
+        make_run(tmp_path, make_splits(**{"depth": depth, "rmse": rmse, **lost}), f"v{depth:02d}")
+    (axes,) = bars_figure(with_published(gather(tmp_path)), "rmse").axes
+    names = [name.get_text() for name in axes.get_yticklabels()]
+    assert names == [f"bbb_x1 · depth {depth}" for depth in range(MANY + 1)]
+    lengths = [bar.get_width() for bar in axes.patches]
+    assert lengths[4:] == pytest.approx([5 + depth for depth in range(4, MANY + 1)])
+    means = [mean.get_text() for mean in axes.child_axes[0].get_yticklabels()]
+    assert means[2:5] == ["7", "diverged", "9"]
+    assert axes.yaxis_inverted()
+
+
+def test_no_bar_of_an_rmse_reaches_below_zero(tmp_path: Path) -> None:
+    make_run(tmp_path, make_splits(rmse=np.array([1.0, 1.0, 1.0, 60.0])))
+    (axes,) = bars_figure(with_published(gather(tmp_path)), "rmse").axes
+    assert axes.get_ylim()[0] == 0
 
 
 def test_best_so_far_ignores_diverged_evaluations() -> None:

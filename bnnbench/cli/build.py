@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import MISSING, fields, replace
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bnnbench.cli.make import Config, as_declared, construct, make, target
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence
 from bnnbench.experiment.plan import Experiment, Plan, choose_splits
@@ -21,8 +21,6 @@ from bnnbench.methods.base import Method
 from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Evaluation, Network, Training, one_of
 from bnnbench.types import Redundant, Table, UserError
-
-Config = dict[str, Any]
 
 # What cannot change a number, or is decided into the plan by other means.
 NOT_IDENTITY = (
@@ -43,52 +41,6 @@ NOT_IDENTITY_OF_STANDARD = ("likelihood", "loss")
 
 # What could not be asked for once: a run that does not keeps the folder that it had.
 NOT_IDENTITY_UNLESS_ASKED_FOR = ("training_part", "trace")
-
-
-def make(key: str, config: Mapping[str, Any]) -> Any:
-    """Builds the dataclass that `config["_target_"]` names, and those nested in it.
-
-    Raises:
-        UserError: if the target does not exist or a setting does not fit it.
-    """
-    cls = target(key, config)
-    settings = {
-        k: make(f"{key}.{k}", v) if isinstance(v, Mapping) and "_target_" in v else v
-        for k, v in config.items()
-        if k != "_target_"
-    }
-    return construct(key, cls, settings)
-
-
-def target(key: str, config: Mapping[str, Any]) -> Any:
-    """The class that `config["_target_"]` names.
-
-    Raises:
-        UserError: if there is none.
-    """
-    module, _, name = str(config.get("_target_")).rpartition(".")
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        raise UserError(
-            f"{key}._target_ names no class that can be imported: {config.get('_target_')!r}."
-        ) from None
-
-
-def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
-    """`cls(**settings)`, once the names are known to fit its fields.
-
-    Raises:
-        UserError: if a setting is unknown or missing.
-    """
-    known = {f.name: f for f in fields(cls) if f.init}
-    for unknown in settings.keys() - known.keys():
-        raise UserError(f"{key}.{unknown} is not a setting; {key} has {', '.join(known)}.")
-    for name, field in known.items():
-        bare = field.default is MISSING and field.default_factory is MISSING
-        if bare and name not in settings:
-            raise UserError(f"{key}.{name} is missing.")
-    return cls(**settings)
 
 
 def pick_device(wanted: Any) -> str:
@@ -135,6 +87,7 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     Raises:
         UserError: on the first thing that is wrong.
     """
+    config = as_declared(config)
     recorded = deepcopy(config)
     method_protocol = config["method"].pop("protocol", {})
     dataset_protocol = config["dataset"].pop("protocol", {})

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from bnnbench.report.figures import PALETTE
 from bnnbench.report.tables import labels
@@ -22,6 +23,7 @@ NAMES = {
 """Axis label of each metric, and which way is better."""
 
 WIDEST = 24.0  # inches, unless a single panel is wider
+MANY = 24  # runs on one data set that no page is wide enough for: their bars lie, names beside
 
 PUBLISHED: dict[str, Any] = {
     "fmt": "D",
@@ -57,17 +59,24 @@ def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figur
     methods = list(dict.fromkeys(results["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
     panels = [group for _, group in results.groupby("dataset")]
-    width = max(2.6, 0.42 * max(map(len, panels)) + 0.8)
+    most = max(map(len, panels))
+    lying = most > MANY
+    width, height = (5.0, 0.2 * most + 0.6) if lying else (max(2.6, 0.42 * most + 0.8), 3)
     columns = max(1, min(4, len(panels), int(WIDEST / width)))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure((max(5.5, columns * width), 0.9 + 3 * rows), layout="constrained")
+    layout = ConstrainedLayoutEngine(
+        w_pad=0.1
+    )  # inches; else means run into the next panel's names
+    figure = Figure((max(5.5, columns * width), 0.9 + height * rows), layout=layout)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, group in zip(grid, panels, strict=False):
-        _bars(axes, group, metric, error, colours)
+        (_lying if lying else _standing)(axes, group, metric, error, colours)
+        axes.set_title(group["dataset"].iloc[0])
+        axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     name, better = NAMES[metric]
-    figure.supylabel(name)
+    (figure.supxlabel if lying else figure.supylabel)(name)
     figure.suptitle(
         f"mean over splits, {better} is better; error bars: {ERRORS[error]} over splits",
         fontsize="medium",
@@ -79,7 +88,7 @@ def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figur
     return figure
 
 
-def _bars(
+def _standing(
     axes: Axes, group: pd.DataFrame, metric: str, error: str, colours: dict[str, str]
 ) -> None:
     means, spread = group[f"{metric}_mean"], group[f"{metric}_{error}"]
@@ -111,5 +120,36 @@ def _bars(
     margin = max(0, 3 - len(group)) / 2
     axes.set_xlim(-0.6 - margin, len(group) - 0.3 + margin)
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_title(group["dataset"].iloc[0])
-    axes.spines[["top", "right"]].set_visible(False)
+    if (means >= 0).all() and metric == "rmse":
+        axes.set_ylim(bottom=0)  # where an error bar reaches below, no RMSE is
+
+
+def _lying(
+    axes: Axes, group: pd.DataFrame, metric: str, error: str, colours: dict[str, str]
+) -> None:
+    """The first run on top, each name on one line at its left and each mean at its right."""
+    means, places = group[f"{metric}_mean"], range(len(group))
+    axes.barh(
+        places,
+        means,
+        0.7,
+        xerr=group[f"{metric}_{error}"],
+        color=[colours[method] for method in group["method"]],
+        error_kw={"ecolor": "#333333", "elinewidth": 0.8, "capsize": 1.5},
+    )
+    axes.errorbar(
+        group[f"{metric}_published"],
+        [place + 0.4 for place in places],
+        xerr=group[f"{metric}_published_stderr"].fillna(0),
+        **PUBLISHED,
+    )
+    axes.set_yticks(places, group["label"], fontsize="small")
+    axes.set_ylim(len(group) - 0.3, -0.7)
+    axes.axvline(0, color="black", linewidth=0.8)
+    if (means >= 0).all() and metric == "rmse":
+        axes.set_xlim(left=0)
+    figures = axes.secondary_yaxis("right")
+    shown = ["diverged" if math.isnan(mean) else f"{mean:.3g}" for mean in means]
+    figures.set_yticks(places, shown, fontsize="small")
+    figures.tick_params(length=0)
+    figures.spines["right"].set_visible(False)

@@ -94,8 +94,9 @@ def draw_means(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
     low, high = limits([np.concatenate([mean - error, mean + error])])
     axes.set_ylim(low, high)
     for k in np.flatnonzero(mean > high).tolist():
-        text = f"{mean[k]:.3g} ↑"
-        axes.text(places[k], high, text, ha="center", va="top", rotation=90, fontsize=6, color=GREY)
+        # Beside its place, where an error bar may reach down from above.
+        text: Style = {"ha": "left", "va": "top", "rotation": 90, "fontsize": 6, "color": GREY}
+        axes.text(places[k] + 0.12, high, f"{mean[k]:.3g} ↑", **text)
 
 
 DRAWN = {"boxes": draw_boxes, "means": draw_means}

@@ -12,7 +12,13 @@ from bnnbench.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class NoSearch(Search):
-    """Every hyper-parameter must carry a value."""
+    """Every hyper-parameter must carry a value.
+
+    Attributes:
+        initial_points: not used; a protocol that shortens a search sets it whatever the search.
+    """
+
+    initial_points: int = 0
 
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
