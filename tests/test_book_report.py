@@ -14,7 +14,7 @@ from test_report import LOG_LIKELIHOOD, RMSE, make_run, make_splits
 
 from bnnbench.report.book import (
     CONFIGURATIONS,
-    Suite,
+    BookRuns,
     book_seconds,
     relative_time_figure,
     running_times,
@@ -75,7 +75,7 @@ def suite(
     strength: dict[str, float] | None = None,
     fit: dict[str, float] | None = None,
     sure: float = 0.99,
-) -> Suite:
+) -> BookRuns:
     """One data set on which every claim holds, but for the changes."""
     runs = frame({"boston": TOTAL | (total or {})})
     runs["fit_seconds_mean"] = runs["method"].map(FIT | (fit or {}))
@@ -84,7 +84,7 @@ def suite(
     return found
 
 
-def claim(given: Suite, text: str) -> Claim:
+def claim(given: BookRuns, text: str) -> Claim:
     (found,) = [c for c in claims(given) if c.text == text]
     return found
 
@@ -154,10 +154,10 @@ def test_slight_differences_count_by_their_consistency() -> None:
     assert (claim(slight, text).verdict, claim(slight, text).evidence) == ("confirmed", evidence)
     swapped = slight.pairs.rename(columns={"a": "b", "b": "a"})
     swapped["difference"] *= -1
-    assert claim(Suite(slight.runs, swapped), text).evidence == evidence
+    assert claim(BookRuns(slight.runs, swapped), text).evidence == evidence
     one_way = slight.pairs["metric"] == "rmse"
     mixed = slight.pairs.assign(difference=slight.pairs["difference"].where(one_way, 0))
-    assert claim(Suite(slight.runs, mixed), text).verdict == "not confirmed"
+    assert claim(BookRuns(slight.runs, mixed), text).verdict == "not confirmed"
 
 
 def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:

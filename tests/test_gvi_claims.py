@@ -17,7 +17,7 @@ from bnnbench.report.collect import write_report
 from bnnbench.report.compare import all_pairs
 from bnnbench.report.gvi import (
     DIVERGENCES,
-    Suite,
+    ThesisRuns,
     contender,
     medians,
     paired,
@@ -47,7 +47,7 @@ def suite(
     shares: dict[tuple[str, int], float] | None = None,
     best: float = 2.0,
     shallow: int = 1,
-) -> Suite:
+) -> ThesisRuns:
     """Numbers for which every claim holds, but for the changes."""
     order = {depth: words.split() for depth, words in (STRENGTH | (strength or {})).items()}
     rows = [
@@ -79,7 +79,7 @@ def suite(
         for depth in SHARES
         for cost in [abs(depth - shallow)]
     ])  # fmt: skip
-    return Suite(orders, middle, pairs, sigma, criteria)
+    return ThesisRuns(orders, middle, pairs, sigma, criteria)
 
 
 def swapped(depth: int, a: str, b: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ FALSE: dict[str, dict[str, Any]] = {
 }
 
 
-def claim(given: Suite, text: str) -> Claim:
+def claim(given: ThesisRuns, text: str) -> Claim:
     (found,) = [c for c in claims(given) if c.text == text]
     return found
 

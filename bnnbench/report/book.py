@@ -39,7 +39,7 @@ TIMED_APART = 1e-9  # a smaller relative spread of seconds over splits is roundi
 
 
 @dataclass(frozen=True)
-class Suite:
+class BookRuns:
     """The finished runs of the book's comparison.
 
     Attributes:
@@ -59,7 +59,7 @@ class Suite:
         return wide.reindex(columns=list(CONFIGURATIONS))
 
 
-def suite_of(results: pd.DataFrame, pairs: pd.DataFrame) -> Suite | None:
+def suite_of(results: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     """The book's comparison among the gathered runs, or None if there is none.
 
     It is made of the runs of `experiment=book_uci` on the book's data sets and configurations, with
@@ -91,7 +91,7 @@ def suite_of(results: pd.DataFrame, pairs: pd.DataFrame) -> Suite | None:
         keys = zip(pairs["dataset"], pairs[side], strict=True)
         pairs = pairs.assign(**{side: [method.get(key) for key in keys]})
     pairs = pairs[pairs["metric"].isin(SCORES)].dropna(subset=["a", "b"])
-    return Suite(taken, pairs, len(runs) - len(taken))
+    return BookRuns(taken, pairs, len(runs) - len(taken))
 
 
 @cache
@@ -109,7 +109,7 @@ def geometric_mean(values: pd.Series | pd.DataFrame) -> Any:
     return np.exp(np.log(values).mean())
 
 
-def running_times(suite: Suite) -> pd.DataFrame:
+def running_times(suite: BookRuns) -> pd.DataFrame:
     """Seconds per split of search, final fit and prediction, ours beside the book's Table 4.3.
 
     Returns:
@@ -132,7 +132,7 @@ def running_times(suite: Suite) -> pd.DataFrame:
     return runs[["dataset", "method", "splits"]].assign(**columns)
 
 
-def relative_time_figure(suite: Suite) -> Figure | None:
+def relative_time_figure(suite: BookRuns) -> Figure | None:
     """The book's Fig. 4.15: time relative to PBP's on a log scale; None where PBP did not run.
 
     A group of bars per data set, one bar per configuration, from PBP's own time (1) up or down;

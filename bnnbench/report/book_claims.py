@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.book import CONFIGURATIONS, SCORES, Suite, book_seconds, geometric_mean
+from bnnbench.report.book import CONFIGURATIONS, SCORES, BookRuns, book_seconds, geometric_mean
 from bnnbench.report.claims import VERDICTS, Claim, Finding, ahead, checked, counted
 from bnnbench.report.compare import tally
 
@@ -45,7 +45,7 @@ class Ratio:
             f"data sets: between {self.low:g} and {self.high:g}"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: BookRuns) -> Finding:
         needed = [self.base, *self.others]
         ours = suite.table(f"{self.seconds}_seconds")[needed].dropna()
         if ours.empty:
@@ -77,7 +77,7 @@ class Ahead:
             "(data sets x RMSE and log-likelihood) and loses no more t-tests than it wins"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: BookRuns) -> Finding:
         found = ahead(suite.pairs, self.a, self.b)
         return found or (None, f"no data set has all of {named([self.a, self.b])}")
 
@@ -96,7 +96,7 @@ class Place:
             "five, in RMSE and in log-likelihood"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: BookRuns) -> Finding:
         rows = suite.pairs
         size = rows.groupby(["dataset", "metric"])["a"].transform("size")
         rows = rows[size == math.comb(len(ALL), 2)]
@@ -156,7 +156,7 @@ STATEMENTS: tuple[tuple[str, str, Ratio | Ahead | Place], ...] = (
 )
 
 
-def claims(suite: Suite) -> list[Claim]:
+def claims(suite: BookRuns) -> list[Claim]:
     """Every claim with its verdict, in the order of the text."""
     return checked(STATEMENTS, suite)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from bnnbench.report.book import (
     CONFIGURATIONS,
     SPLITS,
-    Suite,
+    BookRuns,
     book_seconds,
     geometric_mean,
     relative_time_figure,
@@ -95,7 +95,7 @@ def timing_word(multiple: float) -> str:
     return next((word for limit, word in TIMINGS.items() if multiple <= limit), MISSING)
 
 
-def net_wins(suite: Suite) -> pd.Series:
+def net_wins(suite: BookRuns) -> pd.Series:
     """Correlated t-tests won less lost as a share of all, by configuration; from -1 to 1."""
     if suite.pairs.empty:
         return pd.Series(dtype=float)
@@ -120,7 +120,7 @@ def statements(method: str) -> int:
     return sum(isinstance(node, ast.stmt) for node in nodes) - len(lone)
 
 
-def practice_table(suite: Suite) -> str:
+def practice_table(suite: BookRuns) -> str:
     """The book's Table 4.4 from our numbers, a row per configuration."""
     seconds = suite.table("total_seconds").dropna(axis=1, how="all")
     time, net = timings(seconds), net_wins(suite)
@@ -148,7 +148,7 @@ def digits(value: float) -> str:
     return number(value, ".3g" if abs(value) < 100 else ".0f")
 
 
-def times_table(suite: Suite) -> str:
+def times_table(suite: BookRuns) -> str:
     """The book's Table 4.3 in its own shape, every cell ours / the book's (speed-up)."""
     times = running_times(suite).set_index(["dataset", "method"])
     names = [name for name in CONFIGURATIONS if name in times.index.get_level_values("method")]
@@ -163,7 +163,7 @@ def times_table(suite: Suite) -> str:
     return markdown_table(["Data set", *(CONFIGURATIONS[name] for name in names)], rows)
 
 
-def likelihoods_table(suite: Suite) -> str:
+def likelihoods_table(suite: BookRuns) -> str:
     """The three log-likelihoods of every run, published ones beside."""
     names = ["Data set", "Method", "Per point", "published", "Joint", "published", "Gaussian"]
     kinds = ("", "_published", "_joint", "_joint_published", "_gaussian")
@@ -178,7 +178,7 @@ def likelihoods_table(suite: Suite) -> str:
     return markdown_table(names, rows)
 
 
-def coverage_sentence(suite: Suite) -> str:
+def coverage_sentence(suite: BookRuns) -> str:
     """Which part of the book's comparison is there, and what was left out."""
     runs, book = suite.runs, book_seconds()
     text = [f"{len(runs)} of the {book.size} runs of the book's comparison are finished."]

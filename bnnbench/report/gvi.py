@@ -57,7 +57,7 @@ def contender(run: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Suite:
+class ThesisRuns:
     """The finished runs of the thesis's experiments; each part may be empty.
 
     Attributes:
@@ -88,7 +88,7 @@ def suite_of(
     scores: pd.DataFrame,
     criteria: pd.DataFrame,
     curves: list[Curve],
-) -> Suite:
+) -> ThesisRuns:
     """The thesis's experiments among the runs of a report.
 
     Args:
@@ -100,7 +100,7 @@ def suite_of(
     """
     orders = with_orders(results)
     toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
-    return Suite(
+    return ThesisRuns(
         orders[orders["experiment"] == ORDERS],
         medians(scores),
         paired(results, pairs),
@@ -110,7 +110,7 @@ def suite_of(
 
 
 def medians(scores: pd.DataFrame) -> pd.DataFrame:
-    """See `Suite`; of two runs of one contender the better median.
+    """See `ThesisRuns`; of two runs of one contender the better median.
 
     Args:
         scores: of `scores_by_split`.
@@ -124,7 +124,7 @@ def medians(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """See `Suite`."""
+    """See `ThesisRuns`."""
     columns = ["dataset", "metric", "a", "b", "depth"]
     own = results.assign(label=labels(results))
     own = _named(own[own["experiment"] == COMPARISON])

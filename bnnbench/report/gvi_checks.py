@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bnnbench.report.claims import VERDICTS, Finding, ahead, counted, duel
-from bnnbench.report.gvi import DIVERGENCES, NAMES, Suite
+from bnnbench.report.gvi import DIVERGENCES, NAMES, ThesisRuns
 from bnnbench.report.gvi_toy import NAMES as PRINTED_NAMES
 from bnnbench.report.gvi_toy import printed
 from bnnbench.report.orders import SCORES
@@ -38,7 +38,7 @@ def missing(names: Sequence[str], depth: int) -> Finding:
     return None, f"no data set has all of {spoken(names)} at depth {depth}"
 
 
-def complete(suite: Suite, names: Sequence[str], depth: int) -> pd.DataFrame:
+def complete(suite: ThesisRuns, names: Sequence[str], depth: int) -> pd.DataFrame:
     """Medians of the data sets that have all names at this depth: rows data sets x scores."""
     if suite.medians.empty or depth not in suite.medians.index.unique("depth"):
         return pd.DataFrame()
@@ -64,7 +64,7 @@ class Above:
             "three quarters of data sets x RMSE and NLL"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         counts = {}
         for family, group in suite.orders.groupby("family") if len(suite.orders) else ():
             better = []
@@ -96,7 +96,7 @@ class BestOrder:
             "of families x data sets x RMSE and NLL"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         best = []
         for _, own in suite.orders.groupby(["family", "dataset"]) if len(suite.orders) else ():
             for metric, (_, sign) in SCORES.items():
@@ -126,7 +126,7 @@ class Ahead:
             f"{scores_of(self.metrics)}, and loses no more t-tests than it wins"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         table = of(complete(suite, (self.a, self.b), self.depth), self.metrics)
         if table.empty:
             return missing((self.a, self.b), self.depth)
@@ -155,7 +155,7 @@ class NotBehind:
     def rule(self) -> str:
         return f"each loses no more t-tests against {NAMES[self.b]} than it wins, RMSE and NLL"
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         parts, holds = [], []
         rows = suite.pairs[suite.pairs["depth"] == self.depth]
         for name in self.names:
@@ -196,7 +196,7 @@ class Place:
             f"{scores_of(self.metrics)}"
         )
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         table = of(complete(suite, self.among, self.depth), self.metrics)
         if table.empty:
             return missing(self.among, self.depth)
@@ -218,7 +218,7 @@ class Calibrated:
     def rule(self) -> str:
         return f"inside one deviation each differs from 0.68 by at most {WELL_CALIBRATED}"
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         own = _at(suite.sigma, self.names, self.depth)
         if own is None:
             return missing(self.names, self.depth)
@@ -241,7 +241,7 @@ class Rises:
     def rule(self) -> str:
         return f"the share inside one deviation is {'lower' if self.falls else 'higher'} at depth 3"
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         shallow, deep = (_at(suite.sigma, self.names, depth) for depth in (1, 3))
         if shallow is None or deep is None:
             return missing(self.names, 1 if shallow is None else 3)
@@ -256,7 +256,7 @@ class Shallowest:
 
     rule: str = "BIC, AIC and HQC of every divergence are least at depth 1"
 
-    def find(self, suite: Suite) -> Finding:
+    def find(self, suite: ThesisRuns) -> Finding:
         table = suite.criteria
         table = table[table["name"].isin(DIVERGENCES)] if len(table) else table
         if table.empty or table["depth"].nunique() < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from bnnbench.report.claims import Check, Claim, checked, claims_table
-from bnnbench.report.gvi import DIVERGENCES, OTHERS, VARIATIONAL, Suite
+from bnnbench.report.gvi import DIVERGENCES, OTHERS, VARIATIONAL, ThesisRuns
 from bnnbench.report.gvi_checks import (
     NLL,
     Above,
@@ -31,7 +31,7 @@ CLAIMS_STATEMENT = (
 FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
 
-STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
+STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     ("Performance improves for alpha > 1.", GRID, Above()),
     ("It does so especially from 1.75 to 3.", GRID, BestOrder(1.75, 3.0)),
     (
@@ -91,7 +91,7 @@ STATEMENTS: tuple[tuple[str, str, Check[Suite]], ...] = (
 )
 
 
-def claims(suite: Suite) -> list[Claim]:
+def claims(suite: ThesisRuns) -> list[Claim]:
     """Every claim about experiments of which some run is there, in the order of the text."""
     there = {
         GRID: not suite.orders.empty,
@@ -102,7 +102,7 @@ def claims(suite: Suite) -> list[Claim]:
     return checked([one for one in STATEMENTS if there[one[1]]], suite)
 
 
-def gvi_section(suite: Suite) -> Section | None:
+def gvi_section(suite: ThesisRuns) -> Section | None:
     """The verdicts on the page; None without any run of the thesis's experiments.
 
     Args:
