@@ -125,7 +125,7 @@ def test_runs_on_real_tables_have_no_curves(tiny_plan: Callable[..., Any]) -> No
         ("dataset.points=4", "dataset.points must be a whole number of at least 5"),
         ("dataset.noise=-1", "dataset.noise must be a number of at least 0"),
         ("dataset.low=1", "dataset.low must be below dataset.high"),
-        ("dataset.grid_low=x", "dataset.grid_low must be a number"),
+        ("dataset.grid_low=x", "dataset.grid_low must be a finite number"),
         ("dataset.grid_points=1", "dataset.grid_points must be a whole number of at least 2"),
         ("dataset.data_seed=-1", "dataset.data_seed must be a whole number of at least 0"),
     ],

@@ -46,7 +46,7 @@ class Curve(ABC):
         whole("dataset.grid_points", self.grid_points, least=2)
         check_seed("dataset.data_seed", self.data_seed)
         for key in ("low", "high", "grid_low", "grid_high"):
-            between(f"dataset.{key}", getattr(self, key), -np.inf)
+            number(f"dataset.{key}", getattr(self, key))
         for low, high in (("low", "high"), ("grid_low", "grid_high")):
             if not getattr(self, low) < getattr(self, high):
                 raise UserError(
