@@ -33,7 +33,15 @@ from bnnbench.report.run import (
     run_table,
     write_run_report,
 )
-from bnnbench.report.tables import METRICS, gather, labels, plus_minus, read_splits, summarise
+from bnnbench.report.tables import (
+    METRICS,
+    gather,
+    labels,
+    plus_minus,
+    read_splits,
+    statement,
+    summarise,
+)
 from bnnbench.types import UserError
 
 RMSE = (3.0, 4.0, 5.0, 8.0)
@@ -328,6 +336,11 @@ def test_bars_show_means_errors_and_published_values(
     assert (low, high) == pytest.approx((5 - math.sqrt(size), 5 + math.sqrt(size)))
     assert theirs[0].get_ydata().tolist() == [3.58808, 3.85754]
     assert [name.get_text() for name in boston.get_xticklabels()] == ["bbb_x1", "vadam"]
+
+
+def test_a_single_split_has_no_standard_error() -> None:
+    assert statement([1, 1]).startswith("value on one split; ")
+    assert statement([1, 20]).startswith("mean ± standard error over 1 to 20 splits; ")
 
 
 def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:

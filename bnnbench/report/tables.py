@@ -74,9 +74,10 @@ def statement(counts: Iterable[int]) -> str:
     """What the numbers of a table are, for its caption, given each run's number of splits."""
     numbers = sorted(set(counts))
     splits = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    entry = f"mean ± standard error over {splits} splits" if splits != "1" else "value on one split"
     return (
-        f"mean ± standard error over {splits} splits; original units; log-likelihood = mean over "
-        "test points of the log of the Monte Carlo average density"
+        f"{entry}; original units; log-likelihood = mean over test points of the log of the Monte "
+        "Carlo average density"
     )
 
 
