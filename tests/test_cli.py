@@ -157,6 +157,9 @@ MISTAKES = {
     ),
     "likelihood of pbp": (["method=pbp", "likelihood=heteroscedastic"], ["likelihood", "pbp"]),
     "loss of pbp": (["method=pbp", "loss=gamma"], ["loss=gamma", "method=pbp", "loss=nll"]),
+    "prior of a point estimate": (
+        ["method=map", "prior=laplace"], ["prior=laplace", "method=map", "use method=bbb"],
+    ),
     "beta": (["loss=beta", "loss.beta=1"], ["loss.beta", "greater than 1"]),
     "gamma": (["loss=gamma", "loss.gamma=wide"], ["loss.gamma", "wide"]),
     "added loss setting": (["loss=beta", "+loss.speed=3"], ["loss.speed", "beta"]),

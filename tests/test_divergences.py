@@ -17,7 +17,7 @@ from bnnbench.cli.configs import options
 from bnnbench.cli.make import make
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2
-from bnnbench.divergences.jensen_shannon import alpha_js, js
+from bnnbench.divergences.jensen_shannon import AlphaJS, alpha_js, js
 from bnnbench.divergences.kl import jeffreys, kl, rkl
 from bnnbench.divergences.renyi import (
     Renyi,
@@ -191,6 +191,17 @@ def test_symmetry(function: Function) -> None:
     q_loc, q_scale, p_loc, p_scale = columns(pairs())
     forth, back = function(q_loc, q_scale, p_loc, p_scale), function(p_loc, p_scale, q_loc, q_scale)
     torch.testing.assert_close(forth, back, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.9999, 1 - 1e-9])
+def test_slopes_of_alpha_js_near_its_ends_are_finite_in_float32(alpha: float) -> None:
+    chosen = AlphaJS(label="alpha_js", alpha=alpha)
+    loc = torch.tensor([[2.0, 0.1, 30.0, 0.0]])
+    scale = torch.tensor([[0.05, 1e-4, 0.3, 5.0]])
+    single = chosen.gradient(loc, scale, torch.tensor([[50.0]]))
+    double = chosen.gradient(loc.double(), scale.double(), torch.tensor([[50.0]]).double())
+    for a, b in zip(single, double, strict=True):
+        torch.testing.assert_close(a, b.float(), rtol=1e-3, atol=1e-5)
 
 
 def test_the_bounds_bracket_total_variation() -> None:

@@ -19,7 +19,7 @@ from bnnbench.report.gvi import (
     DIVERGENCES,
     ThesisRuns,
     contender,
-    medians,
+    over_splits,
     paired,
     rivals_section,
 )
@@ -38,8 +38,21 @@ STRENGTH = {
 }
 """By depth, contenders from the best on: in this order all that the thesis says is true."""
 
-SHARES = {1: 0.6, 2: 0.65, 3: 0.7}
-"""By depth, what one deviation holds, but for RKL."""
+SHARES = {
+    "tv_lower": (0.62, 0.63, 0.69),
+    "alpha_renyi": (0.62, 0.63, 0.64),
+    "kl": (0.50, 0.68, 0.75),
+    "renyi": (0.50, 0.68, 0.75),
+    "alpha": (0.50, 0.68, 0.69),
+    "js": (0.50, 0.55, 0.69),
+    "rkl": (0.60, 0.55, 0.50),
+}
+"""What one deviation holds at each depth; of the others: `OTHERWISE`."""
+
+OTHERWISE = (0.50, 0.55, 0.60)
+
+LEVEL = {1: 200.0, 2: 100.0, 3: 0.0}
+"""By depth, what is added to the place for a score."""
 
 
 def suite(
@@ -47,18 +60,27 @@ def suite(
     shares: dict[tuple[str, int], float] | None = None,
     best: float = 2.0,
     shallow: int = 1,
+    level: dict[int, float] | None = None,
+    spread: dict[int, float] | None = None,
+    low: float = -0.1,
 ) -> ThesisRuns:
     """Numbers for which every claim holds, but for the changes."""
     order = {depth: words.split() for depth, words in (STRENGTH | (strength or {})).items()}
-    rows = [
-        {"dataset": data, "depth": depth, "name": name, "rmse": place, "log_likelihood": place}
-        for data, (depth, names) in product(("boston", "yacht"), order.items())
+    height, width = LEVEL | (level or {}), {1: 1.0, 2: 2.0, 3: 3.0} | (spread or {})
+    cells = [
+        {"dataset": data, "depth": depth, "name": name, "score": height[depth] + place,
+         "spread": width[depth]}
+        for data, (depth, names) in product(("boston", "concrete"), order.items())
         for place, name in enumerate(names)
-    ]
-    middle = pd.DataFrame(rows).set_index(["dataset", "depth", "name"])
+    ]  # fmt: skip
+    indexed = pd.DataFrame(cells).set_index(["dataset", "depth", "name"])
+    middle, around = (
+        pd.DataFrame({"rmse": indexed[column], "log_likelihood": indexed[column]})
+        for column in ("score", "spread")
+    )
     pairs = pd.concat(
         duels({name: -place for place, name in enumerate(names)}, data).assign(depth=depth)
-        for data, (depth, names) in product(("boston", "yacht"), order.items())
+        for data, (depth, names) in product(("boston", "concrete"), order.items())
     )
     pairs = pairs[pairs["metric"].isin(["rmse", "log_likelihood"])]
     orders = pd.DataFrame([
@@ -68,18 +90,19 @@ def suite(
         for order_ in (0.25, 0.5, 1.25, 2.0, 3.0)
         for distance in [abs(order_ - best)]
     ])  # fmt: skip
-    held = {(n, d): SHARES[d] if n != "rkl" else 1.3 - SHARES[d] for n in FIELD for d in SHARES}
+    held = {(n, d): SHARES.get(n, OTHERWISE)[d - 1] for n in FIELD for d in (1, 2, 3)}
     sigma = pd.DataFrame([
-        {"name": name, "depth": depth, "inside_1": share, "difference": abs(share - 0.683)}
+        {"name": name, "depth": depth, "inside_1": share, "difference": abs(share - 0.683),
+         "low_excess": low}
         for (name, depth), share in (held | (shares or {})).items()
     ])  # fmt: skip
     criteria = pd.DataFrame([
         {"name": name, "depth": depth, **dict.fromkeys(("bic", "aic", "hqc"), float(cost))}
         for name in FIELD
-        for depth in SHARES
+        for depth in (1, 2, 3)
         for cost in [abs(depth - shallow)]
     ])  # fmt: skip
-    return ThesisRuns(orders, middle, pairs, sigma, criteria)
+    return ThesisRuns(orders, middle, around, pairs, sigma, criteria)
 
 
 def swapped(depth: int, a: str, b: str) -> dict[str, Any]:
@@ -94,29 +117,41 @@ FALSE: dict[str, dict[str, Any]] = {
     "It does so especially from 1.75 to 3.": {"best": 1.25},
     "1 layer: aAR, JS and F are equally good with KL or better.": swapped(1, "alpha_renyi", "kl"),
     "1 layer: RKL performs worst of all.": swapped(1, "rkl", "tv_upper"),
+    "2 layers: aAR's variance increases.": {"spread": {1: 2.5}},
     "2 layers: F outperforms KL almost everywhere.": swapped(2, "fisher", "kl"),
     "2 layers: TVL outperforms KL, especially in NLL.": swapped(2, "tv_lower", "kl"),
     "2 layers: JS outperforms KL.": swapped(2, "js", "kl"),
+    "2 layers: A improves on one layer.": {"level": {1: 50.0}},
     "2 layers: JS outperforms all others.": swapped(2, "js", "fisher"),
     "2 layers: TVL works better than TVU.": swapped(2, "tv_lower", "tv_upper"),
     "2 layers: KL has the worst NLL most of the times.": swapped(2, "kl", "rkl"),
+    "2 layers, concrete: almost all divergences work better than KL.": swapped(2, "kl", "alpha"),
+    "3 layers: the uncertainty is higher, mainly by outliers among the runs.": {"spread": {3: 2.0}},
     "3 layers: JS and F remain the top performers.": swapped(3, "fisher", "kl"),
+    "3 layers: TVL and TVU improve both RMSE and NLL.": {"level": {3: 150.0}},
     "3 layers: TVL outperforms KL on 3 of 4 data sets.": swapped(3, "tv_lower", "kl"),
     "3 layers: TVU outperforms KL on 3 of 4 data sets.": swapped(3, "tv_upper", "kl"),
     "1 layer: GVI outperforms MC dropout and deep ensembles.": swapped(1, "js", "mc_dropout"),
     "1 layer: GVI is equally good with SGLD.": swapped(1, "alpha_renyi", "sgld"),
     "1 layer: MC dropout performs worst.": swapped(1, "deep_ensemble", "mc_dropout"),
+    "2 layers: the other methods come closer to the RMSE of GVI.": {
+        "strength": {1: "js mc_dropout alpha_renyi deep_ensemble kl sgld alpha "
+                        "fisher renyi tv_lower tv_upper rkl"}
+    },
     "2 layers: deep ensembles and SGLD outperform all others in NLL.": swapped(2, "sgld", "js"),
     "3 layers: GVI remains the best performer, in some cases alongside SGLD.": swapped(
-        3, "alpha_renyi", "mc_dropout"
+        3, "js", "sgld"
     ),
-    "Confidence increases with the number of layers, but for RKL.": {"shares": {("js", 3): 0.5}},
-    "That of RKL decreases.": {"shares": {("rkl", 3): 0.9}},
-    "1 layer: TVL and aAR are the best calibrated.": {"shares": {("tv_lower", 1): 0.58}},
-    "2 layers: KL, AR and A are.": {"shares": {("renyi", 2): 0.79}},
-    "3 layers: TVL, A and JS are.": {"shares": {("alpha", 3): 0.1}},
+    "3 layers: GVI improves its NLL.": {"level": {2: -50.0}},
+    "3 layers: the variance of all methods increases.": {"spread": {2: 4.0}},
+    "Confidence increases with the number of layers, but for RKL.": {"shares": {("js", 2): 0.7}},
+    "That of RKL decreases.": {"shares": {("rkl", 2): 0.45}},
+    "Small intervals, below 0.7 deviations, are too narrow.": {"low": 0.1},
+    "1 layer: TVL and aAR are the best calibrated.": {"shares": {("js", 1): 0.68}},
+    "2 layers: KL, AR and A are.": {"shares": {("fisher", 2): 0.683}},
+    "3 layers: TVL, A and JS are.": {"shares": {("kl", 3): 0.684}},
     "Criteria always prefer one hidden layer.": {"shallow": 2},
-}
+}  # fmt: skip
 
 
 def claim(given: ThesisRuns, text: str) -> Claim:
@@ -140,6 +175,7 @@ def test_a_claim_without_its_runs_is_not_tested_and_without_any_is_not_shown() -
         whole,
         orders=whole.orders[whole.orders["order"] > 1],
         medians=whole.medians.query("name == 'kl'"),
+        spreads=whole.spreads.iloc[:0],
         pairs=whole.pairs.iloc[:0],
         sigma=whole.sigma[whole.sigma["depth"] == 4],
         criteria=whole.criteria[whole.criteria["depth"] == 1],
@@ -149,6 +185,21 @@ def test_a_claim_without_its_runs_is_not_tested_and_without_any_is_not_shown() -
     assert [text for text, verdict in found.items() if verdict != "not tested"] == [TEXTS[1]]
     empty = replace(lone, orders=whole.orders.iloc[:0], medians=pd.DataFrame())
     assert {c.source for c in claims(empty)} == {"5.0.2"}
+
+
+def test_orders_that_make_no_difference_neither_help_nor_are_best() -> None:
+    whole = suite()
+    even = whole.orders.assign(rmse_mean=3 + whole.orders["order"] / 1000, log_likelihood_mean=-2.5)
+    found = claim(replace(whole, orders=even), TEXTS[0])
+    assert found.verdict == "not confirmed"
+    assert "AR better in 0, worse in 0, equal in 2" in found.evidence
+    assert claim(replace(whole, orders=even), TEXTS[1]).verdict == "not tested"
+
+
+def test_the_nearest_are_not_called_calibrated_if_they_are_far() -> None:
+    far = {(name, 1): 0.9 if name in ("tv_lower", "alpha_renyi") else 0.95 for name in DIVERGENCES}
+    text = "1 layer: TVL and aAR are the best calibrated."
+    assert claim(suite(shares=far), text).verdict == "not confirmed"
 
 
 def test_contenders_are_told_by_divergence_or_method() -> None:
@@ -162,7 +213,8 @@ def test_the_suite_is_read_from_finished_runs(tmp_path: Path) -> None:
         scores = {"kl": 5 + shift, "js": 3 + shift}
         runs(tmp_path, scores, depth=depth, experiment="gvi_uci")
     runs(tmp_path, {"kl": 9}, depth=1, experiment="other")
-    found = medians(scores_by_split(tmp_path))
+    scores = scores_by_split(tmp_path)
+    found = over_splits(scores, lambda groups: groups.median())
     assert found.loc[("boston", 2, "js")].tolist() == pytest.approx([4, 0.4])
     assert found["rmse"].tolist() == pytest.approx([3, 5, 4, 6])
     pairs = paired(gather(tmp_path), all_pairs(tmp_path))
@@ -188,12 +240,12 @@ def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> 
 def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:
     for name in ("one", "two"):
         runs(tmp_path / name, {"kl_w0.1": 5, "js_w0.1": 3, "alpha_2_w0.1": 4}, experiment="gvi_uci")
-    found = medians(scores_by_split(tmp_path / "one"))
+    found = over_splits(scores_by_split(tmp_path / "one"), lambda groups: groups.median())
     assert set(found.index.unique("name")) == {"kl", "js", "alpha"}
     pairs = paired(gather(tmp_path / "one"), all_pairs(tmp_path / "one"))
     assert set(pairs["a"]) | set(pairs["b"]) == {"kl", "js", "alpha"}
     runs(tmp_path / "two", {"kl": 6}, experiment="gvi_uci")
-    mixed = medians(scores_by_split(tmp_path / "two"))
+    mixed = over_splits(scores_by_split(tmp_path / "two"), lambda groups: groups.median())
     assert set(mixed.index.unique("name")) == {"kl", "kl_w0.1", "js_w0.1", "alpha_w0.1"}
 
 

@@ -119,6 +119,7 @@ def test_other_priors_against_numerical_integration(prior: str, overrides: str) 
      ("divergence=renyi divergence.alpha=nan", ["divergence.alpha", "nan"]),
      ("divergence=alpha divergence.alpha=inf", ["divergence.alpha", "inf"]),
      ("divergence=alpha_js divergence.alpha=1.5", ["divergence.alpha", "at most 1", "1.5"]),
+     ("divergence=alpha_js divergence.alpha=1e-4", ["divergence.alpha", "0.001", "0.0001"]),
      ("divergence=kl +divergence.alpha=2", ["divergence.alpha is not a setting"]),
      ("prior=scale_mixture prior.ratio=2", ["prior.ratio", "2"]),
      ("prior=scale_mixture prior.fraction=1", ["prior.fraction", "1"])],

@@ -42,6 +42,8 @@ def test_a_suite_holds_every_experiment_and_its_data(name: str) -> None:
 def test_a_suite_that_does_not_exist(command: Command) -> None:
     code, _, error = command("reproduce", "large")
     assert code == 2 and error == "bnnbench: SUITE must be one of small, gvi, all, not 'large'.\n"
+    code, _, error = command("reproduce", "gvi", "divergence=kl")
+    assert code == 2 and error.startswith("bnnbench: experiment=gvi_alpha: divergence.alpha")
     code, _, error = command("reproduce", "small", "sed=1")
     assert code == 2 and "sed is not a setting; did you mean seed?" in error
 

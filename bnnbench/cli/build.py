@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,9 @@ def build(config: Config, jobs: int = 1) -> tuple[Experiment, Plan]:
     evaluation: Evaluation = construct("evaluation", Evaluation, config["evaluation"])
     experiment: Experiment = make("experiment", config["experiment"])
     # All come before the method, which holds or needs them, so that a mistake has the shorter name.
-    experiment.admit(target("method", config["method"]))
+    method_class = target("method", config["method"])
+    experiment.admit(method_class)
+    _prior_used(config, method_class)
     source: Source = make("dataset", config["dataset"])
     divergence: Divergence = make("divergence", config["divergence"])
     make("loss", config["loss"])
@@ -161,6 +163,20 @@ def _known(method: Method, values: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values that a data set fixes of what the method has and was given no value for."""
     open_ = set(method.hyper_names) - method.fixed().keys()
     return {name: value for name, value in (values or {}).items() if name in open_}
+
+
+def _prior_used(config: Config, method: type[Method]) -> None:
+    """Refuses a prior that would change nothing, before it asks for an estimator.
+
+    Raises:
+        Redundant: if the method's prior is a Gaussian.
+    """
+    prior = config["divergence"].get("prior", {}).get("label", "gaussian")
+    if prior != "gaussian" and "divergence" not in {field.name for field in fields(method)}:
+        raise Redundant(
+            f"prior={prior}, but method={config['method']['label']} has a Gaussian prior; "
+            "use method=bbb."
+        )
 
 
 def _used(divergence: Divergence, method: Method) -> None:

@@ -95,7 +95,12 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
     from bnnbench.experiment import suite as view
     from bnnbench.report.kinds import write_any_report
 
-    configs = {name: configs_of(words) for name, words in overrides_of(suite, given).items()}
+    configs = {}
+    for name, words in overrides_of(suite, given).items():
+        try:
+            configs[name] = configs_of(words)
+        except UserError as error:  # a sweep may set what the user's setting left without meaning
+            raise UserError(f"experiment={name}: {error}") from None
     runs = []
     for config in (config for some in configs.values() for config in some):
         with suppress(Redundant):  # a product of methods and divergences has such pairs

@@ -21,6 +21,7 @@ from bnnbench.report.tables import labels, read_splits, record, runs_below
 
 CORRELATION = 0.1  # of two splits: the test fraction
 HIGHER_IS_BETTER = {"rmse": False, "log_likelihood": True, "crps": False}
+ROPE = 0.01  # of RMSE and CRPS a fraction, of the log-likelihood nats
 DECIDED = 0.95  # probability from which a comparison counts as won, lost or tied
 
 
@@ -46,6 +47,17 @@ def correlated_t_test(a: np.ndarray, b: np.ndarray, rope: float) -> tuple[float,
     return float(left), float(middle), float(right)
 
 
+def equivalence(metric: str, mean: float, rope: float = ROPE) -> float:
+    """Half-width of the region of practical equivalence, in the metric's unit.
+
+    Args:
+        metric: a key of `HIGHER_IS_BETTER`.
+        mean: of the two scores compared.
+        rope: for RMSE and CRPS a fraction of that mean, for the log-likelihood nats.
+    """
+    return rope if HIGHER_IS_BETTER[metric] else rope * mean
+
+
 def compare_scores(
     a: pd.DataFrame, b: pd.DataFrame, metric: str, rope: float
 ) -> dict[str, Any] | None:
@@ -55,7 +67,7 @@ def compare_scores(
         a: rows of `splits.csv`.
         b: rows of the other run's.
         metric: a key of `HIGHER_IS_BETTER`.
-        rope: for RMSE and CRPS a fraction of the two means' average, for the log-likelihood nats.
+        rope: as for `equivalence`.
 
     Returns:
         Mean difference `a - b` in the metric's unit and the three probabilities; None if fewer
@@ -68,7 +80,7 @@ def compare_scores(
         return None
     x, y = both[f"{metric}_a"].to_numpy(), both[f"{metric}_b"].to_numpy()
     better = 1 if HIGHER_IS_BETTER[metric] else -1
-    width = rope if HIGHER_IS_BETTER[metric] else rope * (x.mean() + y.mean()) / 2
+    width = equivalence(metric, (x.mean() + y.mean()) / 2, rope)
     won, tied, lost = correlated_t_test(better * x, better * y, width)
     return {
         "splits": len(both),
@@ -80,7 +92,7 @@ def compare_scores(
     }
 
 
-def all_pairs(path: Path, rope: float = 0.01) -> pd.DataFrame:
+def all_pairs(path: Path, rope: float = ROPE) -> pd.DataFrame:
     """Every pair of runs on every data set and metric below `path`.
 
     Two runs are a pair if they share at least two splits of a data set.
@@ -102,7 +114,7 @@ def all_pairs(path: Path, rope: float = 0.01) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def two_paths(first: Path, second: Path, rope: float = 0.01) -> pd.DataFrame:
+def two_paths(first: Path, second: Path, rope: float = ROPE) -> pd.DataFrame:
     """Every run below `first` against every run on the same data set below `second`.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,7 @@ class ThesisRuns:
         orders: `with_orders` of the grid of alpha.
         medians: over splits of the comparison, lower is better; index `dataset`, `depth` and
             `name`, columns those of `SCORES`.
+        spreads: standard deviations over splits, likewise.
         pairs: rows of `all_pairs` within one depth of the comparison, with `depth`; `a` and `b`
             are contenders.
         sigma: `sigma_table` of the toy, with `name`.
@@ -72,6 +73,7 @@ class ThesisRuns:
 
     orders: pd.DataFrame
     medians: pd.DataFrame
+    spreads: pd.DataFrame
     pairs: pd.DataFrame
     sigma: pd.DataFrame
     criteria: pd.DataFrame
@@ -102,25 +104,30 @@ def suite_of(
     toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
     return ThesisRuns(
         orders[orders["experiment"] == ORDERS],
-        medians(scores),
+        over_splits(scores, lambda scores: scores.median()),
+        over_splits(scores, lambda scores: scores.std()),
         paired(results, pairs),
         _named(sigma_table(toy)),
         _named(criteria[criteria["experiment"] == TOY] if len(criteria) else criteria),
     )
 
 
-def medians(scores: pd.DataFrame) -> pd.DataFrame:
-    """See `ThesisRuns`; of two runs of one contender the better median.
+def over_splits(scores: pd.DataFrame, summary: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
+    """See `ThesisRuns`; of two runs of one contender that of the better median.
 
     Args:
         scores: of `scores_by_split`.
+        summary: of grouped scores.
     """
     scores = scores[scores["experiment"] == COMPARISON] if len(scores) else scores
     if scores.empty:
         return pd.DataFrame()
-    by = ["dataset", "depth", "name", "variant"]
-    found = _named(scores).groupby(by)[list(SCORES)].median()
-    return found.groupby(by[:-1]).min()
+    by = ["dataset", "depth", "name"]
+    groups = _named(scores).groupby([*by, "variant"])[list(SCORES)]
+    best = groups.median().groupby(by).idxmin()
+    found = summary(groups)
+    columns = {metric: found.loc[best[metric], metric].to_numpy() for metric in SCORES}
+    return pd.DataFrame(columns, index=best.index)
 
 
 def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

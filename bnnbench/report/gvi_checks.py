@@ -1,4 +1,4 @@
-"""The rules by which claims of the GVI thesis are checked on our numbers.
+"""The rules by which the GVI thesis's claims on its comparison are checked on our numbers.
 
 Scores are compared by their medians over splits, as in its box plots, since a few lost splits rule
 the means; where two contenders are named, correlated t-tests speak too.
@@ -11,12 +11,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.claims import VERDICTS, Finding, ahead, counted, duel
+from bnnbench.report.claims import Finding, ahead, counted, duel
 from bnnbench.report.gvi import DIVERGENCES, NAMES, ThesisRuns
-from bnnbench.report.gvi_toy import NAMES as PRINTED_NAMES
-from bnnbench.report.gvi_toy import printed
 from bnnbench.report.orders import SCORES
-from bnnbench.report.sigma import WELL_CALIBRATED
 
 MOST = 0.75  # the share of comparisons that counts as "most"
 BOTH = tuple(SCORES)
@@ -38,11 +35,17 @@ def missing(names: Sequence[str], depth: int) -> Finding:
     return None, f"no data set has all of {spoken(names)} at depth {depth}"
 
 
-def complete(suite: ThesisRuns, names: Sequence[str], depth: int) -> pd.DataFrame:
-    """Medians of the data sets that have all names at this depth: rows data sets x scores."""
-    if suite.medians.empty or depth not in suite.medians.index.unique("depth"):
+def complete(scores: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataFrame:
+    """The data sets that have all names at this depth: rows data sets x scores, a column per name.
+
+    Args:
+        scores: the medians or spreads of `ThesisRuns`.
+        names: contenders.
+        depth: hidden layers.
+    """
+    if scores.empty or depth not in scores.index.unique("depth"):
         return pd.DataFrame()
-    wide = suite.medians.xs(depth, level="depth").stack().unstack("name")
+    wide = scores.xs(depth, level="depth").stack().unstack("name")
     if not set(names) <= set(wide):
         return pd.DataFrame()
     return wide[list(names)].dropna()
@@ -53,61 +56,11 @@ def of(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     return table[table.index.get_level_values(1).isin(metrics)] if len(table) else table
 
 
-@dataclass(frozen=True)
-class Above:
-    """Whether scores are better for orders above 1 than below, in every family."""
-
-    @property
-    def rule(self) -> str:
-        return (
-            "in every family the mean score over orders above 1 is better than that below 1 in "
-            "three quarters of data sets x RMSE and NLL"
-        )
-
-    def find(self, suite: ThesisRuns) -> Finding:
-        counts = {}
-        for family, group in suite.orders.groupby("family") if len(suite.orders) else ():
-            better = []
-            for _, own in group.groupby("dataset"):
-                for metric, (_, sign) in SCORES.items():
-                    score = sign * own.set_index("order")[f"{metric}_mean"]
-                    low, high = score[score.index < 1].mean(), score[score.index > 1].mean()
-                    if pd.notna(low) and pd.notna(high):
-                        better.append(bool(high < low))
-            if better:
-                counts[str(family)] = better
-        if not counts:
-            return None, "no family has orders on both sides of 1"
-        evidence = ", ".join(f"{NAMES.get(f, f)} {sum(b)} of {len(b)}" for f, b in counts.items())
-        return all(sum(b) >= MOST * len(b) for b in counts.values()), f"better above 1: {evidence}"
-
-
-@dataclass(frozen=True)
-class BestOrder:
-    """Whether the best order lies between two numbers."""
-
-    low: float
-    high: float
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"the order of the best mean lies from {self.low:g} to {self.high:g} in three quarters "
-            "of families x data sets x RMSE and NLL"
-        )
-
-    def find(self, suite: ThesisRuns) -> Finding:
-        best = []
-        for _, own in suite.orders.groupby(["family", "dataset"]) if len(suite.orders) else ():
-            for metric, (_, sign) in SCORES.items():
-                score = (sign * own.set_index("order")[f"{metric}_mean"]).dropna()
-                if len(score):
-                    best.append(float(score.idxmin()))
-        if not best:
-            return None, "no family of orders has run"
-        inside = sum(self.low <= order <= self.high for order in best)
-        middle = pd.Series(best).median()
-        return inside >= MOST * len(best), f"{inside} of {len(best)}; median best order {middle:g}"
+def ranked(table: pd.DataFrame) -> tuple[pd.Series, str]:
+    """Mean ranks of the columns of `complete` over its rows, best first, and how they are said."""
+    mean = table.rank(axis=1).mean().sort_values(kind="stable")
+    said = ", ".join(f"{NAMES[str(n)]} {value:.1f}" for n, value in mean.items())
+    return mean, f"mean ranks: {said} ({counted(table.index.get_level_values(0).nunique())})"
 
 
 @dataclass(frozen=True)
@@ -127,7 +80,7 @@ class Ahead:
         )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        table = of(complete(suite, (self.a, self.b), self.depth), self.metrics)
+        table = of(complete(suite.medians, (self.a, self.b), self.depth), self.metrics)
         if table.empty:
             return missing((self.a, self.b), self.depth)
         better = int((table[self.a] < table[self.b]).sum())
@@ -197,78 +150,130 @@ class Place:
         )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        table = of(complete(suite, self.among, self.depth), self.metrics)
+        table = of(complete(suite.medians, self.among, self.depth), self.metrics)
         if table.empty:
             return missing(self.among, self.depth)
-        mean = table.rank(axis=1).mean().sort_values(kind="stable")
+        mean, evidence = ranked(table)
         ends = list(mean.index[-self.reach :] if self.last else mean.index[: self.reach])
-        evidence = ", ".join(f"{NAMES[str(n)]} {value:.1f}" for n, value in mean.items())
-        datasets = table.index.get_level_values(0).nunique()
-        return set(self.names) <= set(ends), f"mean ranks: {evidence} ({counted(datasets)})"
+        return set(self.names) <= set(ends), evidence
 
 
 @dataclass(frozen=True)
-class Calibrated:
-    """Whether these divergences are well calibrated on the toy at one depth."""
+class Leads:
+    """Whether one of some names takes the first place among some contenders, at one depth."""
 
     names: tuple[str, ...]
+    among: tuple[str, ...]
     depth: int
 
     @property
     def rule(self) -> str:
-        return f"inside one deviation each differs from 0.68 by at most {WELL_CALIBRATED}"
+        return (
+            f"one of {spoken(self.names)} has the first place of {len(self.among)} by the rank of "
+            "medians, averaged over data sets x RMSE and NLL"
+        )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        own = _at(suite.sigma, self.names, self.depth)
-        if own is None:
-            return missing(self.names, self.depth)
-        table = printed("calibration")["difference"]
-        keys = [(PRINTED_NAMES.get(name, name), self.depth) for name in self.names]
-        theirs = bool((table.loc[keys] <= WELL_CALIBRATED).all())
-        evidence = ", ".join(f"{NAMES[n]} {own.loc[n, 'inside_1']:.2f}" for n in self.names)
-        holds = bool((own["difference"] <= WELL_CALIBRATED).all())
-        return holds, f"{evidence}; the thesis's table: {VERDICTS[theirs]}"
+        table = complete(suite.medians, self.among, self.depth)
+        if table.empty:
+            return missing(self.among, self.depth)
+        mean, evidence = ranked(table)
+        return mean.index[0] in self.names, evidence
 
 
 @dataclass(frozen=True)
-class Rises:
-    """Whether the share inside one deviation rises from one hidden layer to three."""
+class Deeper:
+    """Whether one more layer makes medians better, or the splits more different.
+
+    Attributes:
+        names: what the claim is about.
+        depth: hidden layers, compared with one less.
+        metrics: scores compared.
+        spread: standard deviations over splits, which are to grow, instead of medians.
+    """
 
     names: tuple[str, ...]
-    falls: bool = False
+    depth: int
+    metrics: tuple[str, ...] = BOTH
+    spread: bool = False
 
     @property
     def rule(self) -> str:
-        return f"the share inside one deviation is {'lower' if self.falls else 'higher'} at depth 3"
+        what = "standard deviation over splits is greater" if self.spread else "median is better"
+        return (
+            f"the {what} than with one layer less in three quarters of "
+            f"{'names x ' * (len(self.names) > 1)}data sets x {scores_of(self.metrics)}"
+        )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        shallow, deep = (_at(suite.sigma, self.names, depth) for depth in (1, 3))
-        if shallow is None or deep is None:
-            return missing(self.names, 1 if shallow is None else 3)
-        rise = deep["inside_1"] - shallow["inside_1"]
-        evidence = ", ".join(f"{NAMES[name]} {rise[name]:+.2f}" for name in self.names)
-        return bool(((rise < 0) if self.falls else (rise > 0)).all()), evidence
+        scores = suite.spreads if self.spread else suite.medians
+        before, after = (
+            of(complete(scores, self.names, depth), self.metrics)
+            for depth in (self.depth - 1, self.depth)
+        )
+        common = before.index.intersection(after.index)
+        if common.empty:
+            return missing(self.names, self.depth - bool(before.empty))
+        change = after.loc[common] - before.loc[common]
+        held = (change > 0) if self.spread else (change < 0)
+        whole = int(held.to_numpy().sum())
+        each = ", ".join(f"{NAMES[name]} {held[name].sum()}" for name in self.names)
+        evidence = f"{whole} of {held.size}" + f": {each}" * (len(self.names) > 1)
+        return whole >= MOST * held.size, evidence
 
 
 @dataclass(frozen=True)
-class Shallowest:
-    """Whether every criterion of every divergence is least with one hidden layer."""
+class MostAhead:
+    """Whether almost all divergences beat `b` on one data set, at one depth."""
 
-    rule: str = "BIC, AIC and HQC of every divergence are least at depth 1"
+    b: str
+    dataset: str
+    depth: int
+
+    @property
+    def rule(self) -> str:
+        return (
+            f"on {self.dataset} three quarters of the other divergences x RMSE and NLL have a "
+            f"better median than {NAMES[self.b]}"
+        )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        table = suite.criteria
-        table = table[table["name"].isin(DIVERGENCES)] if len(table) else table
-        if table.empty or table["depth"].nunique() < 2:
-            return None, "the toy has not run at two depths"
-        long = table.melt(["name", "depth"], ["bic", "aic", "hqc"])
-        best = long.loc[long.groupby(["name", "variable"])["value"].idxmin(), "depth"]
-        return bool((best == 1).all()), f"least at depth 1 in {(best == 1).sum()} of {len(best)}"
+        table = complete(suite.medians, DIVERGENCES, self.depth)
+        table = table[table.index.get_level_values(0) == self.dataset] if len(table) else table
+        if table.empty:
+            return missing(DIVERGENCES, self.depth)
+        better = table.drop(columns=self.b).lt(table[self.b], axis=0)
+        evidence = "; ".join(
+            f"{scores_of((str(metric),))}: {spoken(list(row.index[row])) or 'none'}"
+            for (_, metric), row in better.iterrows()
+        )
+        return bool(better.to_numpy().sum() >= MOST * better.size), f"better: {evidence}"
 
 
-def _at(table: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataFrame | None:
-    if table.empty:
-        return None
-    own = table[(table["depth"] == depth) & table["name"].isin(names)]
-    own = own.drop_duplicates("name").set_index("name")
-    return own.loc[list(names)] if set(names) <= set(own.index) else None
+@dataclass(frozen=True)
+class Closer:
+    """Whether one more layer brings the RMSE of some contenders nearer to that of others."""
+
+    names: tuple[str, ...]
+    to: tuple[str, ...]
+    depth: int
+
+    @property
+    def rule(self) -> str:
+        return (
+            f"in three quarters of data sets the mean of the median RMSE of {spoken(self.names)} "
+            f"is nearer to that of {spoken(self.to)} than with one layer less"
+        )
+
+    def find(self, suite: ThesisRuns) -> Finding:
+        gaps = []
+        for depth in (self.depth - 1, self.depth):
+            table = of(complete(suite.medians, (*self.names, *self.to), depth), ("rmse",))
+            if table.empty:
+                return missing((*self.names, *self.to), depth)
+            gaps.append(table[list(self.names)].mean(axis=1) - table[list(self.to)].mean(axis=1))
+        before, after = (gap.droplevel(1) for gap in gaps)
+        common = before.index.intersection(after.index)
+        evidence = ", ".join(f"{d} {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
+        nearer = (after[common].abs() < before[common].abs()).sum()
+        return bool(nearer >= MOST * len(common)), f"differences: {evidence}"

@@ -195,7 +195,7 @@ def line_notes(run: RunFolder) -> list[str]:
     if kl["learned"] > kl["mean field"] + FAR:
         notes.append(
             f"What was learned is {kl['learned'] - kl['mean field']:.2g} nats above it: not "
-            "converged, or a method that rests elsewhere, as those do that put squared gradients "
-            "in the place of the curvature."
+            "converged, another divergence than KL, or a method that rests elsewhere, as those do "
+            "that put squared gradients in the place of the curvature."
         )
     return notes

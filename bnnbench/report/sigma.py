@@ -20,6 +20,7 @@ STEPS = np.linspace(0.1, 3, 30)
 """Half-widths of the intervals, in predicted total deviations."""
 
 ONE_SIGMA = float(norm.cdf(1) - norm.cdf(-1))
+LOW = 0.7  # deviations below which the thesis sees overconfidence
 WELL_CALIBRATED = 0.1  # the thesis's bound on the difference at one deviation
 
 COLUMNS = ("Method", "Depth", "Inside 1 sigma", "Difference", "Thesis", "Its difference")
@@ -31,6 +32,11 @@ SIGMA_STATEMENT = (
     "points inside an interval of the true distribution, calls a difference of at most 0.1 well "
     "calibrated, and reads its curves as here. As a table: [sigma.csv](sigma.csv)."
 )
+
+
+def gaussian(steps: np.ndarray) -> np.ndarray:
+    """The share that a Gaussian holds within each number of its deviations."""
+    return np.asarray(norm.cdf(steps) - norm.cdf(-steps))
 
 
 def inside(curve: Curve, steps: np.ndarray = STEPS) -> np.ndarray:
@@ -45,9 +51,11 @@ def sigma_table(curves: Sequence[Curve]) -> pd.DataFrame:
     """One row per run.
 
     Columns: the names of the run, the number of `points`, the shares `inside_1` to `inside_3`, the
-    `difference` of the first from a Gaussian's, and the thesis's two numbers, missing if none.
+    `difference` of the first from a Gaussian's, the mean `low_excess` over a Gaussian's below `LOW`
+    deviations, and the thesis's two numbers, missing if none.
     """
     rows = []
+    low = STEPS[STEPS < LOW - 1e-9]
     for curve in curves:
         names = ("experiment", "dataset", "method", "divergence", "depth", "label")
         shares = inside(curve, np.array([1.0, 2.0, 3.0]))
@@ -57,6 +65,7 @@ def sigma_table(curves: Sequence[Curve]) -> pd.DataFrame:
             "points": int(places(curve)["in"].sum()),
             **{f"inside_{k}": share for k, share in enumerate(shares, 1)},
             "difference": abs(shares[0] - ONE_SIGMA),
+            "low_excess": (inside(curve, low) - gaussian(low)).mean(),
             "inside_1_thesis": printed.get("predicted_probability", math.nan),
             "difference_thesis": printed.get("difference", math.nan),
         })  # fmt: skip
@@ -80,8 +89,9 @@ def sigma_figure(curves: Sequence[Curve]) -> Figure:
     columns, names = list(dict.fromkeys(standing)), list(dict.fromkeys(_labels(curves)))
     figure, panels = sketch(max(5.5, 3.6 * len(columns) + 0.4), 4.6, len(columns))
     for axes, column in zip(panels, columns, strict=True):
-        gauss = norm.cdf(STEPS) - norm.cdf(-STEPS)
-        axes.plot(STEPS, gauss, color="black", linewidth=1.2, linestyle="--", label="Gaussian")
+        axes.plot(
+            STEPS, gaussian(STEPS), color="black", linewidth=1.2, linestyle="--", label="Gaussian"
+        )
         for curve, place, label in zip(curves, standing, _labels(curves), strict=True):
             if place == column:
                 k = names.index(label)
