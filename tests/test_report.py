@@ -358,6 +358,23 @@ def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
     assert axes.yaxis_inverted()
 
 
+def test_bars_that_dwarf_the_others_bend_the_axis_and_long_names_lay_them_down(
+    tmp_path: Path,
+) -> None:
+    for k, score in enumerate((-1.0, -2.0, -4.0, -4e5)):
+        scores = make_splits(log_likelihood=score, method=f"method_with_a_rather_long_name_of_{k}")
+        make_run(tmp_path, scores)
+    results = with_published(gather(tmp_path))
+    (axes,) = bars_figure(results, "log_likelihood").axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "symlog")
+    assert axes.get_ylabel() == "logarithmic beyond 10"
+    longer = results.assign(method="and_longer_" + results["method"])
+    (axes,) = bars_figure(longer, "log_likelihood").axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("symlog", "linear")
+    (axes,) = bars_figure(results.iloc[:3], "log_likelihood").axes
+    assert axes.get_yscale() == "linear"
+
+
 def test_no_bar_of_an_rmse_reaches_below_zero(tmp_path: Path) -> None:
     make_run(tmp_path, make_splits(rmse=np.array([1.0, 1.0, 1.0, 60.0])))
     (axes,) = bars_figure(with_published(gather(tmp_path)), "rmse").axes

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.scale import SymmetricalLogScale
 
 from bnnbench.report.figures import PALETTE
 from bnnbench.report.tables import labels
@@ -23,7 +24,8 @@ NAMES = {
 """Axis label of each metric, and which way is better."""
 
 WIDEST = 24.0  # inches, unless a single panel is wider
-MANY = 24  # runs on one data set that no page is wide enough for: their bars lie, names beside
+MANY, LONG = 24, 40  # runs on one data set, letters of a name: beyond, bars lie, names beside
+DWARFED = 100  # times the median mean: where one is larger, the axis is logarithmic far out
 
 PUBLISHED: dict[str, Any] = {
     "fmt": "D",
@@ -60,8 +62,12 @@ def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figur
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
     panels = [group for _, group in results.groupby("dataset")]
     most = max(map(len, panels))
-    lying = most > MANY
-    width, height = (5.0, 0.2 * most + 0.6) if lying else (max(2.6, 0.42 * most + 0.8), 3)
+    longest = results["label"].str.len().max()
+    lying = most > MANY or longest > LONG
+    if lying:
+        width, height = 2.8 + 0.08 * longest, 0.2 * most + 0.8
+    else:
+        width, height = max(2.6, 0.42 * most + 0.8), 3.0
     columns = max(1, min(4, len(panels), int(WIDEST / width)))
     rows = math.ceil(len(panels) / columns)
     layout = ConstrainedLayoutEngine(
@@ -120,8 +126,20 @@ def _standing(
     margin = max(0, 3 - len(group)) / 2
     axes.set_xlim(-0.6 - margin, len(group) - 0.3 + margin)
     axes.axhline(0, color="black", linewidth=0.8)
+    _stretch(axes, "y", means)
     if (means >= 0).all() and metric == "rmse":
         axes.set_ylim(bottom=0)  # where an error bar reaches below, no RMSE is
+
+
+def _stretch(axes: Axes, direction: str, means: pd.Series) -> None:
+    """Makes an axis logarithmic far out, where some means dwarf the others."""
+    median = means.abs().median()
+    if means.abs().max() > DWARFED * median > 0:
+        bend = 10.0 ** math.ceil(math.log10(median))
+        axes.set(**{
+            f"{direction}scale": SymmetricalLogScale(None, linthresh=bend),
+            f"{direction}label": f"logarithmic beyond {bend:g}",
+        })  # fmt: skip
 
 
 def _lying(
@@ -146,6 +164,7 @@ def _lying(
     axes.set_yticks(places, group["label"], fontsize="small")
     axes.set_ylim(len(group) - 0.3, -0.7)
     axes.axvline(0, color="black", linewidth=0.8)
+    _stretch(axes, "x", means)
     if (means >= 0).all() and metric == "rmse":
         axes.set_xlim(left=0)
     figures = axes.secondary_yaxis("right")
