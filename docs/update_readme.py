@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from bnnbench.report.tables import MISSING
+
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
 README = DOCS.parent / "README.md"
@@ -21,18 +23,21 @@ def session() -> str:
     return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
 
 
+def with_error(mean: float, stderr: float) -> str:
+    """Three decimals; some published means were printed to two, with no error left to see."""
+    return f"{mean:.3f} ± {stderr:.3f}" if pd.notna(stderr) else f"{mean:.2f}"
+
+
 def results() -> str:
     table = pd.read_csv(RESULTS / "book_uci" / "results.csv")
     rows = [
         {
             "data set": run["dataset"],
             "method": run["method"],
-            "RMSE": f"{run['rmse_mean']:.3f} ± {run['rmse_stderr']:.3f}",
-            "published": f"{run['rmse_published']:.3f} ± {run['rmse_published_stderr']:.3f}",
-            "z": f"{run['rmse_z']:+.1f}",
-            "log-likelihood": (
-                f"{run['log_likelihood_mean']:.3f} ± {run['log_likelihood_stderr']:.3f}"
-            ),
+            "RMSE": with_error(run["rmse_mean"], run["rmse_stderr"]),
+            "published": with_error(run["rmse_published"], run["rmse_published_stderr"]),
+            "z": f"{run['rmse_z']:+.1f}" if pd.notna(run["rmse_z"]) else MISSING,
+            "log-likelihood": with_error(run["log_likelihood_mean"], run["log_likelihood_stderr"]),
             "source": run["rmse_source"].split(" (")[0],
         }
         for _, run in table.sort_values(["method", "dataset"]).iterrows()
