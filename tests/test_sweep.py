@@ -42,10 +42,21 @@ def test_a_suite_holds_every_experiment_and_its_data(name: str) -> None:
 def test_a_suite_that_does_not_exist(command: Command) -> None:
     code, _, error = command("reproduce", "large")
     assert code == 2 and error == "bnnbench: SUITE must be one of small, gvi, all, not 'large'.\n"
-    code, _, error = command("reproduce", "gvi", "divergence=kl")
-    assert code == 2 and error.startswith("bnnbench: experiment=gvi_alpha: divergence.alpha")
     code, _, error = command("reproduce", "small", "sed=1")
     assert code == 2 and "sed is not a setting; did you mean seed?" in error
+
+
+def test_what_one_experiment_has_no_use_for_names_it(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {
+        "toy_1d": ("splits=2", "splits must be"),
+        "gvi_alpha": ("divergence=kl", "divergence."),
+    }
+    for name, (setting, complaint) in wrong.items():
+        monkeypatch.setitem(SUITES, "small", {name: "method=bbb"})
+        code, _, error = command("reproduce", "small", setting)
+        assert code == 2 and error.startswith(f"bnnbench: experiment={name}: {complaint}"), error
 
 
 def test_cost_counts_the_work(tiny_plan: Callable[..., Any]) -> None:

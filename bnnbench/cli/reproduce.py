@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import REMAINDER, RawDescriptionHelpFormatter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,15 @@ def overrides_of(suite: str, given: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
+@contextmanager
+def speaking_of(experiment: str) -> Iterator[None]:
+    """Names the experiment in what is wrong: a setting that one has no use for may suit others."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"experiment={experiment}: {error}") from None
+
+
 def reproduce(suite: str, given: Sequence[str]) -> int:
     """Runs and reports all experiments; what one of them refuses does not stop the others.
 
@@ -89,22 +98,20 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
     from bnnbench.cli.build import build
+    from bnnbench.cli.console import stderr
     from bnnbench.cli.report import report_command
     from bnnbench.cli.show import show_run
     from bnnbench.cli.sweep import configs_of
     from bnnbench.experiment import suite as view
     from bnnbench.report.kinds import write_any_report
 
-    configs = {}
+    configs, runs = {}, []
     for name, words in overrides_of(suite, given).items():
-        try:
+        with speaking_of(name), stderr().status(f"checking every run of {name} ..."):
             configs[name] = configs_of(words)
-        except UserError as error:  # a sweep may set what the user's setting left without meaning
-            raise UserError(f"experiment={name}: {error}") from None
-    runs = []
-    for config in (config for some in configs.values() for config in some):
-        with suppress(Redundant):  # a product of methods and divergences has such pairs
-            runs.append(build(config))
+            for config in configs[name]:
+                with suppress(Redundant):  # a product of methods and divergences has such pairs
+                    runs.append(build(config))
     refused = []
     view.begin([plan for _, plan in runs])
     for experiment, plan in runs:
