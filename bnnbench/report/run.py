@@ -109,23 +109,23 @@ def write_run_report(run: RunFolder) -> None:
 def run_table(run: RunFolder) -> Table:
     """The run's results for the terminal, with the published values beside where known."""
     splits = read_splits(run)
-    first = splits.iloc[0].to_dict()
+    first, several = splits.iloc[0].to_dict(), len(splits) > 1
     unit = figures.unit(target_name(run))
     table = Table(
         title=f"{first['dataset']}, {first['method']}",
-        caption=f"{statement([len(splits)])}; std = standard deviation over splits",
+        caption=statement([len(splits)]) + "; std = standard deviation over splits" * several,
         box=SIMPLE_HEAD,
         collapse_padding=True,
     )
     table.add_column("metric", min_width=17)
-    for name in ("mean ± stderr", "std"):
+    for name in ("mean ± stderr" if several else "value", "std" if several else ""):
         table.add_column(name, justify="right", no_wrap=True)
     rows = []
     for row in summarise(splits).to_dict("records"):
         metric, mean, error = row["metric"], row["mean"], row["stderr"]
         theirs = counterpart_of(first, metric)
         name = metric_name(metric) + (unit if metric in ("rmse", "crps") else "")
-        spread = f"{row['std']:.2g}" if np.isfinite(row["std"]) else MISSING
+        spread = f"{row['std']:.2g}" if np.isfinite(row["std"]) else MISSING * several
         rows.append((name, plus_minus(mean, error), spread, *_beside(theirs, mean, error)))
     if any(row[3] for row in rows):
         table.add_column("published", justify="right", no_wrap=True)
