@@ -213,8 +213,7 @@ def test_the_suite_is_read_from_finished_runs(tmp_path: Path) -> None:
         scores = {"kl": 5 + shift, "js": 3 + shift}
         runs(tmp_path, scores, depth=depth, experiment="gvi_uci")
     runs(tmp_path, {"kl": 9}, depth=1, experiment="other")
-    scores = scores_by_split(tmp_path)
-    found = over_splits(scores, lambda groups: groups.median())
+    found, _ = over_splits(scores_by_split(tmp_path))
     assert found.loc[("boston", 2, "js")].tolist() == pytest.approx([4, 0.4])
     assert found["rmse"].tolist() == pytest.approx([3, 5, 4, 6])
     pairs = paired(gather(tmp_path), all_pairs(tmp_path))
@@ -240,12 +239,12 @@ def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> 
 def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:
     for name in ("one", "two"):
         runs(tmp_path / name, {"kl_w0.1": 5, "js_w0.1": 3, "alpha_2_w0.1": 4}, experiment="gvi_uci")
-    found = over_splits(scores_by_split(tmp_path / "one"), lambda groups: groups.median())
+    found, _ = over_splits(scores_by_split(tmp_path / "one"))
     assert set(found.index.unique("name")) == {"kl", "js", "alpha"}
     pairs = paired(gather(tmp_path / "one"), all_pairs(tmp_path / "one"))
     assert set(pairs["a"]) | set(pairs["b"]) == {"kl", "js", "alpha"}
     runs(tmp_path / "two", {"kl": 6}, experiment="gvi_uci")
-    mixed = over_splits(scores_by_split(tmp_path / "two"), lambda groups: groups.median())
+    mixed, _ = over_splits(scores_by_split(tmp_path / "two"))
     assert set(mixed.index.unique("name")) == {"kl", "kl_w0.1", "js_w0.1", "alpha_w0.1"}
 
 

@@ -14,8 +14,3 @@ def stdout() -> Console:
         console = Console(width=PAGE)
         console.soft_wrap = True
     return console
-
-
-def stderr() -> Console:
-    """Standard error, for what is of interest only while it happens."""
-    return Console(stderr=True)

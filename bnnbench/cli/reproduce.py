@@ -97,17 +97,19 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
     Raises:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
+    from rich.console import Console
+
     from bnnbench.cli.build import build
-    from bnnbench.cli.console import stderr
     from bnnbench.cli.report import report_command
     from bnnbench.cli.show import show_run
     from bnnbench.cli.sweep import configs_of
     from bnnbench.experiment import suite as view
     from bnnbench.report.kinds import write_any_report
 
+    console = Console(stderr=True)
     configs, runs = {}, []
     for name, words in overrides_of(suite, given).items():
-        with speaking_of(name), stderr().status(f"checking every run of {name} ..."):
+        with speaking_of(name), console.status(f"checking every run of {name} ..."):
             configs[name] = configs_of(words)
             for config in configs[name]:
                 with suppress(Redundant):  # a product of methods and divergences has such pairs

@@ -70,9 +70,8 @@ def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figur
         width, height = max(2.6, 0.42 * most + 0.8), 3.0
     columns = max(1, min(4, len(panels), int(WIDEST / width)))
     rows = math.ceil(len(panels) / columns)
-    layout = ConstrainedLayoutEngine(
-        w_pad=0.1
-    )  # inches; else means run into the next panel's names
+    # Inches, or the means at the right run into the next panel's names.
+    layout = ConstrainedLayoutEngine(w_pad=0.1)
     figure = Figure((max(5.5, columns * width), 0.9 + height * rows), layout=layout)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, group in zip(grid, panels, strict=False):
@@ -126,20 +125,7 @@ def _standing(
     margin = max(0, 3 - len(group)) / 2
     axes.set_xlim(-0.6 - margin, len(group) - 0.3 + margin)
     axes.axhline(0, color="black", linewidth=0.8)
-    _stretch(axes, "y", means)
-    if (means >= 0).all() and metric == "rmse":
-        axes.set_ylim(bottom=0)  # where an error bar reaches below, no RMSE is
-
-
-def _stretch(axes: Axes, direction: str, means: pd.Series) -> None:
-    """Makes an axis logarithmic far out, where some means dwarf the others."""
-    median = means.abs().median()
-    if means.abs().max() > DWARFED * median > 0:
-        bend = 10.0 ** math.ceil(math.log10(median))
-        axes.set(**{
-            f"{direction}scale": SymmetricalLogScale(None, linthresh=bend),
-            f"{direction}label": f"logarithmic beyond {bend:g}",
-        })  # fmt: skip
+    _scale(axes, "y", means, metric)
 
 
 def _lying(
@@ -164,11 +150,22 @@ def _lying(
     axes.set_yticks(places, group["label"], fontsize="small")
     axes.set_ylim(len(group) - 0.3, -0.7)
     axes.axvline(0, color="black", linewidth=0.8)
-    _stretch(axes, "x", means)
-    if (means >= 0).all() and metric == "rmse":
-        axes.set_xlim(left=0)
+    _scale(axes, "x", means, metric)
     figures = axes.secondary_yaxis("right")
     shown = ["diverged" if math.isnan(mean) else f"{mean:.3g}" for mean in means]
     figures.set_yticks(places, shown, fontsize="small")
     figures.tick_params(length=0)
     figures.spines["right"].set_visible(False)
+
+
+def _scale(axes: Axes, direction: str, means: pd.Series, metric: str) -> None:
+    """Makes an axis logarithmic far out, where some means dwarf the others; no RMSE is negative."""
+    median = means.abs().median()
+    if means.abs().max() > DWARFED * median > 0:
+        bend = 10.0 ** math.ceil(math.log10(median))
+        axes.set(**{
+            f"{direction}scale": SymmetricalLogScale(None, linthresh=bend),
+            f"{direction}label": f"logarithmic beyond {bend:g}",
+        })  # fmt: skip
+    if metric == "rmse":  # an error bar may reach below
+        axes.set(**{f"{direction}lim": (0, None)})

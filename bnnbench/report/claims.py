@@ -11,6 +11,8 @@ import pandas as pd
 from bnnbench.report.compare import HIGHER_IS_BETTER, verdict
 from bnnbench.report.tables import markdown_table
 
+MOST = 0.75  # the share of comparisons that counts as "most"
+
 VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 
 Finding = tuple[bool | None, str]
@@ -97,7 +99,7 @@ def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
         f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
         f"({counted(rows['dataset'].nunique())})"
     )
-    return sum(better) >= 0.75 * len(better) and won >= lost, evidence
+    return sum(better) >= MOST * len(better) and won >= lost, evidence
 
 
 def is_better(row: Mapping[Any, Any], name: str) -> bool:

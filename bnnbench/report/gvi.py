@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,32 +102,36 @@ def suite_of(
     """
     orders = with_orders(results)
     toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
+    medians, spreads = over_splits(scores)
     return ThesisRuns(
         orders[orders["experiment"] == ORDERS],
-        over_splits(scores, lambda scores: scores.median()),
-        over_splits(scores, lambda scores: scores.std()),
+        medians,
+        spreads,
         paired(results, pairs),
         _named(sigma_table(toy)),
         _named(criteria[criteria["experiment"] == TOY] if len(criteria) else criteria),
     )
 
 
-def over_splits(scores: pd.DataFrame, summary: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
-    """See `ThesisRuns`; of two runs of one contender that of the better median.
+def over_splits(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The medians and spreads of `ThesisRuns`; of two runs of a contender, the better median's.
 
     Args:
         scores: of `scores_by_split`.
-        summary: of grouped scores.
     """
     scores = scores[scores["experiment"] == COMPARISON] if len(scores) else scores
     if scores.empty:
-        return pd.DataFrame()
+        return pd.DataFrame(), pd.DataFrame()
     by = ["dataset", "depth", "name"]
     groups = _named(scores).groupby([*by, "variant"])[list(SCORES)]
-    best = groups.median().groupby(by).idxmin()
-    found = summary(groups)
-    columns = {metric: found.loc[best[metric], metric].to_numpy() for metric in SCORES}
-    return pd.DataFrame(columns, index=best.index)
+    medians = groups.median()
+    best = medians.groupby(by).idxmin()
+    chosen = (
+        {metric: table.loc[best[metric], metric].to_numpy() for metric in SCORES}
+        for table in (medians, groups.std())
+    )
+    first, second = (pd.DataFrame(columns, index=best.index) for columns in chosen)
+    return first, second
 
 
 def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.claims import Finding, ahead, counted, duel
+from bnnbench.report.claims import MOST, Finding, ahead, counted, duel
 from bnnbench.report.gvi import DIVERGENCES, NAMES, ThesisRuns
 from bnnbench.report.orders import SCORES
 
-MOST = 0.75  # the share of comparisons that counts as "most"
 BOTH = tuple(SCORES)
 NLL = ("log_likelihood",)
 
@@ -125,10 +124,10 @@ class Place:
     """Whether names take the first or last places among some contenders, at one depth.
 
     Attributes:
-        names: what the claim is about.
+        names: what the claim is about, no fewer than the places.
         among: all contenders.
         depth: hidden layers.
-        reach: how many places count.
+        reach: how many places count; each has to be taken by a name.
         last: from the end.
         metrics: scores compared.
     """
@@ -144,6 +143,8 @@ class Place:
     def rule(self) -> str:
         end = "last" if self.last else "first"
         places = f"the {end} place" if self.reach == 1 else f"one of the {end} {self.reach} places"
+        if len(self.names) > self.reach:
+            places = f"one of {spoken(self.names)} has {places}"
         return (
             f"{places} of {len(self.among)} by the rank of medians, averaged over data sets x "
             f"{scores_of(self.metrics)}"
@@ -155,30 +156,7 @@ class Place:
             return missing(self.among, self.depth)
         mean, evidence = ranked(table)
         ends = list(mean.index[-self.reach :] if self.last else mean.index[: self.reach])
-        return set(self.names) <= set(ends), evidence
-
-
-@dataclass(frozen=True)
-class Leads:
-    """Whether one of some names takes the first place among some contenders, at one depth."""
-
-    names: tuple[str, ...]
-    among: tuple[str, ...]
-    depth: int
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"one of {spoken(self.names)} has the first place of {len(self.among)} by the rank of "
-            "medians, averaged over data sets x RMSE and NLL"
-        )
-
-    def find(self, suite: ThesisRuns) -> Finding:
-        table = complete(suite.medians, self.among, self.depth)
-        if table.empty:
-            return missing(self.among, self.depth)
-        mean, evidence = ranked(table)
-        return mean.index[0] in self.names, evidence
+        return set(ends) <= set(self.names), evidence
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.claims import Finding
+from bnnbench.report.claims import MOST, Finding
 from bnnbench.report.compare import equivalence
 from bnnbench.report.gvi import NAMES, ThesisRuns
-from bnnbench.report.gvi_checks import MOST
 from bnnbench.report.orders import SCORES
 
-Curve = tuple[str, pd.Series, float]
+ByOrder = tuple[str, pd.Series, float]
 """A family, a mean score by its order (lower is better), and the difference that counts."""
 
 
-def curves(suite: ThesisRuns) -> Iterator[Curve]:
+def by_order(suite: ThesisRuns) -> Iterator[ByOrder]:
     """One per family, data set and score."""
     for (family, _), own in (
         suite.orders.groupby(["family", "dataset"], sort=False) if len(suite.orders) else ()
@@ -41,7 +40,7 @@ class Above:
 
     def find(self, suite: ThesisRuns) -> Finding:
         gains: dict[str, list[int]] = {}
-        for family, score, least in curves(suite):
+        for family, score, least in by_order(suite):
             low, high = score[score.index < 1].mean(), score[score.index > 1].mean()
             if pd.notna(low) and pd.notna(high):
                 gain = int(low - high > least) - int(high - low > least)
@@ -72,7 +71,7 @@ class BestOrder:
         )
 
     def find(self, suite: ThesisRuns) -> Finding:
-        found = [(score, score.max() - score.min() > least) for _, score, least in curves(suite)]
+        found = [(score, score.max() - score.min() > least) for _, score, least in by_order(suite)]
         best = [float(score.idxmin()) for score, matters in found if matters]
         if not best:
             return None, "no family of orders has run in which the order matters"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.claims import VERDICTS, Finding
+from bnnbench.report.claims import MOST, VERDICTS, Finding
 from bnnbench.report.gvi import DIVERGENCES, NAMES, ThesisRuns
-from bnnbench.report.gvi_checks import MOST, missing
+from bnnbench.report.gvi_checks import missing
 from bnnbench.report.gvi_toy import NAMES as PRINTED_NAMES
 from bnnbench.report.gvi_toy import printed
 from bnnbench.report.sigma import LOW, WELL_CALIBRATED
