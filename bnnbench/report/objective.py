@@ -93,11 +93,12 @@ def objectives_figure(rows: list[tuple[str, str, int, pd.Series]]) -> Figure:
             style: Style = {"color": PALETTE[k % 8], "linestyle": ("-", "--", ":")[k // 8 % 3]}
             axes.plot(curve, linewidth=1.1, label=label, **style)
         # Objectives differ by orders of magnitude, and may be negative.
-        axes.set_yscale("symlog", linthresh=1)
+        axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
         axes.set_title(f"{dataset} · depth {depth}", fontsize="small")
         axes.tick_params(labelsize=7)
     figure.supxlabel("epoch", fontsize="medium")
-    figure.supylabel("objective [nats per data point; logarithmic beyond 1]", fontsize="medium")
+    # On two lines, which a single row of panels is high enough for.
+    figure.supylabel("objective [nats per data point;\nlogarithmic beyond 1]", fontsize="medium")
     most = max(panels, key=lambda axes: len(axes.lines))
     legend(figure, most, columns=int(figure.get_figwidth() // 2.2))
     return figure
