@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
-from bnnbench.streams import Streams
 
 Layer = tuple[Tensor, Tensor]
 

@@ -1,53 +1,12 @@
-"""Frozen settings of a run, each checked where it is built.
-
-A wrong value raises `UserError` with the configuration key, what was given and what would be
-right, so the command line can print that sentence and nothing else.
-"""
+"""Frozen settings of a run, each checked where it is built."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
+from bnnbench.checks import check_between, check_bool, check_choice, check_int
 from bnnbench.types import UserError
-
-
-def whole(key: str, value: Any, least: int = 1) -> None:
-    """Raises `UserError` unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UserError(f"{key} must be a whole number of at least {least}, not {value!r}.")
-
-
-def between(
-    key: str, value: Any, low: float, high: float = math.inf, low_included: bool = False
-) -> None:
-    """Raises `UserError` unless `low < value < high` (`low <= value` if `low_included`)."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not (low < value < high or (low_included and value == low)):
-        edge = "of at least" if low_included else "greater than"
-        top = "" if high == math.inf else f" and less than {high:g}"
-        raise UserError(f"{key} must be a number {edge} {low:g}{top}, not {value!r}.")
-
-
-def number(key: str, value: Any) -> None:
-    """Raises `UserError` unless `value` is a finite number."""
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value):
-        raise UserError(f"{key} must be a finite number, not {value!r}.")
-
-
-def one_of(key: str, value: Any, options: tuple[str, ...]) -> None:
-    """Raises `UserError` unless `value` is one of `options`."""
-    if value not in options:
-        raise UserError(f"{key} must be one of {', '.join(options)}, not {value!r}.")
-
-
-def flag(key: str, value: Any) -> None:
-    """Raises `UserError` unless `value` is true or false."""
-    if not isinstance(value, bool):
-        raise UserError(f"{key} must be true or false, not {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -63,9 +22,9 @@ class Network:
     depth: int = 1
 
     def __post_init__(self) -> None:
-        whole("network.depth", self.depth, least=0)
+        check_int("network.depth", self.depth, least=0)
         for units in self.width if isinstance(self.width, tuple) else (self.width,):
-            whole("network.width", units)
+            check_int("network.width", units)
         if len(self.widths) != self.depth:
             raise UserError(
                 f"network.width must be a number or a list of network.depth={self.depth} of them, "
@@ -105,14 +64,14 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "final_epochs", "batch_size", "samples"):
-            whole(f"training.{name}", getattr(self, name))
-        between("training.learning_rate", self.learning_rate, 0)
+            check_int(f"training.{name}", getattr(self, name))
+        check_between("training.learning_rate", self.learning_rate, 0)
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise UserError(f"training.betas must be two numbers, not {self.betas!r}.")
         for beta in self.betas:
-            between("training.betas", beta, 0, 1, low_included=True)
-        one_of("training.dtype", self.dtype, ("float32", "float64"))
-        one_of("training.compile", self.compile, ("auto", "always", "never"))
+            check_between("training.betas", beta, 0, 1, low_included=True)
+        check_choice("training.dtype", self.dtype, ("float32", "float64"))
+        check_choice("training.compile", self.compile, ("auto", "always", "never"))
 
 
 @dataclass(frozen=True)
@@ -134,9 +93,9 @@ class Evaluation:
     trace: bool = False
 
     def __post_init__(self) -> None:
-        whole("evaluation.samples", self.samples)
+        check_int("evaluation.samples", self.samples)
         for name in ("out_of_fold", "training_part", "trace"):
-            flag(f"evaluation.{name}", getattr(self, name))
+            check_bool(f"evaluation.{name}", getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -148,7 +107,7 @@ class Dimension:
     high: float
 
     def __post_init__(self) -> None:
-        between(f"bounds.{self.name}", self.low, 0)
+        check_between(f"bounds.{self.name}", self.low, 0)
         if not self.high > self.low:
             raise UserError(
                 f"bounds.{self.name} must rise from low to high, not {self.low:g} to {self.high:g}."

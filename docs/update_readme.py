@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.report.tables import MISSING
+from bnnbench.results.tables import MISSING
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"

@@ -10,8 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from bnnbench.paths import RunFolder, finished_runs
-from bnnbench.report.collect import write_report
+from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.report.overview import write_report
 
 RESULTS = Path(__file__).parent / "results"
 

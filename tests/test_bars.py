@@ -10,9 +10,9 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from test_report import RMSE, make_run, make_splits
 
-from bnnbench.report.bars import MANY, bars_figure
-from bnnbench.report.published import with_published
-from bnnbench.report.tables import gather
+from bnnbench.report.bar_charts import MANY, bars_figure
+from bnnbench.results.published import with_published
+from bnnbench.results.tables import gather
 
 
 @pytest.mark.parametrize(("error", "size"), [("std", 14 / 3), ("stderr", 14 / 12)])

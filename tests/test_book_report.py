@@ -12,7 +12,10 @@ import pandas as pd
 import pytest
 from test_report import LOG_LIKELIHOOD, RMSE, make_run, make_splits
 
-from bnnbench.report.book import (
+from bnnbench.report.overview import write_report
+from bnnbench.results.claims import Claim
+from bnnbench.suites.cinelli_book.claims import STATEMENTS, TIME, claims
+from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,
     BookRuns,
     book_seconds,
@@ -20,16 +23,13 @@ from bnnbench.report.book import (
     running_times,
     suite_of,
 )
-from bnnbench.report.book_claims import STATEMENTS, TIME, claims
-from bnnbench.report.book_page import (
+from bnnbench.suites.cinelli_book.page import (
     coverage_sentence,
     net_wins,
     quality_word,
     timing_word,
     timings,
 )
-from bnnbench.report.claims import Claim
-from bnnbench.report.collect import write_report
 
 TOTAL = dict(zip(CONFIGURATIONS, (60, 108, 69.6, 1, 37.4, 34), strict=True))
 """Seconds of which everything that the book says about its times is true."""

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bnnbench.report.calibration import (
+from bnnbench.report.plotting import calibration_figure
+from bnnbench.results.calibration import (
     LEVELS,
     QUALITIES,
     RECALIBRATED,
@@ -19,8 +20,7 @@ from bnnbench.report.calibration import (
     mean_widths,
     ranks,
 )
-from bnnbench.report.figures import calibration_figure
-from bnnbench.report.recalibration import RECALIBRATIONS, Recalibration
+from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration
 
 
 def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def test_a_split_that_could_learn_nothing_keeps_its_plain_row() -> None:
 def test_report_refreshes_what_was_deleted(
     command: Callable[..., tuple[int, str, str]], tiny_plan: Callable[..., Any]
 ) -> None:
-    from bnnbench.experiment.uci import SplitsExperiment
-    from bnnbench.report.run import write_run_report
+    from bnnbench.experiment.split_experiment import SplitsExperiment
+    from bnnbench.report.split_page import write_run_report
 
     plan = tiny_plan("method=vadam")
     folder = SplitsExperiment(label="uci").run(plan, write_run_report)

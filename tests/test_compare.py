@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from baycomp import two_on_single
 
-from bnnbench.report.compare import (
+from bnnbench.results.significance import (
     all_pairs,
     compare_scores,
     correlated_t_test,

@@ -10,9 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bnnbench.data.curve import Sine
-from bnnbench.report.collect import write_report
-from bnnbench.report.curves import Curve, curve_table, curves_below, curves_figure, curves_section
+from bnnbench.data.synthetic_1d import Sine
+from bnnbench.report.overview import write_report
+from bnnbench.report.predictive_curves import (
+    Curve,
+    curve_table,
+    curves_below,
+    curves_figure,
+    curves_section,
+)
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -112,7 +118,7 @@ def test_a_value_given_by_the_user_wins_over_the_known_one(tiny_plan: Callable[.
 
 
 def test_runs_on_real_tables_have_no_curves(tiny_plan: Callable[..., Any]) -> None:
-    from bnnbench.experiment.uci import SplitsExperiment
+    from bnnbench.experiment.split_experiment import SplitsExperiment
 
     plan = tiny_plan("method=pbp", "method.compile=never")
     SplitsExperiment(label="uci").run(plan, lambda folder: None)

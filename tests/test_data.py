@@ -19,9 +19,9 @@ import pytest
 
 from bnnbench.cli.data import add_parser
 from bnnbench.data import archive
+from bnnbench.data.csv_table import CSV
 from bnnbench.data.embedded import Diabetes
 from bnnbench.data.splits import seeded_splits
-from bnnbench.data.table_file import CSV
 from bnnbench.data.uci import UCI
 from bnnbench.types import Table, UserError
 
@@ -487,7 +487,7 @@ def test_configuration_opens_with_its_summary(name: str) -> None:
 def test_the_data_layer_is_light_to_import() -> None:
     code = (
         "import sys, bnnbench.cli.data, bnnbench.data.uci, bnnbench.data.embedded, "
-        "bnnbench.data.table_file; "
+        "bnnbench.data.csv_table; "
         "print({'torch', 'hydra', 'omegaconf', 'pandas', 'sklearn', 'pooch'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,8 +11,8 @@ from test_known_answers import LAMBDA, TAU, exact_posterior, fit, linear_data, o
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
 from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.streams import Streams
 
 
 @pytest.mark.parametrize("method", [MAP(label="m"), DeepEnsemble(label="d", members=3)])
@@ -52,7 +52,7 @@ def test_ensemble_step_by_hand(adversarial: bool) -> None:
     hyper = {"noise_precision": TAU, "prior_precision": LAMBDA}
     columns = {name: torch.full((1, 1), value).double() for name, value in hyper.items()}
     training = Training(betas=(0.9, 0.99))
-    new = method.step(MLP((1, 1)), training, state, columns, one_batch(), ())
+    new = method.update(MLP((1, 1)), training, state, columns, one_batch(), ())
     expected = []
     for w, b in members:
         points = [(x, y) for x, y in ((1.0, 2.0), (3.0, -1.0))]

@@ -19,17 +19,28 @@ from test_report import make_run, make_splits
 from bnnbench.cli.build import build
 from bnnbench.cli.configs import config_folder
 from bnnbench.cli.sweep import jobs_of
-from bnnbench.data.curve import GaussianProcess
+from bnnbench.data.synthetic_1d import GaussianProcess
 from bnnbench.nn import MLP
-from bnnbench.report.collect import write_report
-from bnnbench.report.criteria import criteria, criteria_table
-from bnnbench.report.curves import Curve, curves_figure
-from bnnbench.report.gvi_toy import printed, theirs
-from bnnbench.report.orders import best_rows, family_of, orders_figure, orders_section, with_orders
-from bnnbench.report.sigma import ONE_SIGMA, inside, sigma_table
-from bnnbench.report.spread import limits, scores_by_split, spread_figure, spread_section
-from bnnbench.report.tables import gather
+from bnnbench.report.divergence_order import (
+    best_rows,
+    family_of,
+    orders_figure,
+    orders_section,
+    with_orders,
+)
+from bnnbench.report.information_criteria import criteria, criteria_table
+from bnnbench.report.interval_coverage import ONE_SIGMA, inside, sigma_table
+from bnnbench.report.overview import write_report
+from bnnbench.report.predictive_curves import Curve, curves_figure
+from bnnbench.report.score_distributions import (
+    limits,
+    scores_by_split,
+    spread_figure,
+    spread_section,
+)
+from bnnbench.results.tables import gather
 from bnnbench.settings import Network
+from bnnbench.suites.felekis_gvi.printed import printed, theirs
 from bnnbench.types import UserError
 
 Command = Callable[..., tuple[int, str, str]]

@@ -12,10 +12,13 @@ import pytest
 from test_book_report import duels
 from test_gvi import runs
 
-from bnnbench.report.claims import Claim
-from bnnbench.report.collect import write_report
-from bnnbench.report.compare import all_pairs
-from bnnbench.report.gvi import (
+from bnnbench.report.overview import write_report
+from bnnbench.report.score_distributions import scores_by_split
+from bnnbench.results.claims import Claim
+from bnnbench.results.significance import all_pairs
+from bnnbench.results.tables import gather
+from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
+from bnnbench.suites.felekis_gvi.comparison import (
     DIVERGENCES,
     ThesisRuns,
     contender,
@@ -23,9 +26,6 @@ from bnnbench.report.gvi import (
     paired,
     rivals_section,
 )
-from bnnbench.report.gvi_claims import STATEMENTS, claims
-from bnnbench.report.spread import scores_by_split
-from bnnbench.report.tables import gather
 
 TEXTS = [text for text, _, _ in STATEMENTS]
 

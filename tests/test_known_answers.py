@@ -10,16 +10,17 @@ from torch import Tensor
 
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
-from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.practical_vi import PracticalVI
-from bnnbench.methods.stochastic import Batch, StochasticMethod
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import Batch
 from bnnbench.methods.vadam import Vadam
 from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet
 
 TAU, LAMBDA, N = 4.0, 2.0, 40
@@ -192,7 +193,7 @@ def test_vadam_step_by_hand() -> None:
         for k, v in {"noise_precision": tau, "prior_precision": lam}.items()
     }
     training = Training(learning_rate=rate, betas=betas)
-    new = method.step(MLP((1, 1)), training, state, hyper, batch, (epsilon,))
+    new = method.update(MLP((1, 1)), training, state, hyper, batch, (epsilon,))
     gradients = []
     for sample in epsilon[:, 0].tolist():
         w, b = (loc[0, i].item() + e / math.sqrt(n * 0.3 + lam) for i, e in enumerate(sample))
@@ -222,7 +223,7 @@ def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: b
     }
     training = Training(learning_rate=0.01, betas=(0.9, 0.8))
     still = (torch.zeros(1, 1, 2).double(),)  # no perturbation: the gradient at loc
-    new = method.step(MLP((1, 1)), training, {"loc": loc, "s": s}, hyper, batch, still)
+    new = method.update(MLP((1, 1)), training, {"loc": loc, "s": s}, hyper, batch, still)
     error = [0.2 * x - 0.1 - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
     gradient = torch.tensor([[2 * (error[0] + 3 * error[1]), 2 * sum(error)]]).double()
     expected = 0.8 * s + 0.2 * gradient**2
@@ -237,7 +238,7 @@ def test_vadam_starts_at_the_prior_or_at_a_given_precision() -> None:
         hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
         streams = Streams([1], (0,), dtype=torch.float64)
         task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
-        precision = N * method.start(task)["s"] + LAMBDA
+        precision = N * method.init(task)["s"] + LAMBDA
         torch.testing.assert_close(precision, torch.full_like(precision, expected))
 
 
@@ -246,7 +247,7 @@ def test_bbb_starts_at_its_precision_and_weighs_minibatches() -> None:
     hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
     streams = Streams([1], (0,), dtype=torch.float64)
     task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
-    scale = torch.nn.functional.softplus(method.start(task)["rho"])
+    scale = torch.nn.functional.softplus(method.init(task)["rho"])
     torch.testing.assert_close(scale, torch.full_like(scale, 10**-0.5))
     shares = [method.share(j, 5) for j in range(5)]
     assert shares == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
@@ -258,7 +259,7 @@ def test_practical_vi_starts_at_its_precision() -> None:
     hyper = {k: torch.full((1, 1), LAMBDA).double() for k in method.hyper_names}
     streams = Streams([1], (0,), dtype=torch.float64)
     task = FitTask(linear_data(), hyper, Network(depth=0), Training(), 1, streams)
-    variance = method.start(task)["log_variance"].exp()
+    variance = method.init(task)["log_variance"].exp()
     torch.testing.assert_close(variance, torch.full_like(variance, 0.1))
 
 

@@ -21,13 +21,13 @@ from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
 from bnnbench.methods import curvature as curvatures
 from bnnbench.methods import laplace
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.curvature import CURVATURES
 from bnnbench.methods.laplace import Laplace, most_probable_prior
-from bnnbench.methods.stochastic import train
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gauss_newton import CURVATURES
+from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, forward
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet, UserError
 
 LIKELIHOODS: list[Likelihood] = [Gaussian(), Gaussian(loss=Beta(beta=1.5)), Heteroscedastic()]
@@ -254,7 +254,7 @@ def test_predictive_variance_and_samples_are_those_of_the_covariance(
     for r in range(2):
         g = jacobian[r, :, r]
         torch.testing.assert_close(prediction.epistemic[0, r], (g @ covariance[r] * g).sum(1))
-    draws = fitted.draw(posterior, 20_000, Streams([3], (0, 0), dtype=torch.float64))
+    draws = fitted.sample_weights(posterior, 20_000, Streams([3], (0, 0), dtype=torch.float64))
     away = draws - posterior.state["loc"]
     assert ((away == 0).all(0) == (covariance.diagonal(dim1=1, dim2=2) == 0)).all()
     own = (away[0, 0] != 0).nonzero()[:, 0]
@@ -318,7 +318,7 @@ def test_training_is_that_of_map_and_float32_is_enough_for_it(curvature: str) ->
     posterior = fitted.fit(tasks[0])
     assert not posterior.diverged.any()
     assert torch.equal(posterior.state["loc"], train(fitted, tasks[1]).state["loc"])
-    assert fitted.draw(posterior, 2, Streams([1], (0, 0))).dtype == torch.float32
+    assert fitted.sample_weights(posterior, 2, Streams([1], (0, 0))).dtype == torch.float32
     assert (fitted.predict(posterior, data.inputs, 1, Streams([1], (0, 0))).epistemic > 0).all()
 
 

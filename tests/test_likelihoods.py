@@ -24,11 +24,11 @@ from bnnbench.losses.base import Loss
 from bnnbench.losses.beta import Beta
 from bnnbench.losses.gamma import Gamma
 from bnnbench.losses.nll import NLL
-from bnnbench.methods.base import FitTask, Method
+from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.nn import MLP, forward, squared_backward
-from bnnbench.report.calibration import coverage
+from bnnbench.random_streams import Streams
+from bnnbench.results.calibration import coverage
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import Prediction, TrainingSet, UserError
 
 LOSSES: list[Loss] = [NLL(), Beta(beta=1.5), Beta(beta=3.0), Gamma(gamma=1.5), Gamma(gamma=3.0)]

@@ -13,17 +13,17 @@ from test_cli import one_sentence
 from test_report import make_run, make_splits
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from bnnbench.data.line import Line
-from bnnbench.experiment.linear_regression import (
+from bnnbench.data.linear_gaussian import Line
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.tables import gather, runs_below
+from bnnbench.suites.linear_regression.experiment import (
     diagonal,
     exact_posterior,
     mean_field,
     tabulate,
     true_weights,
 )
-from bnnbench.paths import RunFolder
-from bnnbench.report.line import NAMES, posterior_figure
-from bnnbench.report.tables import gather, runs_below
+from bnnbench.suites.linear_regression.page import NAMES, posterior_figure
 from bnnbench.types import UserError
 
 Command = Callable[..., tuple[int, str, str]]

@@ -10,9 +10,9 @@ from conftest import compose
 
 from bnnbench.cli.configs import options
 from bnnbench.cli.make import make
-from bnnbench.methods.base import FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
 # Every option, and the readings of a method that take another path through its code.
@@ -147,9 +147,9 @@ def test_training_lowers_the_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_compiled_step_computes_the_same(name: str) -> None:
-    from bnnbench.methods import compiled
+    from bnnbench.methods.shared import compilation
 
-    if not compiled.available():
+    if not compilation.available():
         pytest.skip("no compiler")
     data = training_set()
     fitted = method(name)

@@ -15,11 +15,11 @@ from test_methods import GROUPS, SEEDS, training_set
 
 from bnnbench.divergences.base import RatioDivergence
 from bnnbench.divergences.priors import Gaussian, Laplace, Prior, ScaleMixture
-from bnnbench.methods import compiled
-from bnnbench.methods.base import FitTask, Posterior
 from bnnbench.methods.bbb import BBB
+from bnnbench.methods.shared import compilation
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet, UserError
 
 RATIOS = [o for o in OVERRIDES if isinstance(divergence(o), RatioDivergence)]
@@ -171,7 +171,7 @@ def test_leaving_the_domain_is_reported_as_divergence(overrides: str) -> None:
      "divergence=renyi divergence.estimator=monte_carlo prior=laplace"],
 )  # fmt: skip
 def test_the_compiled_step_computes_the_same(overrides: str) -> None:
-    if not compiled.available():
+    if not compilation.available():
         pytest.skip("no compiler")
     eager, fused = fit(overrides), fit(overrides, fuse=True)
     for key, value in eager.state.items():

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.nn import MLP, backward, forward, input_gradient, squared_backward
+from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.settings import Network
-from bnnbench.streams import Streams, derive_seed
 
 S, R, B, D = 3, 2, 7, 4
 

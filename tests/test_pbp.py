@@ -11,12 +11,20 @@ import torch
 from test_methods import COUNTS, GROUPS, SEEDS, training_set
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.moments import forward, gamma_matched, rectify, rectify_back
-from bnnbench.methods.pbp import PBP, absorb, pack, refine_factors, refine_prior, start, unpack
+from bnnbench.methods.pbp import (
+    PBP,
+    absorb,
+    initial_state,
+    pack,
+    refine_factors,
+    refine_prior,
+    unpack,
+)
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.moment_propagation import forward, gamma_matched, rectify, rectify_back
 from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet, UserError
 
 
@@ -24,7 +32,7 @@ def state_of(mlp: MLP, replicas: int = 2, seed: int = 0) -> dict[str, Tensor]:
     """A state as it might be in mid-fit: means and variances all different."""
     torch.manual_seed(seed)
     streams = Streams(list(range(replicas)), tuple(range(replicas)))
-    state = start(mlp, replicas, streams)
+    state = initial_state(mlp, replicas, streams)
     state["loc"] = 0.8 * torch.randn_like(state["loc"])
     state["var"] = 0.2 + torch.rand_like(state["loc"])
     return state

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bnnbench.experiment import journal
+from bnnbench.experiment import trial_log
 from bnnbench.experiment.plan import Plan, choose_splits
 from bnnbench.experiment.protocol import final_fit, make_folds, out_of_fold
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_experiment import SplitsExperiment, run_open
 from bnnbench.experiment.splits import run_group
-from bnnbench.experiment.uci import SplitsExperiment, run_open
-from bnnbench.paths import RunFolder
-from bnnbench.report.run import write_run_report
+from bnnbench.report.split_page import write_run_report
 from bnnbench.search.base import Trial
 from bnnbench.types import Table, UserError
 
@@ -208,18 +208,18 @@ def test_final_fit_uses_final_epochs(tiny_plan: Planner) -> None:
 
 
 def test_journal_survives_a_torn_line(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
+    path = tmp_path / "trial_log.jsonl"
     trials = [
         Trial({"a": 0.1 + i}, -1.0 / (i + 3), (float("nan"), 0.2), 1.5, 0.5) for i in range(3)
     ]
-    journal.rewrite(path, trials[:2])
-    journal.append(path, trials[2])
+    trial_log.rewrite(path, trials[:2])
+    trial_log.append(path, trials[2])
     whole = path.read_text()
-    assert str(journal.read(path)) == str(trials), "floats and NaN come back bit for bit"
+    assert str(trial_log.read(path)) == str(trials), "floats and NaN come back bit for bit"
     path.write_text(whole[:-20])
-    assert str(journal.read(path)) == str(trials[:2])
+    assert str(trial_log.read(path)) == str(trials[:2])
     path.write_text(whole.replace('"objective"', '"obj', 1))
-    assert journal.read(path) == []
+    assert trial_log.read(path) == []
 
 
 def table_of(n_splits: int, tiny_plan: Planner) -> Table:

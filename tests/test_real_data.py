@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from bnnbench.data.uci import UCI
-from bnnbench.report.published import counterpart
+from bnnbench.results.published import counterpart
 
 Command = Callable[..., tuple[int, str, str]]
 

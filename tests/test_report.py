@@ -13,18 +13,17 @@ import pytest
 from rich.console import Console
 
 from bnnbench.cli.report import add_parser
-from bnnbench.paths import RunFolder
-from bnnbench.report.bars import bars_figure
-from bnnbench.report.collect import latex, results_section, write_report
-from bnnbench.report.figures import (
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.bar_charts import bars_figure
+from bnnbench.report.overview import latex, results_section, write_report
+from bnnbench.report.plotting import (
     best_so_far,
     predictions_figure,
     search_figure,
     splits_figure,
     unit,
 )
-from bnnbench.report.published import counterpart, method_of, published, with_published, z_score
-from bnnbench.report.run import (
+from bnnbench.report.split_page import (
     read_points,
     read_search,
     run_figures,
@@ -32,7 +31,8 @@ from bnnbench.report.run import (
     run_table,
     write_run_report,
 )
-from bnnbench.report.tables import (
+from bnnbench.results.published import counterpart, method_of, published, with_published, z_score
+from bnnbench.results.tables import (
     METRICS,
     gather,
     labels,

@@ -15,8 +15,8 @@ import pytest
 from conftest import TINY
 from filelock import FileLock
 
-from bnnbench.experiment import journal
-from bnnbench.paths import RunFolder
+from bnnbench.experiment import trial_log
+from bnnbench.experiment.run_folder import RunFolder
 
 TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
 WAIT = 120.0  # seconds a step may take on a busy machine before the test gives up
@@ -51,7 +51,7 @@ def finish(command: list[str]) -> RunFolder:
 
 
 def evaluations(outputs: Path) -> int:
-    return sum(journal.count(path) for path in outputs.rglob("*.search.jsonl"))
+    return sum(trial_log.count(path) for path in outputs.rglob("*.search.jsonl"))
 
 
 def wait_for(outputs: Path, count: int) -> None:

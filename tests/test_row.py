@@ -16,15 +16,15 @@ from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.priors import Laplace
 from bnnbench.divergences.renyi import Alpha, Renyi
-from bnnbench.divergences.row import Row
+from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.experiment import splits as module
-from bnnbench.experiment import suite
+from bnnbench.experiment import sweep_progress as suite
 from bnnbench.experiment.plan import STACK, Plan
-from bnnbench.experiment.row import row_of, stacked
-from bnnbench.experiment.uci import SplitsExperiment
-from bnnbench.methods import stochastic
-from bnnbench.report.run import write_run_report
-from bnnbench.streams import Streams
+from bnnbench.experiment.split_experiment import SplitsExperiment
+from bnnbench.experiment.stacking import row_of, stacked
+from bnnbench.methods.shared import stochastic
+from bnnbench.random_streams import Streams
+from bnnbench.report.split_page import write_run_report
 
 Planner = Callable[..., Plan]
 FIXED = (
@@ -75,7 +75,7 @@ def test_each_block_has_the_divergence_of_its_member(
     precision = 0.5 + torch.rand(replicas, 1, generator=draw, dtype=torch.float64)
     columns = 1 if shared else replicas
     epsilon = torch.randn(3, columns, weights, generator=draw, dtype=torch.float64)
-    together = Row(members, each)
+    together = StackedDivergences(members, each)
     value = together.value(loc, scale, precision, epsilon)
     slopes = together.gradient(loc, scale, precision, epsilon)
     for k, member in enumerate(members):
@@ -131,7 +131,7 @@ def test_which_runs_share_a_stack(tiny_plan: Planner) -> None:
     assert row_of(many[1], many) == (many[1],)
     cuda = [replace(plan, device="cuda") for plan in many]
     assert row_of(cuda[1], cuda) == tuple(cuda)
-    assert stacked(cuda, 5).method.divergence == Row(  # type: ignore[attr-defined]
+    assert stacked(cuda, 5).method.divergence == StackedDivergences(  # type: ignore[attr-defined]
         tuple(plan.method.divergence for plan in cuda),  # type: ignore[attr-defined]
         5,
     )

@@ -8,7 +8,7 @@ import torch
 from scipy import integrate, stats
 
 from bnnbench import metrics
-from bnnbench.scaling import standardise
+from bnnbench.preprocessing import standardise
 from bnnbench.types import Prediction
 
 RNG = np.random.default_rng(0)

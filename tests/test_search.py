@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bnnbench.search.base import Trial, best
-from bnnbench.search.bo import BayesianOptimisation
-from bnnbench.search.none import NoSearch
+from bnnbench.search.bayesian_optimisation import BayesianOptimisation
+from bnnbench.search.no_search import NoSearch
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 

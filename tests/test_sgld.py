@@ -14,15 +14,15 @@ from rich.console import Console
 from test_known_answers import LAMBDA, TAU, N, exact_posterior, linear_data, one_batch
 from torch import Tensor
 
-from bnnbench.experiment.uci import SplitsExperiment
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.chains import effective_sample_size
+from bnnbench.experiment.split_experiment import SplitsExperiment
 from bnnbench.methods.sgld import SGLD
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
 from bnnbench.nn import MLP
-from bnnbench.report.run import run_table
-from bnnbench.report.tables import summarise
+from bnnbench.random_streams import Streams
+from bnnbench.report.split_page import run_table
+from bnnbench.results.tables import summarise
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet, UserError
 
 HYPER = {"noise_precision": TAU, "prior_precision": LAMBDA}
@@ -118,7 +118,7 @@ def test_step_by_hand(preconditioned: bool) -> None:
     state |= {"square": torch.tensor([square]).double()} if preconditioned else {}
     columns = {name: torch.full((1, 1), value).double() for name, value in HYPER.items()}
     batch, noise = one_batch(), (torch.tensor([epsilon]).double(),)
-    new = method.step(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns, batch, noise)
+    new = method.update(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns, batch, noise)
     errors = [w * x + b - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
     gradients = TAU * (errors[0] + 3 * errors[1]) / 2, TAU * sum(errors) / 2
     step = 0.3 / 10 * (2 + 3) ** -0.7

@@ -10,9 +10,9 @@ import pytest
 
 from bnnbench.cli.reproduce import SUITES, overrides_of
 from bnnbench.cli.sweep import configs_of
-from bnnbench.experiment import suite
-from bnnbench.experiment.suite import Suite, cost, time_left
-from bnnbench.paths import write_text
+from bnnbench.experiment import sweep_progress as suite
+from bnnbench.experiment.sweep_progress import Suite, cost, time_left
+from bnnbench.files import write_text
 from bnnbench.types import UserError
 
 Command = Callable[..., tuple[int, str, str]]
@@ -75,7 +75,7 @@ def test_time_left_shrinks_as_runs_finish(
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("bnnbench.experiment.suite.REPORT_SECONDS", 10_000)
+    monkeypatch.setattr("bnnbench.experiment.sweep_progress.REPORT_SECONDS", 10_000)
     plans = [tiny_plan(f"seed={seed}") for seed in range(4)]
     view = Suite(plans, began=1000)
     first = view.seconds_left()

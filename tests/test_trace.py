@@ -15,14 +15,14 @@ from test_methods import HYPER, SEEDS, fit, method, training_set
 
 from bnnbench.divergences.kl import kl
 from bnnbench.experiment.plan import STACK, Plan
-from bnnbench.experiment.uci import SplitsExperiment, run_open
-from bnnbench.methods.base import FitTask
+from bnnbench.experiment.split_experiment import SplitsExperiment, run_open
 from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.contract import FitTask
 from bnnbench.nn import forward
-from bnnbench.report.objective import objective_section, read_objective
-from bnnbench.report.run import write_run_report
+from bnnbench.random_streams import Streams
+from bnnbench.report.split_page import write_run_report
+from bnnbench.report.training_curves import objective_section, read_objective
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 
 Planner = Callable[..., Plan]
 NAMES = [

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from bnnbench.checks import check_choice
 from bnnbench.cli.make import Config, as_declared, construct, make, target
 from bnnbench.data import Source
 from bnnbench.divergences.base import Divergence
@@ -16,10 +17,10 @@ from bnnbench.experiment.plan import Experiment, Plan, choose_splits
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.nll import NLL
-from bnnbench.methods import compiled
-from bnnbench.methods.base import Method
+from bnnbench.methods.shared import compilation
+from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search
-from bnnbench.settings import Dimension, Evaluation, Network, Training, one_of
+from bnnbench.settings import Dimension, Evaluation, Network, Training
 from bnnbench.types import Redundant, Table, UserError
 
 # What cannot change a number, or is decided into the plan by other means.
@@ -51,7 +52,7 @@ def pick_device(wanted: Any) -> str:
     """
     import torch
 
-    one_of("device.name", wanted, ("auto", "cpu", "cuda"))
+    check_choice("device.name", wanted, ("auto", "cpu", "cuda"))
     if wanted == "cuda" and not torch.cuda.is_available():
         raise UserError("device=cuda, but torch finds no CUDA device here; use device=cpu.")
     return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
@@ -235,5 +236,5 @@ def _fuse(wanted: str, steps: int, device: str) -> str:
     """`always` or `never`: on a CPU with a compiler, where the search is long enough."""
     if wanted != "auto":
         return wanted
-    pays = device == "cpu" and steps >= compiled.WORTHWHILE_STEPS and compiled.available()
+    pays = device == "cpu" and steps >= compilation.WORTHWHILE_STEPS and compilation.available()
     return "always" if pays else "never"

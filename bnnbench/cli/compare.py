@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.settings import between
+from bnnbench.checks import check_between
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     Raises:
         UserError: if there is nothing to compare, or an option is wrong.
     """
-    between("--rope", rope, 0, low_included=True)
+    check_between("--rope", rope, 0, low_included=True)
     if len(paths) > 2 or (published and len(paths) > 1):
         raise UserError("compare takes one or two folders, and one with --published.")
     from bnnbench.cli.console import stdout
-    from bnnbench.report.compare import all_pairs, tally, two_paths
+    from bnnbench.results.significance import all_pairs, tally, two_paths
 
     console = stdout()
     first = paths[0] if paths else Path("outputs")
@@ -83,7 +83,7 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
 
 
 def _table(title: str, pairs: pd.DataFrame) -> Any:
-    from bnnbench.report.compare import verdict
+    from bnnbench.results.significance import verdict
 
     shown = pairs.assign(verdict=pairs.apply(verdict, axis=1))
     for column in ("p_better", "p_equivalent", "p_worse"):
@@ -98,8 +98,8 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
 
 
 def _published_table(path: Path) -> Any:
-    from bnnbench.report.published import with_published
-    from bnnbench.report.tables import COMPARISON, comparison_rows, gather
+    from bnnbench.results.published import with_published
+    from bnnbench.results.tables import COMPARISON, comparison_rows, gather
 
     results = with_published(gather(path))
     rows = [

@@ -29,10 +29,10 @@ def add_parser(commands: Any) -> None:
 
 def list_command(groups: list[str]) -> int:
     """Prints the options of the groups."""
-    from bnnbench.settings import one_of
+    from bnnbench.checks import check_choice
 
     for group in groups:
-        one_of("list", group, GROUPS)
+        check_choice("list", group, GROUPS)
     for group in groups or GROUPS:
         found = options(group)
         width = max(map(len, found), default=0)

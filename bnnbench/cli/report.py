@@ -91,8 +91,8 @@ def report_command(
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
-    from bnnbench.report.collect import results_table, write_report
-    from bnnbench.report.tables import gather
+    from bnnbench.report.overview import results_table, write_report
+    from bnnbench.results.tables import gather
 
     try:
         report = write_report(path, error, to, refresh)

@@ -103,8 +103,8 @@ def reproduce(suite: str, given: Sequence[str]) -> int:
     from bnnbench.cli.report import report_command
     from bnnbench.cli.show import show_run
     from bnnbench.cli.sweep import configs_of
-    from bnnbench.experiment import suite as view
-    from bnnbench.report.kinds import write_any_report
+    from bnnbench.experiment import sweep_progress as view
+    from bnnbench.report.pages import write_any_report
 
     console = Console(stderr=True)
     configs, runs = {}, []

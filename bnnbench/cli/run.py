@@ -78,7 +78,7 @@ def _run_one(config: DictConfig) -> None:
     """Builds the plan, runs the experiment, shows what came out."""
     from bnnbench.cli.build import build
     from bnnbench.cli.show import show_run
-    from bnnbench.report.kinds import write_any_report
+    from bnnbench.report.pages import write_any_report
 
     jobs = _concurrent_jobs()
     try:

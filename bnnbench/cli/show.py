@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bnnbench.cli.console import stdout
-from bnnbench.paths import RunFolder
-from bnnbench.report.kinds import kind_of
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.pages import kind_of
 
 
 def show_run(folder: RunFolder) -> None:

@@ -69,7 +69,7 @@ class ShowSweep(Callback):
         from hydra import compose
 
         from bnnbench.cli.build import build
-        from bnnbench.experiment import suite
+        from bnnbench.experiment import sweep_progress as suite
 
         plans = []
         for job in jobs_of(list(config.hydra.overrides.task)):
@@ -79,6 +79,6 @@ class ShowSweep(Callback):
         suite.begin(plans)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        from bnnbench.experiment import suite
+        from bnnbench.experiment import sweep_progress as suite
 
         suite.end()

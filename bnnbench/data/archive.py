@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from bnnbench.paths import write_atomically
+from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 
 BASE_URL = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnbench.settings import between, whole
+from bnnbench.checks import check_between, check_int
 from bnnbench.types import Split, UserError
 
 LEAST_TRAINING_ROWS = 5  # one for each cross-validation fold
@@ -12,15 +12,15 @@ LEAST_TRAINING_ROWS = 5  # one for each cross-validation fold
 
 def check_split_settings(n_splits: int, test_fraction: float, seed: int) -> None:
     """Raises `UserError` unless the three settings of `seeded_splits` make sense."""
-    whole("dataset.n_splits", n_splits)
-    between("dataset.test_fraction", test_fraction, 0, 1)
+    check_int("dataset.n_splits", n_splits)
+    check_between("dataset.test_fraction", test_fraction, 0, 1)
     check_seed("dataset.split_seed", seed)
 
 
 def check_seed(key: str, seed: int) -> None:
     """Raises `UserError` unless `seed` is one that the generators of data and splits take."""
-    whole(key, seed, least=0)
-    between(key, seed, -1, 2**32)
+    check_int(key, seed, least=0)
+    check_between(key, seed, -1, 2**32)
 
 
 def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -> tuple[Split, ...]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bnnbench.checks import check_int
 from bnnbench.data import archive
 from bnnbench.data.splits import check_split_settings, seeded_splits
-from bnnbench.settings import whole
 from bnnbench.types import Split, Table, UserError
 
 TEST_FRACTION = 0.1  # of the published splits, and so of the seeded ones
@@ -45,7 +45,7 @@ class UCI:
         if not self.directory:
             raise UserError("data_dir must name the folder of the UCI sets, not be empty.")
         if self.seeded_splits is not None:
-            whole("dataset.seeded_splits", self.seeded_splits)
+            check_int("dataset.seeded_splits", self.seeded_splits)
             check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)
 
     def load(self) -> Table:

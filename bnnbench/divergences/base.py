@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
-from bnnbench.settings import between as check_between
-from bnnbench.settings import one_of
 from bnnbench.types import UserError
 
 Pair = tuple[Tensor, Tensor]
@@ -48,7 +47,7 @@ class Divergence(ABC):
 
     def __post_init__(self) -> None:
         check_between("divergence.weight", self.weight, 0)
-        one_of("divergence.estimator", self.estimator, ("closed", "monte_carlo"))
+        check_choice("divergence.estimator", self.estimator, ("closed", "monte_carlo"))
         if self.estimator == "closed" and not isinstance(self.prior, Gaussian):
             raise UserError(
                 f"prior={self.prior.label} has no closed form; "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.settings import between
+from bnnbench.checks import check_between
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -77,8 +77,8 @@ class ScaleMixture(Prior):
     ratio: float = 0.1
 
     def __post_init__(self) -> None:
-        between("prior.fraction", self.fraction, 0, 1)
-        between("prior.ratio", self.ratio, 0, 1)
+        check_between("prior.fraction", self.fraction, 0, 1)
+        check_between("prior.ratio", self.ratio, 0, 1)
 
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
         wide, narrow = Gaussian(), precision / self.ratio**2

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from bnnbench.methods.base import Method
-from bnnbench.paths import RunFolder, digest
+from bnnbench.checks import check_int
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.identity import digest
+from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search
-from bnnbench.settings import Dimension, Evaluation, Network, Training, whole
+from bnnbench.settings import Dimension, Evaluation, Network, Training
 from bnnbench.types import Table, UserError
 
 # Replicas to a stack without a search, and the activations of a layer that fill it before. For one
@@ -74,8 +76,8 @@ class Plan:
     identity: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        whole("seed", self.seed, least=0)
-        whole("workers", self.workers)
+        check_int("seed", self.seed, least=0)
+        check_int("workers", self.workers)
         self.method.check(self.table.inputs.shape[1], self.network)
         rows = min(len(split.train) for split in self.table.splits)
         if (self.iterations or self.evaluation.out_of_fold) and self.search.folds > rows:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bnnbench.experiment.plan import Plan
-from bnnbench.experiment.suite import current, time_left, units, work_done
+from bnnbench.experiment.sweep_progress import current, time_left, units, work_done
 
 INTERVAL = 0.5  # seconds between looks at the disk
 

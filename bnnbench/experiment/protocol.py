@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from bnnbench.experiment.plan import Plan
-from bnnbench.experiment.scores import Scored, flat, objective, score
-from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.experiment.scoring import Scored, flat, objective, score
+from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.metrics import log_likelihood
-from bnnbench.scaling import Scaler, pad, real_rows, standardise
+from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
+from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.search.base import Trial
-from bnnbench.streams import Streams, derive_seed
 from bnnbench.types import Prediction, Split, TrainingSet
 
 Values = Mapping[str, float]

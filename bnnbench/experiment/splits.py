@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from filelock import FileLock
 
-from bnnbench.experiment import journal
+from bnnbench.experiment import trial_log
 from bnnbench.experiment.plan import Plan
 from bnnbench.experiment.protocol import (
     Outcome,
@@ -27,10 +27,11 @@ from bnnbench.experiment.protocol import (
     out_of_fold,
     trial_from,
 )
-from bnnbench.experiment.row import stacked
-from bnnbench.paths import RunFolder, write_atomically, write_text
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.stacking import stacked
+from bnnbench.files import write_atomically, write_text
+from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Trial, best
-from bnnbench.streams import derive_seed
 from bnnbench.types import Split
 
 
@@ -86,12 +87,12 @@ def _run_group(row: Sequence[Plan], numbers: Sequence[int]) -> None:
 
 def _search(plan: Plan, folder: RunFolder, splits: Sequence[Split]) -> list[list[Trial]]:
     files = [folder.journal(split.index) for split in splits]
-    histories = [journal.read(file) for file in files]
+    histories = [trial_log.read(file) for file in files]
     # Splits in lockstep go on together, so that the stack is the one of an uninterrupted run.
     start = min(min(len(history) for history in histories), plan.iterations)
     histories = [history[:start] for history in histories]
     for file, history in zip(files, histories, strict=True):
-        journal.rewrite(file, history)
+        trial_log.rewrite(file, history)
     if start == plan.iterations:
         return histories
     folds = make_folds(plan, splits)
@@ -103,7 +104,7 @@ def _search(plan: Plan, folder: RunFolder, splits: Sequence[Split]) -> list[list
         seconds = (time.perf_counter() - began) / len(splits)
         for file, history, value, fold in zip(files, histories, values, scores, strict=True):
             trial = trial_from(value, fold, seconds, (suggested - began) / len(splits))
-            journal.append(file, trial)
+            trial_log.append(file, trial)
             history.append(trial)
     return histories
 

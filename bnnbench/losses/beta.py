@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bnnbench.checks import check_between
 from bnnbench.losses.base import LOG_2PI, Loss, log_density
-from bnnbench.settings import between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Beta(Loss):
     beta: float
 
     def __post_init__(self) -> None:
-        between("loss.beta", self.beta, 1)
+        check_between("loss.beta", self.beta, 1)
 
     def value(self, error: Tensor, precision: Tensor) -> Tensor:
         power = self._power(error, precision)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bnnbench.checks import check_between
 from bnnbench.losses.base import LOG_2PI, Loss, log_density
-from bnnbench.settings import between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Gamma(Loss):
     gamma: float
 
     def __post_init__(self) -> None:
-        between("loss.gamma", self.gamma, 1)
+        check_between("loss.gamma", self.gamma, 1)
 
     def value(self, error: Tensor, precision: Tensor) -> Tensor:
         return -self.gamma / (self.gamma - 1) * self._power(error, precision)

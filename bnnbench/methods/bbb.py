@@ -15,16 +15,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.base import Divergence
-from bnnbench.divergences.row import Row
-from bnnbench.methods.base import FitTask, Method, Posterior
-from bnnbench.methods.gaussian import VariationalMethod
-from bnnbench.methods.stochastic import Batch, Noise, State
-from bnnbench.methods.trace import TRACED_SAMPLES
+from bnnbench.divergences.stacked import StackedDivergences
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
-from bnnbench.settings import Training, between, one_of
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -38,15 +39,15 @@ class BBB(VariationalMethod):
 
     Attributes:
         divergence: from posterior to prior, which it holds, with its weight; the book's is KL in
-            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8). A `Row` gives
-            replicas divergences of their own.
+            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8).
+            `StackedDivergences` give replicas divergences of their own.
         prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the share 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
-    divergence: Divergence | Row
+    divergence: Divergence | StackedDivergences
     prior_precision: float | None = None
     initial_precision: float = 10.0
     minibatch_weights: str = "uniform"
@@ -54,8 +55,8 @@ class BBB(VariationalMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        between("method.initial_precision", self.initial_precision, 0)
-        one_of("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
+        check_between("method.initial_precision", self.initial_precision, 0)
+        check_choice("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
 
     def together(self, others: Sequence[Method], each: int) -> Method | None:
         """Replicas of one stack may differ in their divergence, but for its estimator."""
@@ -67,7 +68,7 @@ class BBB(VariationalMethod):
         single = tuple(member for member in members if isinstance(member, Divergence))
         if len(single) < len(members) or len({member.estimator for member in single}) > 1:
             return None
-        return replace(self, divergence=Row(single, each))
+        return replace(self, divergence=StackedDivergences(single, each))
 
     def share(self, index: int, batches: int) -> float:
         if self.minibatch_weights == "uniform":
@@ -75,17 +76,17 @@ class BBB(VariationalMethod):
         # 2^(M-j)/(2^M-1) with j from 1, written so that a large M cannot overflow.
         return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         rho = math.log(math.expm1(self.initial_precision**-0.5))
         zeros = torch.zeros_like(loc)
         moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
         return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, rho, epsilon = state["loc"], state["rho"], noise[0]

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
+from bnnbench.checks import check_between, check_bool, check_int
 from bnnbench.methods.map import MAP
-from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
-from bnnbench.settings import Training, between, flag, whole
+from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -33,7 +34,7 @@ class DeepEnsemble(MAP):
     Attributes:
         members: M.
         adversarial: whether to train with adversarial inputs too.
-        adversarial_step: `step` for each input, as a share of its range in the training rows.
+        adversarial_step: `update` for each input, as a share of its range in the training rows.
     """
 
     members: int = 5
@@ -42,11 +43,11 @@ class DeepEnsemble(MAP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("method.members", self.members)
-        flag("method.adversarial", self.adversarial)
-        between("method.adversarial_step", self.adversarial_step, 0)
+        check_int("method.members", self.members)
+        check_bool("method.adversarial", self.adversarial)
+        check_between("method.adversarial_step", self.adversarial_step, 0)
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         """The members' weights lie side by side, `[R, M P]`; `reach` `[R, D]` is the step."""
         starts = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
         loc = starts.expand(task.data.replicas, -1).clone()
@@ -61,7 +62,7 @@ class DeepEnsemble(MAP):
         lowest = inputs.masked_fill(padding, torch.inf).amin(1)
         return {**state, "reach": self.adversarial_step * (highest - lowest)}
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         weights = self._apart(state["loc"])

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.curvature import CURVATURES, Curvature, Rows
-from bnnbench.methods.gaussian import GaussianMethod
+from bnnbench.checks import check_between, check_bool, check_choice
 from bnnbench.methods.map import MAP
-from bnnbench.methods.stochastic import PREDICTION_ELEMENTS, StochasticMethod
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, Rows
+from bnnbench.methods.shared.gaussian import GaussianMethod
+from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
-from bnnbench.settings import Network, between, flag, one_of
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
 
 FULL_WEIGHTS = 2000  # a matrix of 32 MB and some seconds, for every network of a stack
@@ -67,12 +68,12 @@ class Laplace(GaussianMethod, MAP):
     initial_prior_precision: float = 1.0
 
     def __post_init__(self) -> None:
-        one_of("method.curvature", self.curvature, tuple(CURVATURES))
-        flag("method.last_layer", self.last_layer)
-        one_of("method.predictive", self.predictive, ("linearised", "sampled"))
+        check_choice("method.curvature", self.curvature, tuple(CURVATURES))
+        check_bool("method.last_layer", self.last_layer)
+        check_choice("method.predictive", self.predictive, ("linearised", "sampled"))
         ways = ("search", "marginal_likelihood")
-        one_of("method.prior_precision_by", self.prior_precision_by, ways)
-        between("method.initial_prior_precision", self.initial_prior_precision, 0)
+        check_choice("method.prior_precision_by", self.prior_precision_by, ways)
+        check_between("method.initial_prior_precision", self.initial_prior_precision, 0)
         super().__post_init__()
         if self.prior_precision is not None and not self._searched:
             raise UserError(
@@ -130,7 +131,7 @@ class Laplace(GaussianMethod, MAP):
             diverged=found.diverged | too_large | not_inverted,
         )
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         own = self._uncertain(posterior.mlp)
         noise = streams.normal(samples, own).double().expand(samples, len(posterior.counts), own)
         weights = self.networks(posterior).repeat(samples, 1, 1)

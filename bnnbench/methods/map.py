@@ -12,12 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.streams import Streams
 from bnnbench.types import Hyper, Prediction
 
 
@@ -35,14 +36,14 @@ class MAP(StochasticMethod):
     prior_precision: float | None = None
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "loc_first": torch.zeros_like(loc), "loc_second": torch.zeros_like(loc)}
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         outputs, tape = forward(mlp, state["loc"][None], batch.inputs)
@@ -61,7 +62,7 @@ class MAP(StochasticMethod):
         """Weights of the networks that predict, `[S, R, P]`."""
         return posterior.state["loc"][None]
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """The networks in turn: there is nothing random about them."""
         networks = self.networks(posterior)
         return networks[torch.arange(samples, device=networks.device) % len(networks)]

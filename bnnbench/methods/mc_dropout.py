@@ -14,12 +14,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.stochastic import Batch, Noise, State, StochasticMethod
+from bnnbench.checks import check_choice
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam
-from bnnbench.settings import Training, one_of
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -55,18 +57,18 @@ class MCDropout(StochasticMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
+        check_choice("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         if self.noise == "dropconnect":
             return tuple(self._raw(streams, samples, i * o) for i, o in pairwise(mlp.sizes))
         return tuple(self._raw(streams, samples, batch, units) for units in mlp.sizes[:-1])
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, dropout = state["loc"], hyper["dropout"]
@@ -99,7 +101,7 @@ class MCDropout(StochasticMethod):
         decay = self._second_moment(hyper["dropout"]) * hyper["prior_precision"]
         return 0.5 * (decay * loc.square()).sum(1)
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """One realisation per sample, shared by all test points: each sample is one function."""
         mlp, dropout, factors = posterior.mlp, posterior.hyper["dropout"], []
         for fan_in, fan_out in pairwise(mlp.sizes):

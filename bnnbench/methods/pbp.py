@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.methods.base import FitTask, Method, Posterior
-from bnnbench.methods.compiled import available, compiled
-from bnnbench.methods.moments import (
+from bnnbench.checks import check_choice, check_int
+from bnnbench.methods.shared.compilation import available, compiled
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.moment_propagation import (
     Gamma,
     Layer,
     Moments,
@@ -30,10 +31,10 @@ from bnnbench.methods.moments import (
     linear_weights,
     rectify_back,
 )
-from bnnbench.methods.stochastic import PREDICTION_ELEMENTS, State, finite, select, shuffled
+from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.methods.shared.trainer import State, finite, select, shuffled
 from bnnbench.nn import MLP
-from bnnbench.settings import one_of, whole
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
 HYPER_PRIOR = (6.0, 6.0)  # of both precisions, in standardised units: six observations' worth
@@ -68,9 +69,9 @@ class PBP(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("method.prior_update", self.prior_update, ("ep", "adf"))
-        whole("method.batch_size", self.batch_size)
-        one_of("method.compile", self.compile, ("auto", "always", "never"))
+        check_choice("method.prior_update", self.prior_update, ("ep", "adf"))
+        check_int("method.batch_size", self.batch_size)
+        check_choice("method.compile", self.compile, ("auto", "always", "never"))
 
     def parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
@@ -82,7 +83,7 @@ class PBP(Method):
             task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
         )
         absorb, refine = self._programs(task)
-        state = start(task.mlp, data.replicas, task.streams)
+        state = initial_state(task.mlp, data.replicas, task.streams)
         alive = finite(state)
         for _ in range(task.epochs):
             before = state
@@ -117,7 +118,7 @@ class PBP(Method):
         return absorb, refine_factors
 
 
-def start(mlp: MLP, replicas: int, streams: Streams) -> State:
+def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
     """The state after the priors, every tensor `[R, ...]`.
 
     The means are random, `Normal(0, 1 / (fan_in + 1))`: at zero, the moments would tell no two

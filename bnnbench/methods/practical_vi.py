@@ -13,13 +13,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import VariationalMethod
-from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.checks import check_between, check_choice
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.optim import adam_on
-from bnnbench.settings import Training, between, one_of
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -61,10 +62,10 @@ class PracticalVI(VariationalMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        between("method.initial_precision", self.initial_precision, 0)
-        one_of("method.curvature", self.curvature, ("squared_gradient", "gauss_newton"))
+        check_between("method.initial_precision", self.initial_precision, 0)
+        check_choice("method.curvature", self.curvature, ("squared_gradient", "gauss_newton"))
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         zeros = torch.zeros_like(loc)
         return {
@@ -76,10 +77,10 @@ class PracticalVI(VariationalMethod):
             "log_variance_second": zeros,
         }
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, variance = state["loc"], state["log_variance"].exp()

@@ -14,19 +14,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.chains import effective_sample_size
-from bnnbench.methods.stochastic import (
-    PREDICTION_ELEMENTS,
-    Batch,
-    Noise,
-    State,
-    StochasticMethod,
-    train,
-)
+from bnnbench.checks import check_between, check_bool, check_int
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
+from bnnbench.methods.shared.trainer import Batch, Noise, State, train
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.settings import Training, between, flag, whole
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
 
 TYPICAL_PRECISION = 10.0  # where networks predict their noise: 7 to 14 on four UCI sets, 2 on wine
@@ -85,18 +80,18 @@ class SGLD(StochasticMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        between("method.step_size", self.step_size, 0)
-        between("method.step_offset", self.step_offset, 0)
-        between("method.step_decay", self.step_decay, 0)
+        check_between("method.step_size", self.step_size, 0)
+        check_between("method.step_offset", self.step_offset, 0)
+        check_between("method.step_decay", self.step_decay, 0)
         if not 0.5 < self.step_decay <= 1:
             raise UserError(
                 "method.step_decay must be greater than 0.5 and at most 1, so that the steps add "
                 f"up to infinity and their squares do not (Robbins-Monro), not {self.step_decay!r}."
             )
-        between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        whole("method.thinning", self.thinning)
-        flag("method.preconditioned", self.preconditioned)
-        between("method.floor", self.floor, 0)
+        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
+        check_int("method.thinning", self.thinning)
+        check_bool("method.preconditioned", self.preconditioned)
+        check_between("method.floor", self.floor, 0)
 
     def kept(self, task: FitTask) -> range:
         """The steps of a fit, counted from 1, after which the network is kept."""
@@ -104,15 +99,15 @@ class SGLD(StochasticMethod):
         last = task.epochs * batches
         return range(last, int(self.burn_in * last), -self.thinning)[::-1]
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         state = {"loc": loc, "steps": loc.new_zeros(len(loc), 1)}
         return {**state, "square": torch.zeros_like(loc)} if self.preconditioned else state
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(1, mlp.n_weights)[0],)
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, steps = state["loc"], state["steps"]
@@ -148,7 +143,7 @@ class SGLD(StochasticMethod):
         loc = posterior.state["loc"]
         return 0.5 * (posterior.hyper["prior_precision"] * loc.square()).sum(1)
 
-    def draw(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """At most `samples` of the kept networks, evenly spaced: nothing is drawn at random."""
         chain = posterior.state["chain"].transpose(0, 1)
         count = min(samples, len(chain))
@@ -159,7 +154,7 @@ class SGLD(StochasticMethod):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """One component per network."""
-        return self._prediction(posterior, self.draw(posterior, samples, streams), inputs)
+        return self._prediction(posterior, self.sample_weights(posterior, samples, streams), inputs)
 
     def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
         mlp, (replicas, rows, _) = posterior.mlp, inputs.shape

@@ -12,12 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.methods.base import FitTask, Posterior
-from bnnbench.methods.gaussian import VariationalMethod
-from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.checks import check_between
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.settings import Training, between
-from bnnbench.streams import Streams
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
@@ -44,9 +45,9 @@ class Vadam(VariationalMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.initial_precision is not None:
-            between("method.initial_precision", self.initial_precision, 0)
+            check_between("method.initial_precision", self.initial_precision, 0)
 
-    def start(self, task: FitTask) -> State:
+    def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         s = torch.zeros_like(loc)
         if self.initial_precision is not None:
@@ -55,10 +56,10 @@ class Vadam(VariationalMethod):
             s = s + excess / counts
         return {"loc": loc, "momentum": torch.zeros_like(loc), "s": s}
 
-    def perturbation(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         decay_m, decay_s = training.betas

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from bnnbench.methods.base import FitTask
-from bnnbench.methods.stochastic import Batch, Noise, State
+from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
@@ -42,11 +42,11 @@ class Vprop(Vadam):
         if not isinstance(self.square_root, bool):
             raise UserError(f"method.square_root must be true or false, not {self.square_root!r}.")
 
-    def start(self, task: FitTask) -> State:
-        state = super().start(task)
+    def init(self, task: FitTask) -> State:
+        state = super().init(task)
         return {"loc": state["loc"], "s": state["s"]}
 
-    def step(
+    def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         gradient, square, pull = self.perturbed_gradient(mlp, state, hyper, batch, noise)

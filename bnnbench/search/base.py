@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bnnbench.settings import Dimension, whole
+from bnnbench.checks import check_int
+from bnnbench.settings import Dimension
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class Search(ABC):
     folds: int = 5
 
     def __post_init__(self) -> None:
-        whole("search.iterations", self.iterations, least=0)
-        whole("search.folds", self.folds, least=2)
+        check_int("search.iterations", self.iterations, least=0)
+        check_int("search.folds", self.folds, least=2)
 
     @abstractmethod
     def suggest(

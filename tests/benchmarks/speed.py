@@ -22,12 +22,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
-from bnnbench.methods import compiled
-from bnnbench.methods.base import FitTask
 from bnnbench.methods.pbp import PBP
+from bnnbench.methods.shared import compilation
+from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.vadam import Vadam
+from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.streams import Streams
 from bnnbench.types import TrainingSet
 
 FOLDS, ROWS, FEATURES = 5, 364, 13  # boston: 455 training rows, four fifths of them in a fold
@@ -126,7 +126,7 @@ def training_rows(repeats: int) -> Iterator[Row]:
     loop = core_seconds(straightforward_epoch(data), repeats)
     yield {"what": "loop, per network-epoch", "value": 1e3 * loop, "unit": "ms", "ratio": 1.0}
     kinds = [("stacked, eager", False)]
-    kinds += [("stacked, compiled", True)] if compiled.available() else []
+    kinds += [("stacked, compiled", True)] if compilation.available() else []
     for name, fuse in kinds:
         seconds = core_seconds(stacked_fit(data, fuse), repeats) / (FOLDS * EPOCHS)
         yield {
@@ -140,7 +140,7 @@ def training_rows(repeats: int) -> Iterator[Row]:
 def pbp_rows() -> Iterator[Row]:
     """PBP on twenty data sets of Boston's shape in one stack, 40 passes, compiled and not.
 
-    The ratio is eager seconds / compiled. The authors' C program is not part of this repository,
+    The ratio is eager seconds / compilation. The authors' C program is not part of this repository,
     so its ratio is with the seconds it took elsewhere.
     """
     splits, rows = 20, 455

@@ -1,0 +1,81 @@
+"""A straight line with noise: the one data set here whose exact posterior has a closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnnbench.checks import check_between, check_finite, check_int
+from bnnbench.data.splits import check_seed
+from bnnbench.types import Split, Table, UserError
+
+
+@dataclass(frozen=True)
+class Line:
+    """`y = intercept + slope x + noise`, `x` uniform between two ends (Marttinen, lecture 9, 2021).
+
+    The lecture gives the model and no numbers; the defaults are ours. All `x` are positive, so
+    that intercept and slope are correlated in the posterior, which a diagonal Gaussian cannot be.
+
+    There is one split: its test part is drawn anew from the same line.
+
+    Attributes:
+        name: the label used in paths and tables.
+        summary: one line about the set.
+        rows: of the training part.
+        test_rows: of the test part.
+        intercept: of the true line.
+        slope: of the true line.
+        noise_precision: of the observations, one over the variance, in the target's own units.
+        low: least input.
+        high: greatest input.
+        data_seed: fixes inputs and noise, whatever the run's seed.
+    """
+
+    name: str = "line"
+    summary: str = ""
+    rows: int = 100
+    test_rows: int = 100
+    intercept: float = 1.0
+    slope: float = -0.7
+    noise_precision: float = 4.0
+    low: float = 0.0
+    high: float = 3.0
+    data_seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_int("dataset.rows", self.rows, least=2)
+        check_int("dataset.test_rows", self.test_rows)
+        for name in ("intercept", "slope", "low", "high"):
+            check_finite(f"dataset.{name}", getattr(self, name))
+        check_between("dataset.noise_precision", self.noise_precision, 0)
+        if self.high <= self.low:
+            raise UserError(
+                f"dataset.high must be greater than dataset.low ({self.low:g}), not {self.high:g}."
+            )
+        check_seed("dataset.data_seed", self.data_seed)
+
+    def load(self) -> Table:
+        """Makes the table, the training rows first."""
+        # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
+        random = np.random.RandomState(self.data_seed)
+        # Part by part, so that the training rows do not depend on the number of test rows.
+        inputs, noise = np.concatenate(
+            [
+                (random.uniform(self.low, self.high, count), random.normal(size=count))
+                for count in (self.rows, self.test_rows)
+            ],
+            axis=1,
+        )
+        truth = self.intercept + self.slope * inputs
+        rows = np.arange(len(truth))
+        return Table(
+            name=self.name,
+            inputs=inputs[:, None],
+            targets=truth + noise / self.noise_precision**0.5,
+            splits=(Split(0, rows[: self.rows], rows[self.rows :]),),
+            features=("x",),
+            target="y",
+            truth=truth,
+        )

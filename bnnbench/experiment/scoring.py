@@ -1,0 +1,78 @@
+"""Scores of a prediction, and the flat arrays that are saved of a split."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from bnnbench.experiment.plan import Plan
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.metrics import METRICS
+from bnnbench.types import Prediction, Split
+
+Scored = tuple[dict[str, float], dict[str, np.ndarray]]
+
+
+def score(
+    plan: Plan,
+    split: Split,
+    rows: np.ndarray,
+    prediction: Prediction,
+    replica: int,
+    diverged: bool,
+) -> Scored:
+    """Scores the prediction of some rows of a split: the only place that reads test targets.
+
+    Returns:
+        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
+        units.
+    """
+    one = _replica(prediction, replica, len(rows))
+    targets = torch.from_numpy(plan.table.targets[rows])[None].to(one.loc.device)
+    real = torch.ones_like(targets, dtype=torch.bool)
+    scores = {
+        name: math.nan if diverged else metric(one, targets, real).item()
+        for name, metric in METRICS.items()
+    }
+    return scores, flat(plan, split, rows, prediction, replica)
+
+
+def objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
+    """One replica's trace as flat arrays; none where the fit kept none."""
+    curves = {
+        name: curve[:, replica].double().cpu().numpy() for name, curve in posterior.trace.items()
+    }
+    if not curves:
+        return {}
+    epochs = len(curves["loss"])
+    return {"split": np.full(epochs, split.index), "epoch": np.arange(1, epochs + 1), **curves}
+
+
+def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
+    """One replica's real rows, its axis kept."""
+    shape = prediction.loc.shape
+    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
+    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
+
+
+def flat(
+    plan: Plan, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+) -> dict[str, np.ndarray]:
+    """What is saved of a prediction of some rows of the table; one input is saved too."""
+    one = _replica(prediction, replica, len(rows))
+    moments = {
+        "mean": one.mean(),
+        "epistemic_variance": one.epistemic_variance(),
+        "noise_variance": one.noise_variance(),
+    }
+    table = plan.table
+    return {
+        "split": np.full(len(rows), split.index),
+        "row": rows,
+        "target": table.targets[rows],
+        **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
+        **({} if table.truth is None else {"truth": table.truth[rows]}),
+        **{name: tensor[0].cpu().numpy() for name, tensor in moments.items()},
+    }

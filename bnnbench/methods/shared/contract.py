@@ -1,0 +1,145 @@
+"""The contract of a method, and nothing else.
+
+To add one: a file in `bnnbench/methods` with a frozen dataclass that derives from `Method` (or from
+`StochasticMethod` in `stochastic.py`, which brings the stacked trainer), and a YAML in
+`configs/method` whose `_target_` names it. There is no registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Tensor
+
+from bnnbench.checks import check_between
+from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import Hyper, Prediction, TrainingSet
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """What a method is given to fit: R training sets and their hyper-parameters.
+
+    Attributes:
+        data: standardised training sets.
+        hyper: per-replica hyper-parameters, `[R, 1]` each.
+        network: the architecture.
+        training: epochs, batch size, samples and so on.
+        epochs: passes over the data in this fit.
+        streams: random numbers, one stream per group of replicas.
+        compile: whether this fit is one of many of its shape, worth a compiled step.
+        outputs: of a network, per input; set by the method, whose likelihood knows.
+        trace: random numbers for recording the objective after every epoch, apart from `streams`
+            so that recording changes no number; None records nothing.
+    """
+
+    data: TrainingSet
+    hyper: Hyper
+    network: Network
+    training: Training
+    epochs: int
+    streams: Streams
+    compile: bool = False
+    outputs: int = 1
+    trace: Streams | None = None
+
+    @property
+    def mlp(self) -> MLP:
+        return MLP.of(self.data.inputs.shape[-1], self.network, self.outputs)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """R fitted posteriors.
+
+    Attributes:
+        state: the method's own tensors, replica axis first.
+        hyper: as given to the fit.
+        mlp: shape of the networks.
+        counts: training rows of each replica, `[R, 1]`.
+        diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
+        trace: the objective after every epoch, where it was asked for and the method records it:
+            `loss` and `complexity`, `[epochs, R]` each (see `objective_trace`).
+        diagnostics: what the fit says of its own quality, `[R]` each: columns `diag.*` of a run.
+    """
+
+    state: Mapping[str, Tensor]
+    hyper: Hyper
+    mlp: MLP
+    counts: Tensor
+    diverged: Tensor
+    trace: Mapping[str, Tensor] = field(default_factory=dict)
+    diagnostics: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """A way to fit and to predict.
+
+    Attributes:
+        label: names the run in paths and tables.
+        summary: one line for `bnnbench list`.
+        own_hyper_names: class attribute, the hyper-parameters of the method itself.
+        stack_splits: class attribute, whether all splits advance together on the CPU too: for
+            steps so small that launching them costs more than computing them.
+    """
+
+    label: str
+    summary: str = ""
+    own_hyper_names: ClassVar[tuple[str, ...]] = ()
+    stack_splits: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, value in self.fixed().items():
+            check_between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
+
+    @property
+    def hyper_names(self) -> tuple[str, ...]:
+        """The hyper-parameters that are searched unless fixed.
+
+        Each is also a field `float | None`: None is searched, a number is fixed.
+        """
+        return self.own_hyper_names
+
+    def parameters(self, mlp: MLP) -> int:
+        """How many numbers a fit learns, which information criteria count."""
+        return mlp.n_weights
+
+    def fixed(self) -> dict[str, float]:
+        """Hyper-parameters that carry a value."""
+        values = {name: getattr(self, name) for name in self.hyper_names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def check(self, inputs: int, network: Network) -> None:
+        """Raises `UserError` if such a network is more than the method can do; most do any."""
+        return
+
+    def together(self, others: Sequence[Method], each: int) -> Method | None:
+        """A method for one stack: `each` replicas are fitted as by this one, then by each other.
+
+        None unless the methods are alike but for what replicas of one stack may differ in, which
+        for most methods is nothing beyond the hyper-parameters.
+        """
+        return None
+
+    @abstractmethod
+    def fit(self, task: FitTask) -> Posterior:
+        """Fits every replica; replicas never influence each other."""
+
+    @abstractmethod
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """Predicts in standardised units.
+
+        Args:
+            posterior: from `fit`.
+            inputs: `[R, M, D]`.
+            samples: Monte Carlo samples, where the method draws any.
+            streams: random numbers.
+        """

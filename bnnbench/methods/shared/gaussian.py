@@ -1,0 +1,46 @@
+"""The base of every trained method whose posterior is a Gaussian over the weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bnnbench.divergences.kl import kl
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMethod(StochasticMethod):
+    """A method that says where its Gaussian lies; drawing from it follows if it is diagonal."""
+
+    @abstractmethod
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        """Means and standard deviations of the weights, `[R, P]` each."""
+
+    def covariance(self, posterior: Posterior) -> Tensor:
+        """Of the weights, `[R, P, P]`; diagonal unless a method has more to say."""
+        return torch.diag_embed(self.moments(posterior)[1].square())
+
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        loc, scale = self.moments(posterior)
+        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationalMethod(GaussianMethod):
+    """A method that learns means and deviations by minimising loss and divergence together."""
+
+    def parameters(self, mlp: MLP) -> int:
+        return 2 * mlp.n_weights
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """The KL divergence to the Gaussian prior (book, eq. 4.7)."""
+        loc, scale = self.moments(posterior)
+        prior = posterior.hyper["prior_precision"].rsqrt()
+        return kl(loc, scale, torch.zeros_like(prior), prior).sum(1)

@@ -1,0 +1,110 @@
+"""The base of every method that the stacked minibatch trainer trains."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.nn import MLP, forward
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Training
+from bnnbench.types import Hyper, Prediction, UserError
+
+PREDICTION_ELEMENTS = 4_000_000  # activations held at once while predicting: 16 MB of float32
+DRAWN_ELEMENTS = 4_000_000  # weights of one replica drawn at once, however many are stacked
+
+
+@dataclass(frozen=True, kw_only=True)
+class StochasticMethod(Method):
+    """A method that trains flat weights `[R, P]` by minibatch steps.
+
+    Attributes:
+        likelihood: what the outputs say about a target, and what a target then costs: where a
+            method's docstring says negative log-likelihood, the loss chosen there stands for it.
+        noise_precision: of the observations, standardised units; None is searched. Only with a
+            likelihood that has it.
+    """
+
+    likelihood: Likelihood = field(default_factory=Gaussian)
+    noise_precision: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise_precision is not None and "noise_precision" not in self.hyper_names:
+            raise UserError(
+                f"method.noise_precision={self.noise_precision!r} does not go with "
+                f"likelihood={self.likelihood.label}, which predicts the noise of each point."
+            )
+
+    @property
+    def hyper_names(self) -> tuple[str, ...]:
+        return (*self.likelihood.hyper_names, *self.own_hyper_names)
+
+    def share(self, index: int, batches: int) -> float:
+        """Weight of the complexity cost in minibatch `index` of `batches`; averages to 1."""
+        return 1.0
+
+    @abstractmethod
+    def init(self, task: FitTask) -> State:
+        """Initial state, every tensor with the replica axis `R` first."""
+
+    @abstractmethod
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        """Everything random in one step, drawn before it."""
+
+    @abstractmethod
+    def update(
+        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
+    ) -> State:
+        """One update of all replicas, with no host synchronisation."""
+
+    @abstractmethod
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        """Weight samples `[S, R, P]` from the fitted posterior."""
+
+    def fit(self, task: FitTask) -> Posterior:
+        return train(self, replace(task, outputs=self.likelihood.outputs))
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        outputs = self.outputs(posterior, inputs, samples, streams)
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    def outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """What networks drawn from the posterior put out, `[S, R, M, O]`, as for `predict`."""
+        replicas, rows, _ = inputs.shape
+        per_sample = replicas * rows * max(posterior.mlp.sizes)
+        chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
+        # Made first: kept pieces between freed activations would fragment the heap by gigabytes.
+        outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
+        # What a replica draws must not hang on how many are stacked with it, as `chunk` does.
+        for part in outputs.split(max(1, DRAWN_ELEMENTS // posterior.mlp.n_weights)):
+            weights = self.sample_weights(posterior, len(part), streams)
+            for piece, own in zip(part.split(chunk), weights.split(chunk), strict=True):
+                piece.copy_(forward(posterior.mlp, own, inputs)[0])
+        return outputs
+
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """The same in the midst of a fit, for recording the objective, `[S, R, M, O]`.
+
+        A method overrides it whose posterior is there only once the fit is over.
+        """
+        return self.outputs(posterior, inputs, samples, streams)
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """What the objective adds to the loss of the whole training part, nats, `[R]`.
+
+        Zero unless a method says otherwise. Only what records the objective asks for it.
+        """
+        return posterior.counts.new_zeros(len(posterior.counts))

@@ -1,0 +1,124 @@
+"""Whether credible intervals hold what they promise (book, section 4.2.2), and how to mend them.
+
+Everything is computed from `predictions.npz` and `out_of_fold.npz`, with the predictive density
+taken as a Gaussian of the total variance (epistemic + noise), in original units; nothing is
+trained again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
+
+LEVELS = np.linspace(0.05, 0.95, 19)
+"""Credible levels over which the calibration error is averaged."""
+
+STATED = (0.5, 0.9, 0.95)
+"""Levels whose coverage and mean width are reported."""
+
+RECALIBRATED = {"isotonic": "after isotonic regression", "platt": "after Platt-style scaling"}
+"""Printed name of each of `RECALIBRATIONS`."""
+
+QUALITIES = (
+    "calibration_error",
+    *(f"coverage_{100 * level:.0f}" for level in STATED),
+    *(f"width_{100 * level:.0f}" for level in STATED),
+)
+
+
+def total_deviation(points: pd.DataFrame) -> np.ndarray:
+    """Predictive standard deviation of each point."""
+    return np.sqrt(points["epistemic_variance"] + points["noise_variance"]).to_numpy()
+
+
+def ranks(points: pd.DataFrame) -> np.ndarray:
+    """The predictive distribution function at each target, uniform if all is well.
+
+    Args:
+        points: `target`, `mean`, `epistemic_variance` and `noise_variance` of each point.
+    """
+    error = (points["target"] - points["mean"]).to_numpy()
+    return np.asarray(norm.cdf(error / total_deviation(points)))
+
+
+def coverage(
+    points: pd.DataFrame, levels: np.ndarray, recalibrated: Recalibration = identity
+) -> np.ndarray:
+    """The share of targets inside the central credible interval of each level.
+
+    Args:
+        points: as for `ranks`.
+        levels: between 0 and 1.
+        recalibrated: applied to the ranks.
+    """
+    distance = np.abs(2 * recalibrated(ranks(points)) - 1)
+    return np.asarray((distance <= levels[:, None]).mean(axis=1))
+
+
+def mean_widths(
+    points: pd.DataFrame, levels: np.ndarray, recalibrated: Recalibration = identity
+) -> np.ndarray:
+    """Mean width of the central credible interval of each level, in the target's unit."""
+    low, high = (recalibrated.inverse((1 + sign * levels) / 2) for sign in (-1, 1))
+    return np.asarray((norm.ppf(high) - norm.ppf(low)) * total_deviation(points).mean())
+
+
+def learn(points: pd.DataFrame, name: str) -> dict[int, Recalibration]:
+    """A recalibration for each split, from the out-of-fold predictions of its training part.
+
+    Args:
+        points: as for `ranks`, and `split`.
+        name: a key of `RECALIBRATIONS`.
+    """
+    return {
+        int(str(split)): RECALIBRATIONS[name](ranks(group))
+        for split, group in points.groupby("split")
+    }
+
+
+def mended_groups(
+    points: pd.DataFrame, learned: dict[int, Recalibration]
+) -> Iterator[tuple[pd.DataFrame, Recalibration]]:
+    """The points of each split with its recalibration; splits that could learn none are left out.
+
+    Args:
+        points: as for `learn`.
+        learned: what `learn` returns.
+    """
+    for split, group in points.groupby("split"):
+        number = int(str(split))
+        if number in learned:
+            yield group, learned[number]
+
+
+def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Calibration and sharpness of each split, as predicted and recalibrated.
+
+    Args:
+        points: as for `ranks`, and `split`, of the test part.
+        held_out: the same of the training part, out of fold; None leaves out what needs it.
+
+    Returns:
+        A row per recalibration and split: `recalibration` (`none` or a key of `RECALIBRATIONS`),
+        `split`; `calibration_error`, the mean over `LEVELS` of the absolute difference between
+        coverage and level (the expected calibration error of a regression);
+        `coverage_<level>`; `width_<level>`, the mean width of that interval (sharpness, in the
+        target's unit).
+    """
+    maps = {"none": {int(str(split)): identity for split in points["split"].unique()}}
+    if held_out is not None:
+        maps |= {name: learn(held_out, name) for name in RECALIBRATIONS}
+    rows = []
+    for name, learned in maps.items():
+        for group, mended in mended_groups(points, learned):
+            stated = coverage(group, np.array(STATED), mended)
+            widths = mean_widths(group, np.array(STATED), mended)
+            error = np.abs(coverage(group, LEVELS, mended) - LEVELS).mean()
+            split = group["split"].iloc[0]
+            rows.append([name, split, *(float(value) for value in (error, *stated, *widths))])
+    return pd.DataFrame(rows, columns=["recalibration", "split", *QUALITIES])

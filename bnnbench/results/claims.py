@@ -1,0 +1,113 @@
+"""What a source says about its experiments, each claim checked by a rule on our numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+
+from bnnbench.results.significance import HIGHER_IS_BETTER, verdict
+from bnnbench.results.tables import markdown_table
+
+MOST = 0.75  # the share of comparisons that counts as "most"
+
+VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
+
+Finding = tuple[bool | None, str]
+"""Whether a rule holds, None where its runs are missing, and the numbers."""
+
+Runs = TypeVar("Runs", contravariant=True)
+
+
+class Check(Protocol[Runs]):
+    """A rule that says of some runs whether a claim holds."""
+
+    @property
+    def rule(self) -> str:
+        """What has to hold."""
+
+    def find(self, runs: Runs) -> Finding:
+        """Applies the rule."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a source and what our runs say to it.
+
+    Attributes:
+        text: the statement.
+        source: its section, table or figure.
+        verdict: one of `VERDICTS`.
+        evidence: the numbers that the rule was applied to, or what is missing.
+        rule: what has to hold for the claim to count as confirmed.
+    """
+
+    text: str
+    source: str
+    verdict: str
+    evidence: str
+    rule: str
+
+
+def checked(statements: Iterable[tuple[str, str, Check[Runs]]], runs: Runs) -> list[Claim]:
+    """Every statement (text, source, check) with its verdict, in their order."""
+    found = []
+    for text, source, check in statements:
+        holds, evidence = check.find(runs)
+        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule))
+    return found
+
+
+def claims_table(found: Sequence[Claim]) -> str:
+    """The claims for the page."""
+    rows = [[c.text, c.source, c.verdict, c.evidence, c.rule] for c in found]
+    return markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows)
+
+
+def duel(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
+    """The rows in which `a` and `b` meet, and how many t-tests `a` won and lost.
+
+    Args:
+        pairs: rows of `all_pairs`; `a` and `b` are names in its columns of these names.
+        a: one name.
+        b: the other.
+    """
+    rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
+    winners = [verdict(row) for _, row in rows.iterrows()]
+    return rows, winners.count(a), winners.count(b)
+
+
+def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
+    """Whether `a` scores better than `b`, be it slightly; None where they have not met.
+
+    It has the better mean in three quarters of the comparisons and loses no more t-tests than it
+    wins.
+
+    Args:
+        pairs: rows of `all_pairs`, one per data set and score; `a` and `b` are names in its
+            columns of these names.
+        a: the one said to be better.
+        b: the other.
+    """
+    rows, won, lost = duel(pairs, a, b)
+    if rows.empty:
+        return None
+    better = [is_better(row, a) for row in rows.to_dict("records")]
+    evidence = (
+        f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
+        f"({counted(rows['dataset'].nunique())})"
+    )
+    return sum(better) >= MOST * len(better) and won >= lost, evidence
+
+
+def is_better(row: Mapping[Any, Any], name: str) -> bool:
+    """Whether `name`, one of the pair of a row of `all_pairs`, has the better mean."""
+    a_is_higher = (row["difference"] > 0) == (row["a"] == name)
+    return row["difference"] != 0 and a_is_higher == HIGHER_IS_BETTER[row["metric"]]
+
+
+def counted(datasets: int) -> str:
+    """`1 data set`, `8 data sets`."""
+    return f"{datasets} data set{'s' if datasets > 1 else ''}"

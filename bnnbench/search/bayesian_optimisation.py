@@ -1,0 +1,111 @@
+"""Bayesian optimisation: a Gaussian process and expected improvement (book, section 4.7.3.1)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bnnbench.checks import check_int
+from bnnbench.search.base import Search, Trial
+from bnnbench.settings import Dimension
+from bnnbench.types import UserError
+
+CANDIDATES = 1000  # random points from which the acquisition's optimisers start
+RESTARTS = 2
+LENGTH_SCALES = (0.05, 2.0)  # of the unit cube: neither a spike nor a plane
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianOptimisation(Search):
+    """Random points, then expected improvement under a GP with a Matern 5/2 kernel.
+
+    The GP is fitted once per suggestion, without restarts and with bounded length scales: equal
+    quality to scikit-optimize's defaults at a third of the time.
+
+    Attributes:
+        initial_points: random evaluations before the GP takes over.
+    """
+
+    initial_points: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("search.iterations", self.iterations)
+        check_int("search.initial_points", self.initial_points)
+        if self.initial_points > self.iterations:
+            raise UserError(
+                "search.initial_points must be at most search.iterations "
+                f"({self.iterations}), not {self.initial_points}."
+            )
+
+    def suggest(
+        self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
+    ) -> dict[str, float]:
+        if len(history) < self.initial_points:
+            place = np.random.default_rng(seed).uniform(size=len(space)).tolist()
+        else:
+            place = _expected_improvement(space, history, seed)
+        return {
+            d.name: float(np.exp(_denormalise(d, u))) for d, u in zip(space, place, strict=True)
+        }
+
+
+def _expected_improvement(
+    space: Sequence[Dimension], history: Sequence[Trial], seed: int
+) -> list[float]:
+    # Imported here: scikit-optimize takes a second to load and a run may not search.
+    from skopt import Optimizer
+    from skopt.learning import GaussianProcessRegressor
+    from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+
+    n = len(space)
+    kernel = ConstantKernel(1.0, (0.01, 1000.0)) * Matern(
+        length_scale=np.ones(n), length_scale_bounds=[LENGTH_SCALES] * n, nu=2.5
+    )
+    process = GaussianProcessRegressor(
+        kernel=kernel,
+        normalize_y=True,
+        noise="gaussian",
+        n_restarts_optimizer=0,
+        random_state=seed % 2**32,
+    )
+    optimizer = Optimizer(
+        [(0.0, 1.0)] * n,
+        base_estimator=process,
+        n_initial_points=len(history),
+        acq_func="EI",
+        acq_optimizer="lbfgs",
+        acq_optimizer_kwargs={
+            "n_points": CANDIDATES,
+            "n_restarts_optimizer": RESTARTS,
+            "n_jobs": 1,
+        },
+        random_state=seed % 2**32,
+    )
+    points = [[_normalise(d, t.values[d.name]) for d in space] for t in history]
+    with warnings.catch_warnings():
+        # A length scale on its bound and a repeated point are both expected here.
+        warnings.simplefilter("ignore")
+        optimizer.tell(points, _losses(history))
+        return [float(u) for u in optimizer.ask()]
+
+
+def _losses(history: Sequence[Trial]) -> list[float]:
+    """Negative objectives; a diverged trial counts as the worst finite one."""
+    finite = [t.objective for t in history if not t.diverged]
+    worst = min(finite, default=0.0)
+    return [-(worst if t.diverged else t.objective) for t in history]
+
+
+def _normalise(dimension: Dimension, value: float) -> float:
+    low, high = math.log(dimension.low), math.log(dimension.high)
+    return min(1.0, max(0.0, (math.log(value) - low) / (high - low)))
+
+
+def _denormalise(dimension: Dimension, place: float) -> float:
+    low, high = math.log(dimension.low), math.log(dimension.high)
+    return low + place * (high - low)

@@ -1,0 +1,47 @@
+"""What the GVI thesis prints of its toy (section 5.0.2 and appendix), to stand beside ours.
+
+`gvi_toy_calibration.csv` and `gvi_toy_criteria.csv` hold its tables as printed. Its column
+"log-likelihood" is a negative log-likelihood, and a few entries are typing errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.report.divergence_order import family_of
+
+DATASET = "gp"
+
+NAMES = {"tv_lower": "tvl", "tv_upper": "tvu"}
+"""Our divergence to the thesis's, where the names differ; formulas are printed swapped there."""
+
+
+@cache
+def printed(name: str) -> pd.DataFrame:
+    """The table `calibration` or `criteria`, by divergence and hidden layers."""
+    path = files(__package__) / f"toy_{name}.csv"
+    return pd.read_csv(str(path), index_col=["divergence", "hidden_layers"])
+
+
+def theirs(name: str, run: Mapping[str, Any]) -> dict[str, float]:
+    """The printed row of a run's divergence and depth; empty if the thesis has none.
+
+    The thesis does not say which order alpha it chose: any stands beside it.
+
+    Args:
+        name: as for `printed`.
+        run: a row of `gather`.
+    """
+    divergence = str(run["divergence"])
+    family = family_of(divergence)
+    key = (family[0] if family else NAMES.get(divergence, divergence), run["depth"])
+    like = run["dataset"] == DATASET and str(run["method"]).startswith("bbb")
+    table = printed(name)
+    if not like or key not in table.index:
+        return {}
+    return {str(column): float(value) for column, value in table.loc[key].items()}

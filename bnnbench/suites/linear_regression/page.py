@@ -1,0 +1,201 @@
+"""What a finished `experiment=linear_regression` reports: its figure, table and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.plotting import BLUE, GREY, ORANGE, Style, save
+from bnnbench.report.split_page import setting
+from bnnbench.results.tables import MISSING, plus_minus
+from bnnbench.types import UserError
+
+STYLES: Mapping[str, Style] = {
+    "exact": {"color": GREY, "linewidth": 1.6},
+    "learned": {"color": BLUE, "linewidth": 2.2},
+    "mean field": {"color": ORANGE, "linewidth": 1.4, "linestyle": (0, (4, 3))},
+}
+"""The posteriors in the order they are drawn: the best diagonal lies over what was learned."""
+
+COLUMNS = {"posterior", "weight", "truth", "mean", "std", "correlation", "kl", "dataset", "method"}
+
+NAMES = {"exact": "exact posterior", "learned": "learned", "mean field": "mean-field optimum"}
+
+FAR = 0.05  # nats above the mean-field optimum from which a note says so
+
+
+def read_posterior(run: RunFolder) -> pd.DataFrame:
+    """The rows of `posterior.csv`.
+
+    Raises:
+        UserError: if the file is not such a table.
+    """
+    try:
+        table = pd.read_csv(run.posterior)
+        if set(table) >= COLUMNS and len(table) == 2 * len(STYLES):
+            return table
+    except (OSError, ValueError):
+        pass
+    raise UserError(
+        f"{run.posterior} is not a table of posteriors although the run is marked "
+        f"{run.done.name}; remove its folder and run the experiment again."
+    )
+
+
+def write_line_report(run: RunFolder) -> None:
+    """Writes the figure from `posterior.csv` and `points.csv`."""
+    figure = posterior_figure(read_posterior(run), pd.read_csv(run.points))
+    for suffix in ("png", "pdf"):
+        save(figure, run.figure("posterior", suffix))
+
+
+def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean `[2]` and covariance `[2, 2]` of one posterior over `(w0, w1)`."""
+    rows = table[table["posterior"] == name].sort_values("weight")
+    std, correlation = rows["std"].to_numpy(), rows["correlation"].iloc[0]
+    shape = np.array([[1.0, correlation], [correlation, 1.0]])
+    return rows["mean"].to_numpy(), shape * np.outer(std, std)
+
+
+def true_weights(table: pd.DataFrame) -> np.ndarray:
+    """`(w0, w1)` that made the data, NaN where unknown."""
+    return table[table["posterior"] == "exact"].sort_values("weight")["truth"].to_numpy()
+
+
+def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
+    """The posteriors over the weights, and the lines they stand for.
+
+    Left, the ellipses of 1 and 2 standard deviations (39 % and 86 % of the mass) in the plane of
+    the weights, with the marginal densities along its sides. Right, the data and, for the learned
+    and the exact posterior, the line's mean and a band of 2 standard deviations, noise left out,
+    drawn to half the data's width beyond both ends.
+
+    Args:
+        table: rows of `posterior.csv`.
+        points: rows of `points.csv`.
+    """
+    figure = Figure(figsize=(11.5, 5.6), layout="constrained")
+    panels = figure.subplot_mosaic(
+        [["w0", ".", "line"], ["plane", "w1", "line"]],
+        width_ratios=(3.4, 0.9, 5),
+        height_ratios=(0.9, 3.4),
+    )
+    for axes in panels.values():
+        axes.spines[["top", "right"]].set_visible(False)
+    _plane(panels["plane"], table)
+    _marginal(panels["w0"], panels["plane"], table, 0)
+    _marginal(panels["w1"], panels["plane"], table, 1)
+    _lines(panels["line"], table, points)
+    handles, labels = panels["plane"].get_legend_handles_labels()
+    more = panels["line"].get_legend_handles_labels()
+    handles, labels = handles + more[0], labels + more[1]
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def _plane(axes: Axes, table: pd.DataFrame) -> None:
+    angle = np.linspace(0, 2 * np.pi, 200)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    for name, style in STYLES.items():
+        mean, covariance = moments(table, name)
+        ring = np.linalg.cholesky(covariance) @ circle
+        for radius in (1, 2):
+            x, y = mean[:, None] + radius * ring
+            axes.plot(x, y, label=NAMES[name] if radius == 1 else "", **style)
+            if name == "exact":
+                axes.fill(x, y, color=GREY, alpha=0.12, linewidth=0)
+        axes.plot(*mean, "o", color=style["color"], markersize=4)
+    weights = true_weights(table)
+    if np.isfinite(weights).all():
+        star: Style = {"color": "black", "markersize": 11, "linestyle": "none"}
+        axes.plot(*weights, marker="*", label="true weights", **star)
+    axes.set(xlabel="$w_0$ (intercept)", ylabel="$w_1$ (slope)")
+
+
+def _marginal(axes: Axes, plane: Axes, table: pd.DataFrame, weight: int) -> None:
+    """Marginal densities of one weight, along the side of the plane that shows it."""
+    beside = weight == 1
+    limits = plane.get_ylim() if beside else plane.get_xlim()
+    grid = np.linspace(*limits, 400)
+    for name, style in STYLES.items():
+        mean, covariance = moments(table, name)
+        variance = covariance[weight, weight]
+        density = np.exp(-0.5 * (grid - mean[weight]) ** 2 / variance) / np.sqrt(variance)
+        axes.plot(*((density, grid) if beside else (grid, density)), **style)
+    axes.set(**{"ylim" if beside else "xlim": limits})
+    axes.set_axis_off()
+
+
+def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
+    low, high = points["input"].min(), points["input"].max()
+    grid = np.linspace(low - 0.5 * (high - low), high + 0.5 * (high - low), 200)
+    design = np.stack([np.ones_like(grid), grid], 1)
+    axes.axvspan(low, high, color="#F4F4F4", zorder=0, label="range of the data")
+    for name, alpha in {"exact": 0.3, "learned": 0.2}.items():
+        mean, covariance = moments(table, name)
+        line, colour = design @ mean, STYLES[name]["color"]
+        spread = 2 * np.sqrt(np.einsum("nk,kl,nl->n", design, covariance, design))
+        band: Style = {"color": colour, "alpha": alpha, "linewidth": 0}
+        label = f"{NAMES[name]}: line ± 2 standard deviations"
+        axes.fill_between(grid, line - spread, line + spread, label=label, **band)
+        axes.plot(grid, line, color=colour, linewidth=1.2)
+    weights = true_weights(table)
+    if np.isfinite(weights).all():
+        axes.plot(grid, design @ weights, color="black", linestyle=":", label="true line")
+    axes.plot(points["input"], points["target"], "o", color="black", markersize=3.5, label="data")
+    axes.set(xlabel="x", ylabel="y", xlim=(grid[0], grid[-1]))
+
+
+def line_table(run: RunFolder) -> Table:
+    """Learned and exact mean and standard deviation of both weights, for the terminal."""
+    posterior = read_posterior(run)
+    first = posterior.iloc[0]
+    precisions = " and ".join(
+        f"{name} precision {setting(run, f'method.{name}_precision', MISSING)}"
+        for name in ("noise", "prior")
+    )
+    table = Table(
+        title=f"{first['dataset']}, {first['method']}",
+        caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
+        "KL(row || exact) in nats",
+        box=SIMPLE_HEAD,
+        collapse_padding=True,
+    )
+    table.add_column("posterior", min_width=18)
+    groups = {name: group for name, group in posterior.groupby("posterior")}
+    for name in ("w0", "w1", "correlation", "KL"):
+        table.add_column(name, justify="right", no_wrap=True)
+    truth = true_weights(posterior)
+    if np.isfinite(truth).all():
+        table.add_row("true weights", *(f"{value:.4g}" for value in truth), "", "")
+    for name in ("learned", "mean field", "exact"):
+        rows = groups[name]
+        cells = [plus_minus(*pair) for pair in zip(rows["mean"], rows["std"], strict=True)]
+        shared = rows.iloc[0]
+        cells += [f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"]
+        table.add_row(NAMES[name], *map(Text, cells))
+    return table
+
+
+def line_notes(run: RunFolder) -> list[str]:
+    """What a reader of the table must know."""
+    kl = read_posterior(run).groupby("posterior")["kl"].first()
+    notes = [
+        "The mean-field optimum is the diagonal Gaussian nearest the exact posterior; no diagonal "
+        "method can have a smaller KL."
+    ]
+    if kl["learned"] > kl["mean field"] + FAR:
+        notes.append(
+            f"What was learned is {kl['learned'] - kl['mean field']:.2g} nats above it: not "
+            "converged, another divergence than KL, or a method that rests elsewhere, as those do "
+            "that put squared gradients in the place of the curvature."
+        )
+    return notes
