@@ -1,4 +1,4 @@
-"""Every file a run writes."""
+"""The folder of one run: `outputs/<experiment>/.../<variant>-<digest>`, and what lies in it."""
 
 from __future__ import annotations
 
@@ -12,108 +12,50 @@ from bnnbench.types import UserError
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run: `outputs/<experiment>/<dataset>/<method label>/<variant>`.
+    """Files of a run of any kind; which tables and arrays there are is the experiment's matter.
 
-    `variant` ends in a digest of every setting that can change a number, so different settings
+    Its name ends in a digest of every setting that can change a number, so different settings
     never meet in one folder and the same command always finds its own.
     """
 
     root: Path
 
-    @classmethod
-    def of(
-        cls, outputs: Path, experiment: str, dataset: str, label: str, variant: str
-    ) -> RunFolder:
-        return cls(outputs / experiment / dataset / label / variant)
+    @property
+    def record(self) -> Path:
+        """Which experiment this is, and with what settings."""
+        return self.root / "record.json"
 
     @property
     def config(self) -> Path:
+        """The configuration as it was composed."""
         return self.root / "config.yaml"
 
     @property
     def environment(self) -> Path:
+        """What the numbers were computed with."""
         return self.root / "environment.json"
 
     @property
-    def splits(self) -> Path:
-        return self.root / "splits.csv"
-
-    @property
-    def search(self) -> Path:
-        return self.root / "search.csv"
-
-    @property
-    def summary(self) -> Path:
-        return self.root / "summary.csv"
-
-    @property
-    def calibration(self) -> Path:
-        return self.root / "calibration.csv"
-
-    @property
-    def predictions(self) -> Path:
-        return self.root / "predictions.npz"
-
-    @property
-    def out_of_fold(self) -> Path:
-        """Predictions of the training rows, each by networks that have not seen it."""
-        return self.root / "out_of_fold.npz"
-
-    @property
-    def training(self) -> Path:
-        """Predictions of the rows trained on; only with `evaluation.training_part`."""
-        return self.root / "training.npz"
-
-    @property
-    def objective(self) -> Path:
-        """The objective by split and epoch; only with `evaluation.trace`."""
-        return self.root / "objective.npz"
-
-    @property
-    def posterior(self) -> Path:
-        """Learned and exact posteriors of a line; only `experiment=linear_regression` has it."""
-        return self.root / "posterior.csv"
-
-    @property
-    def points(self) -> Path:
-        """The data points that such a line was fitted to."""
-        return self.root / "points.csv"
-
-    @property
     def done(self) -> Path:
-        """Written last: the run is complete."""
+        """Written last: everything that was asked for is in the tables."""
         return self.root / "DONE"
 
     @property
-    def lock(self) -> Path:
-        return self.root / "work" / "run.lock"
+    def work(self) -> Path:
+        """The pieces from which an interrupted run goes on."""
+        return self.root / "work"
+
+    def table(self, name: str) -> Path:
+        """`<name>.csv`."""
+        return self.root / f"{name}.csv"
+
+    def arrays(self, name: str) -> Path:
+        """`<name>.npz`."""
+        return self.root / f"{name}.npz"
 
     def figure(self, name: str, suffix: str) -> Path:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
-
-    def journal(self, split: int) -> Path:
-        """One JSON line per finished search evaluation of a split."""
-        return self.root / "work" / f"split-{split:02d}.search.jsonl"
-
-    def scores(self, split: int) -> Path:
-        """The finished split's row of `splits.csv`; written after its predictions."""
-        return self.root / "work" / f"split-{split:02d}.json"
-
-    def split_predictions(self, split: int) -> Path:
-        return self.root / "work" / f"split-{split:02d}.npz"
-
-    def split_out_of_fold(self, split: int) -> Path:
-        return self.root / "work" / f"split-{split:02d}.folds.npz"
-
-    def split_training(self, split: int) -> Path:
-        return self.root / "work" / f"split-{split:02d}.training.npz"
-
-    def split_objective(self, split: int) -> Path:
-        return self.root / "work" / f"split-{split:02d}.objective.npz"
-
-    def split_lock(self, split: int) -> Path:
-        return self.root / "work" / f"split-{split:02d}.lock"
 
     def create(self) -> None:
         """Makes the folder.
@@ -122,7 +64,7 @@ class RunFolder:
             UserError: if it cannot be written to.
         """
         try:
-            self.lock.parent.mkdir(parents=True, exist_ok=True)
+            self.work.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
         except OSError as error:

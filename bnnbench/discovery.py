@@ -1,0 +1,73 @@
+"""Finds suites: what belongs to one publication plugs in by being there.
+
+A suite is a folder of `bnnbench.suites`, or a package that another distribution names as an entry
+point of the group `bnnbench.suites`. Its `__init__` is light and holds `SUITE`; a module `page`, if
+it has one, holds `SECTIONS` of the report and `PAGES` for the kinds of its own experiments.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from types import ModuleType
+
+GROUP = "bnnbench.suites"
+
+SIZES = ("small", "full")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One step of a reproduction: what follows `bnnbench run`.
+
+    Attributes:
+        experiment: option of the configuration group `experiment`.
+        overrides: further words, beside the sweep that the experiment's own file declares.
+        sizes: `small` where a quick reproduction has it, `full` where the whole one has.
+        report: whether its runs are gathered into one report; those of others show themselves.
+    """
+
+    experiment: str
+    overrides: str = ""
+    sizes: tuple[str, ...] = SIZES
+    report: bool = True
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What belongs to one publication.
+
+    Attributes:
+        name: of its folder, and what follows `bnnbench reproduce`.
+        summary: one line, with how long it takes.
+        sweeps: in the order in which they run.
+    """
+
+    name: str
+    summary: str
+    sweeps: tuple[Sweep, ...]
+
+
+@cache
+def _packages() -> tuple[str, ...]:
+    """Import names of all suites, our own first, in alphabetical order."""
+    (folder,) = find_spec(GROUP).submodule_search_locations or ()  # type: ignore[union-attr]
+    own = sorted(f"{GROUP}.{found.name}" for found in pkgutil.iter_modules([folder]))
+    return (*own, *sorted(point.value for point in entry_points(group=GROUP)))
+
+
+def suites() -> tuple[Suite, ...]:
+    """Every suite that is there."""
+    return tuple(import_module(package).SUITE for package in _packages())
+
+
+def plugins(module: str) -> Iterator[ModuleType]:
+    """The module of this name of every suite that has one, imported."""
+    for package in _packages():
+        if find_spec(f"{package}.{module}"):
+            yield import_module(f"{package}.{module}")

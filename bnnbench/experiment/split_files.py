@@ -1,0 +1,28 @@
+"""Names of the tables and arrays that a run of the split experiment writes.
+
+Units everywhere: inputs and targets in original units, hyper-parameters in standardised units,
+log-likelihoods in nats per point.
+"""
+
+from __future__ import annotations
+
+KIND = "splits"
+"""Of such runs, in their records."""
+
+SPLITS = "splits"
+"""Table: a row per split: scores, seconds, chosen hyper-parameters, diagnostics."""
+
+SEARCH = "search"
+"""Table: a row per evaluation of the search."""
+
+PREDICTIONS = "predictions"
+"""Arrays: every test point: `split`, `row`, `target`, `mean` and variances."""
+
+OUT_OF_FOLD = "out_of_fold"
+"""Arrays: the same of the training points, each by networks that have not seen it."""
+
+TRAINING = "training"
+"""Arrays: the same of the rows trained on; only with `evaluation.training_part`."""
+
+OBJECTIVE = "objective"
+"""Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.trace`."""
