@@ -7,9 +7,9 @@ ICML 2015.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -52,6 +52,7 @@ class BBB(VariationalMethod):
     initial_precision: float = 10.0
     minibatch_weights: str = "uniform"
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"minibatch_weights": "exponential"},)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,9 @@ Deep Ensembles", NIPS 2017, Algorithm 1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -40,12 +42,17 @@ class DeepEnsemble(MAP):
     members: int = 5
     adversarial: bool = False
     adversarial_step: float = 0.01
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"adversarial": True},)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("method.members", self.members)
         check_bool("method.adversarial", self.adversarial)
         check_between("method.adversarial_step", self.adversarial_step, 0)
+
+    @property
+    def point_estimate(self) -> bool:
+        return self.members == 1
 
     def init(self, task: FitTask) -> State:
         """The members' weights lie side by side, `[R, M P]`; `reach` `[R, D]` is the step."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -66,6 +67,11 @@ class Laplace(GaussianMethod, MAP):
     predictive: str = "linearised"
     prior_precision_by: str = "search"
     initial_prior_precision: float = 1.0
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"curvature": "full", "predictive": "sampled"},
+        {"curvature": "diagonal", "last_layer": True, "predictive": "sampled"},
+        {"prior_precision_by": "marginal_likelihood", "predictive": "sampled"},
+    )
 
     def __post_init__(self) -> None:
         check_choice("method.curvature", self.curvature, tuple(CURVATURES))
@@ -93,6 +99,14 @@ class Laplace(GaussianMethod, MAP):
     def hyper_names(self) -> tuple[str, ...]:
         names = super().hyper_names
         return names if self._searched else tuple(n for n in names if n != "prior_precision")
+
+    @property
+    def draws(self) -> bool:
+        return self.predictive == "sampled"
+
+    @property
+    def point_estimate(self) -> bool:
+        return False
 
     def check(self, inputs: int, network: Network) -> None:
         weights = self._uncertain(MLP.of(inputs, network, self.likelihood.outputs))

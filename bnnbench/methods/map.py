@@ -36,6 +36,14 @@ class MAP(StochasticMethod):
     prior_precision: float | None = None
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
+    @property
+    def draws(self) -> bool:
+        return False
+
+    @property
+    def point_estimate(self) -> bool:
+        return True
+
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "loc_first": torch.zeros_like(loc), "loc_second": torch.zeros_like(loc)}

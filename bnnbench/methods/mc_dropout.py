@@ -7,9 +7,10 @@ Wan et al., "Regularization of Neural Networks using DropConnect", ICML 2013.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -54,6 +55,10 @@ class MCDropout(StochasticMethod):
     prior_precision: float | None = None
     noise: str = "bernoulli"
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"noise": "gaussian"},
+        {"noise": "dropconnect"},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -66,12 +66,17 @@ class PBP(Method):
     batch_size: int = 1
     compile: str = "auto"
     stack_splits: ClassVar[bool] = True
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"prior_update": "adf", "batch_size": 7},)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("method.prior_update", self.prior_update, ("ep", "adf"))
         check_int("method.batch_size", self.batch_size)
         check_choice("method.compile", self.compile, ("auto", "always", "never"))
+
+    @property
+    def draws(self) -> bool:
+        return False
 
     def parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights

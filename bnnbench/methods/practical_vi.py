@@ -7,8 +7,9 @@ Networks", NIPS 2011.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -59,6 +60,7 @@ class PracticalVI(VariationalMethod):
     initial_precision: float = 10.0
     curvature: str = "squared_gradient"
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"curvature": "gauss_newton"},)
 
     def __post_init__(self) -> None:
         super().__post_init__()

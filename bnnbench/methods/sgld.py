@@ -93,9 +93,13 @@ class SGLD(StochasticMethod):
         check_bool("method.preconditioned", self.preconditioned)
         check_between("method.floor", self.floor, 0)
 
+    @property
+    def draws(self) -> bool:
+        return False
+
     def kept(self, task: FitTask) -> range:
         """The steps of a fit, counted from 1, after which the network is kept."""
-        batches = math.ceil(task.data.inputs.shape[1] / task.training.batch_size)
+        batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
         last = task.epochs * batches
         return range(last, int(self.burn_in * last), -self.thinning)[::-1]
 

@@ -7,7 +7,9 @@ with the momentum term dropped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 
@@ -36,6 +38,7 @@ class Vprop(Vadam):
     """
 
     square_root: bool = True
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"square_root": False},)
 
     def __post_init__(self) -> None:
         super().__post_init__()

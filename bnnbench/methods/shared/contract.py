@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from bnnbench.checks import check_between
+from bnnbench.identity import no_identity
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
@@ -47,6 +48,11 @@ class FitTask:
     compile: bool = False
     outputs: int = 1
     trace: Streams | None = None
+
+    @property
+    def batch_size(self) -> int:
+        """Rows per minibatch."""
+        return int(self.training.batch_size)
 
     @property
     def mlp(self) -> MLP:
@@ -87,16 +93,30 @@ class Method(ABC):
         own_hyper_names: class attribute, the hyper-parameters of the method itself.
         stack_splits: class attribute, whether all splits advance together on the CPU too: for
             steps so small that launching them costs more than computing them.
+        records_objective: class attribute, whether a fit records its objective where it is asked
+            to (`FitTask.trace`).
+        variants: class attribute, settings besides the defaults with which other code runs. The
+            tests hold each of them to the contract, like the method as its YAML has it.
+
+    A method that takes any likelihood has a field `likelihood`; one without is made for
+    `likelihood=gaussian` with `loss=nll`.
     """
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     stack_splits: ClassVar[bool] = False
+    records_objective: ClassVar[bool] = False
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.fixed().items():
             check_between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
+
+    @property
+    def family(self) -> str:
+        """The name of its file, which all presets of a method share: `bbb` for `bbb_x2`."""
+        return type(self).__module__.rpartition(".")[2]
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
@@ -109,6 +129,16 @@ class Method(ABC):
     def parameters(self, mlp: MLP) -> int:
         """How many numbers a fit learns, which information criteria count."""
         return mlp.n_weights
+
+    @property
+    def draws(self) -> bool:
+        """Whether `predict` draws random numbers, so that it differs from seed to seed."""
+        return True
+
+    @property
+    def point_estimate(self) -> bool:
+        """Whether it predicts by one network, sure of itself: no epistemic variance at all."""
+        return False
 
     def fixed(self) -> dict[str, float]:
         """Hyper-parameters that carry a value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -33,6 +34,7 @@ class StochasticMethod(Method):
 
     likelihood: Likelihood = field(default_factory=Gaussian)
     noise_precision: float | None = None
+    records_objective: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
