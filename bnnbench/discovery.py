@@ -56,8 +56,8 @@ class Suite:
 @cache
 def _packages() -> tuple[str, ...]:
     """Import names of all suites, our own first, in alphabetical order."""
-    (folder,) = find_spec(GROUP).submodule_search_locations or ()  # type: ignore[union-attr]
-    own = sorted(f"{GROUP}.{found.name}" for found in pkgutil.iter_modules([folder]))
+    folders = list(import_module(GROUP).__path__)
+    own = sorted(f"{GROUP}.{found.name}" for found in pkgutil.iter_modules(folders))
     return (*own, *sorted(point.value for point in entry_points(group=GROUP)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bnnbench.checks import check_between, check_bool, check_choice, check_int
 from bnnbench.types import UserError
@@ -44,7 +44,7 @@ class Training:
     Attributes:
         epochs: passes over the training part, in cross-validation fits.
         final_epochs: the same for the final fit.
-        batch_size: rows per minibatch; a configuration may say `all`, the whole training part.
+        batch_size: rows per minibatch; `all`, the whole training part, once `for_rows` is asked.
         samples: Monte Carlo weight samples per step.
         learning_rate: Adam's and Vadam's step size.
         betas: decay of the gradient average and of the squared-gradient average. The book
@@ -55,7 +55,7 @@ class Training:
 
     epochs: int = 40
     final_epochs: int = 40
-    batch_size: int = 32
+    batch_size: int | str = 32
     samples: int = 10
     learning_rate: float = 0.01
     betas: tuple[float, float] = (0.9, 0.99)
@@ -63,8 +63,10 @@ class Training:
     compile: str = "never"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "final_epochs", "batch_size", "samples"):
+        for name in ("epochs", "final_epochs", "samples"):
             check_int(f"training.{name}", getattr(self, name))
+        if self.batch_size != "all":
+            check_int("training.batch_size", self.batch_size)
         check_between("training.learning_rate", self.learning_rate, 0)
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise UserError(f"training.betas must be two numbers, not {self.betas!r}.")
@@ -72,6 +74,14 @@ class Training:
             check_between("training.betas", beta, 0, 1, low_included=True)
         check_choice("training.dtype", self.dtype, ("float32", "float64"))
         check_choice("training.compile", self.compile, ("auto", "always", "never"))
+
+    def for_rows(self, rows: int) -> Training:
+        """The same with a number for the batch size `all`.
+
+        Args:
+            rows: of the largest training part.
+        """
+        return replace(self, batch_size=rows) if self.batch_size == "all" else self
 
 
 @dataclass(frozen=True)

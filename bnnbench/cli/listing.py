@@ -6,11 +6,14 @@ import argparse
 from typing import Any
 
 from bnnbench.cli.configs import GROUPS, options
+from bnnbench.discovery import suites
+
+SUITES = "suite"
 
 HELP = """\
-List what `bnnbench run` can be told to do, with one line each.
+List what `bnnbench run` and `bnnbench reproduce` can be told to do, with one line each.
 
-  bnnbench list                    every group
+  bnnbench list                    every group of settings, and the suites to reproduce
   bnnbench list method dataset     some of them
 """
 
@@ -19,11 +22,11 @@ def add_parser(commands: Any) -> None:
     """Adds `bnnbench list [GROUP ...]`."""
     parser = commands.add_parser(
         "list",
-        help="list methods, data sets, experiments and other choices",
+        help="list methods, data sets, experiments, suites and other choices",
         description=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join((*GROUPS, SUITES)))
     parser.set_defaults(run=lambda parsed: list_command(parsed.groups))
 
 
@@ -32,11 +35,18 @@ def list_command(groups: list[str]) -> int:
     from bnnbench.checks import check_choice
 
     for group in groups:
-        check_choice("list", group, GROUPS)
-    for group in groups or GROUPS:
-        found = options(group)
+        check_choice("list", group, (*GROUPS, SUITES))
+    for group in groups or (*GROUPS, SUITES):
+        found = offered(group)
         width = max(map(len, found), default=0)
         print(group)
         for name, summary in found.items():
             print(f"  {name:{width}}  {summary}")
     return 0
+
+
+def offered(group: str) -> dict[str, str]:
+    """Every option of a group, or every suite, with its summary."""
+    if group == SUITES:
+        return {suite.name: suite.summary for suite in suites()}
+    return options(group)

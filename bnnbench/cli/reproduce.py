@@ -6,33 +6,24 @@ from argparse import REMAINDER, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.types import Redundant, UserError
 
-BOOK = {"linear_regression": "method=bbb,practical_vi,vadam,vprop,laplace", "toy_1d": ""}
-GVI = {"gp_toy": "", "gvi_alpha": "", "gvi_uci": "", "gvi_competitors": ""}
-SMALL = "dataset=boston,concrete,energy,yacht"
+if TYPE_CHECKING:
+    from bnnbench.experiment.run import Run
 
-SUITES = {
-    "small": {**BOOK, "book_uci": SMALL},
-    "gvi": GVI,
-    "all": {**BOOK, "book_uci": f"{SMALL},wine,kin8nm,power,naval", **GVI},
-}
-"""The experiments of each suite with what they are given beside their own sweeps, in order."""
-
-REPORTED = ("toy_1d", "book_uci", "gp_toy", "gvi_alpha", "gvi_uci")
-"""Those whose runs one report gathers; the others show each run by itself or share a folder."""
+SMALL, ALL = "small", "all"
+"""What is reproduced of every suite at once: the quick part, or everything."""
 
 DESCRIPTION = """\
-Reproduce the published experiments: the straight line of the lecture, the book's one-dimensional
-toy and its comparison on the UCI sets, and the experiments of the GVI thesis, each with its
-report. Everything that is finished is left alone, so the same command goes on after an
-interruption.
+Reproduce published experiments, each with its report. Everything that is finished is left alone,
+so the same command goes on after an interruption.
 
-  small    the book's, on boston, concrete, energy, yacht: about an hour on two cores
-  gvi      the thesis's, on the same data sets: about two hours
-  all      both, the book's on wine, kin8nm, power and naval too: about seven hours
+  {small:18} the quick part of every suite (the default)
+  {all:18} every suite, whole
+{suites}
 """
 
 EXAMPLES = """\
@@ -45,19 +36,20 @@ examples:
 
 def add_parser(subparsers: Any) -> None:
     """Adds `reproduce`, which sets `run`, a function of the parsed arguments."""
+    lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in suites())
     parser = subparsers.add_parser(
         "reproduce",
         help="run every published experiment, resumable, with its reports",
-        description=DESCRIPTION,
+        description=DESCRIPTION.format(small=SMALL, all=ALL, suites=lines),
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "suite",
-        metavar="SUITE",
+        "name",
+        metavar="NAME",
         nargs="?",
-        default="small",
-        help="small, gvi or all (default: small)",
+        default=SMALL,
+        help=f"{SMALL}, {ALL} or a suite (default: {SMALL})",
     )
     parser.add_argument(
         "overrides",
@@ -65,21 +57,26 @@ def add_parser(subparsers: Any) -> None:
         nargs=REMAINDER,
         help="settings for every run, as `bnnbench run` takes them",
     )
-    parser.set_defaults(run=lambda given: reproduce(given.suite, given.overrides))
+    parser.set_defaults(run=lambda given: reproduce(given.name, given.overrides))
 
 
-def overrides_of(suite: str, given: Sequence[str]) -> dict[str, list[str]]:
-    """By experiment, what its sweep is started with.
+def sweeps_of(name: str) -> list[Sweep]:
+    """What `bnnbench reproduce NAME` runs, in order.
 
     Raises:
         UserError: if there is no such suite.
     """
-    if suite not in SUITES:
-        raise UserError(f"SUITE must be one of {', '.join(SUITES)}, not {suite!r}.")
-    return {
-        name: [f"experiment={name}", *fixed.split(), *given]
-        for name, fixed in SUITES[suite].items()
-    }
+    offered = {suite.name: suite for suite in suites()}
+    if name not in (SMALL, ALL, *offered):
+        raise UserError(f"NAME must be one of {', '.join((SMALL, ALL, *offered))}, not {name!r}.")
+    chosen = [offered[name]] if name in offered else list(offered.values())
+    size = SIZES[0] if name == SMALL else SIZES[1]
+    return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
+
+
+def words_of(sweep: Sweep, given: Sequence[str]) -> list[str]:
+    """What its runs are composed with."""
+    return [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
 
 
 @contextmanager
@@ -91,40 +88,63 @@ def speaking_of(experiment: str) -> Iterator[None]:
         raise UserError(f"experiment={experiment}: {error}") from None
 
 
-def reproduce(suite: str, given: Sequence[str]) -> int:
+def reproduce(name: str, given: Sequence[str]) -> int:
     """Runs and reports all experiments; what one of them refuses does not stop the others.
 
     Raises:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
-    from rich.console import Console
+    from bnnbench.cli.show import show_run, write_page
+    from bnnbench.experiment.execution import execute
+    from bnnbench.experiment.sweep_progress import SweepProgress
 
-    from bnnbench.cli.build import build
-    from bnnbench.cli.report import report_command
-    from bnnbench.cli.show import show_run
-    from bnnbench.cli.sweep import configs_of
-    from bnnbench.experiment import sweep_progress as view
-    from bnnbench.report.pages import write_any_report
-
-    console = Console(stderr=True)
-    configs, runs = {}, []
-    for name, words in overrides_of(suite, given).items():
-        with speaking_of(name), console.status(f"checking every run of {name} ..."):
-            configs[name] = configs_of(words)
-            for config in configs[name]:
-                with suppress(Redundant):  # a product of methods and divergences has such pairs
-                    runs.append(build(config))
+    sweeps = sweeps_of(name)
+    runs = [_checked(sweep, given) for sweep in sweeps]
+    whole = SweepProgress([run for some in runs for run in some])
     refused = []
-    view.begin([plan for _, plan in runs])
-    for experiment, plan in runs:
+    for run in whole.runs:
         try:
-            show_run(experiment.run(plan, write_any_report))
+            show_run(execute(run, write_page, whole))
         except UserError as error:
             refused.append(str(error))
-    for name, some in configs.items():
-        folder = Path(str(some[0]["outputs_dir"])) / name
-        if name in REPORTED and folder.is_dir():
-            report_command(folder)
+    for folder in _reported(sweeps, runs):
+        _report(folder)
     if refused:
         raise UserError(" ".join(dict.fromkeys(refused)))
     return 0
+
+
+def _checked(sweep: Sweep, given: Sequence[str]) -> list[Run]:
+    """Every run of a sweep, built before the first of them starts.
+
+    Raises:
+        UserError: if a setting is wrong.
+    """
+    from rich.console import Console
+
+    from bnnbench.cli.build import build
+    from bnnbench.cli.compose import configs_of
+
+    runs = []
+    status = Console(stderr=True).status(f"checking every run of {sweep.experiment} ...")
+    with speaking_of(sweep.experiment), status:
+        for config in configs_of(words_of(sweep, given)):
+            with suppress(Redundant):  # a product of methods and divergences has such pairs
+                runs.append(build(config))
+    return runs
+
+
+def _reported(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> list[Path]:
+    """The folders whose runs one report gathers, each once."""
+    folders = [
+        some[0].outputs / some[0].experiment.label
+        for sweep, some in zip(sweeps, runs, strict=True)
+        if sweep.report and some
+    ]
+    return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
+
+
+def _report(folder: Path) -> None:
+    from bnnbench.cli.report import report_command
+
+    report_command(folder)

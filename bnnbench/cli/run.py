@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from multiprocessing import current_process
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hydra import main as hydra_main
-from hydra.errors import HydraException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from bnnbench.cli.compose import CONFIG_NAME, plain, sentence
 from bnnbench.cli.configs import config_folder, quote_options
 from bnnbench.types import Redundant, UserError
 
-CONFIG_NAME = "run"
+if TYPE_CHECKING:
+    from bnnbench.experiment.sweep_progress import SweepProgress
 
 
 def run_command(overrides: Sequence[str]) -> int:
@@ -30,80 +33,102 @@ def run_command(overrides: Sequence[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
     _hide_subcommand()
     _check_launcher(overrides)
-    sys.argv = ["bnnbench", *quote_options(overrides)]
+    words = quote_options(overrides)
+    sys.argv = ["bnnbench", *words]
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
-    _refused.clear()
-    _passed.clear()
-    _ran.clear()
+    jobs = Jobs([word for word in words if "=" in word and not word.startswith("-")])
+
+    def one_job(config: DictConfig) -> None:
+        jobs.run(config)
+
     try:
-        decorate(run_one)()
+        decorate(one_job)()
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(sentence(error)) from None
-    if _refused:
-        raise UserError(" ".join(dict.fromkeys(_refused)))  # one sentence for many jobs
-    if _passed and not _ran:
-        raise UserError(_passed[0])
-    if _passed:
-        jobs = f"{len(_passed)} combination{'s' if len(_passed) > 1 else ''}"
-        print(f"bnnbench: passed over {jobs} that differ from others in name only", file=sys.stderr)
+    jobs.conclude()
     return 0
 
 
-_refused: list[str] = []
-"""What was wrong with jobs of this process; a sweep goes on with its other jobs."""
+@dataclass
+class Jobs:
+    """The jobs that Hydra starts for one command line, and what became of them.
 
-_passed: list[str] = []
-"""Why a sweep passed over some of its combinations."""
+    Attributes:
+        words: overrides of the command line.
+        refused: what was wrong with jobs of this process; a sweep goes on with its others.
+        passed: why a sweep passed over some of its combinations.
+        ran: how many jobs of this process ran.
+        sweep: all runs of the sweep that this process runs one by one; None for a single run,
+            or before the first.
+    """
 
-_ran: list[str] = []
-"""The folders of what this process ran."""
+    words: Sequence[str]
+    refused: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    ran: int = 0
+    sweep: SweepProgress | None = None
+
+    def run(self, config: DictConfig) -> None:
+        """One job; in the main process a user error is kept for the end, without Hydra's words."""
+        try:
+            self._run(config)
+        except UserError as error:
+            if isinstance(error, Redundant) and sweeping():
+                self.passed.append(str(error))
+                return
+            if current_process().name != "MainProcess":
+                raise
+            self.refused.append(str(error))
+
+    def _run(self, config: DictConfig) -> None:
+        from bnnbench.cli.build import build, refuse_idle
+        from bnnbench.cli.show import show_run, write_page
+        from bnnbench.cli.sweep import runs_of, side_by_side
+        from bnnbench.experiment.execution import execute
+
+        jobs = _concurrent_jobs()
+        run = build(plain(config), jobs)
+        task = HydraConfig.get().overrides.task
+        keys = [word.lstrip("+~").partition("=")[0] for word in task]
+        refuse_idle(type(run.experiment), run.experiment.label, keys)
+        if sweeping() and self.sweep is None:
+            # A launcher with processes of its own shows each run by itself.
+            if "n_jobs" not in HydraConfig.get().launcher:
+                self.sweep = runs_of(self.words)
+            elif HydraConfig.get().job.num == 0:
+                side_by_side(self.words)
+        show_run(execute(run, write_page, self.sweep))
+        self.ran += 1
+
+    def conclude(self) -> None:
+        """Says what was refused or passed over.
+
+        Raises:
+            UserError: if a job was refused, or none ran.
+        """
+        if self.refused:
+            raise UserError(" ".join(dict.fromkeys(self.refused)))  # one sentence for many jobs
+        if self.passed and not self.ran:
+            raise UserError(self.passed[0])
+        if self.passed:
+            jobs = f"{len(self.passed)} combination{'s' if len(self.passed) > 1 else ''}"
+            text = f"bnnbench: passed over {jobs} that differ from others in name only"
+            print(text, file=sys.stderr)
 
 
-def run_one(config: DictConfig) -> None:
-    """One job; in the main process a user error is kept for the end, without Hydra's preamble."""
-    try:
-        _run_one(config)
-    except UserError as error:
-        if isinstance(error, Redundant) and _sweeping():
-            _passed.append(str(error))
-            return
-        if current_process().name != "MainProcess":
-            raise
-        _refused.append(str(error))
-
-
-def _run_one(config: DictConfig) -> None:
-    """Builds the plan, runs the experiment, shows what came out."""
-    from bnnbench.cli.build import build
-    from bnnbench.cli.show import show_run
-    from bnnbench.report.pages import write_any_report
-
-    jobs = _concurrent_jobs()
-    try:
-        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        raise UserError(sentence(error)) from None
-    experiment, plan = build(plain, jobs)  # type: ignore[arg-type]
-    folder = experiment.run(plan, write_any_report)
-    _ran.append(str(folder.root))
-    show_run(folder)
-
-
-def _sweeping() -> bool:
-    from hydra.core.hydra_config import HydraConfig
-
+def sweeping() -> bool:
+    """Whether the job is one of several."""
     mode = HydraConfig.get().mode
     return mode is not None and mode.name == "MULTIRUN"
 
 
 def _concurrent_jobs() -> int:
     """How many jobs the launcher runs side by side; -1 is one per core."""
-    from hydra.core.hydra_config import HydraConfig
     from joblib import cpu_count
 
-    jobs = HydraConfig.get().launcher.get("n_jobs", 1) if _sweeping() else 1
+    jobs = HydraConfig.get().launcher.get("n_jobs", 1) if sweeping() else 1
     return cpu_count() if jobs == -1 else jobs
 
 
@@ -130,51 +155,3 @@ def _hide_subcommand() -> None:
         point = int(os.environ.get("COMP_POINT", len(line)))
         os.environ["COMP_POINT"] = str(max(0, point - (len(line) - len(hidden))))
         os.environ["COMP_LINE"] = hidden
-
-
-def sentence(error: Exception) -> str:
-    """One sentence for an error of Hydra or OmegaConf."""
-    text = str(error)
-    option = re.search(r"Could not find '([\w/]+)/([^'/]+)'", text)
-    if option:
-        group, choice = option.groups()
-        offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
-        names = ", ".join(name for name in offered if not name.startswith("_"))
-        return f"{group}={choice} does not exist; {group} is one of {names}."
-    key = re.search(r"Could not override '([\w./]+)'|No match in the defaults list", text)
-    if key and key.group(1):
-        close = difflib.get_close_matches(key.group(1), _all_keys(), n=1)
-        hint = (
-            f"did you mean {close[0]}?"
-            if close and close[0] != key.group(1)
-            else "see `bnnbench run --help`."
-        )
-        return f"{key.group(1)} is not a setting; {hint}"
-    missing = re.search(r"Missing mandatory value: ([\w.]+)", text)
-    if missing:
-        return f"{missing.group(1)} needs a value: give {missing.group(1)}=VALUE."
-    if isinstance(error, OverrideParseException):
-        return f"{error.override} cannot be read as KEY=VALUE: {text.splitlines()[0].rstrip('.')}."
-    lines = [line.strip() for line in text.splitlines()]
-    useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
-    return "; ".join(useful).rstrip(".") + "."
-
-
-def _all_keys() -> list[str]:
-    """Dotted keys of the default configuration, and the groups."""
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        config = compose(CONFIG_NAME)
-
-    def keys(node: Any, prefix: str = "") -> list[str]:
-        found = []
-        for key, value in node.items_ex(resolve=False):
-            found.append(prefix + str(key))
-            if isinstance(value, DictConfig):
-                found += keys(value, f"{prefix}{key}.")
-        return found
-
-    return keys(config)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.identity import no_identity
 from bnnbench.types import Table, UserError
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ class CSV:
     """
 
     name: str = "csv"
-    path: str | None = None
+    path: str | None = no_identity(None)
     target: str | None = None
-    summary: str = ""
+    summary: str = no_identity("")
     n_splits: int = 20
     test_fraction: float = 0.1
     split_seed: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.identity import no_identity
 from bnnbench.types import Table
 
 
@@ -21,7 +22,7 @@ class Diabetes:
     """
 
     name: str = "diabetes"
-    summary: str = ""
+    summary: str = no_identity("")
     n_splits: int = 20
     test_fraction: float = 0.1
     split_seed: int = 0

@@ -8,6 +8,7 @@ import numpy as np
 
 from bnnbench.checks import check_between, check_finite, check_int
 from bnnbench.data.splits import check_seed
+from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 
@@ -34,7 +35,7 @@ class Line:
     """
 
     name: str = "line"
-    summary: str = ""
+    summary: str = no_identity("")
     rows: int = 100
     test_rows: int = 100
     intercept: float = 1.0

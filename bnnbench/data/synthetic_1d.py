@@ -9,6 +9,7 @@ import numpy as np
 
 from bnnbench.checks import check_between, check_finite, check_int
 from bnnbench.data.splits import LEAST_TRAINING_ROWS, check_seed
+from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 
@@ -32,7 +33,7 @@ class Curve(ABC):
     """
 
     name: str
-    summary: str = ""
+    summary: str = no_identity("")
     points: int = 40
     low: float = -1.0
     high: float = 1.0

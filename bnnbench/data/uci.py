@@ -10,6 +10,7 @@ import numpy as np
 from bnnbench.checks import check_int
 from bnnbench.data import archive
 from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 TEST_FRACTION = 0.1  # of the published splits, and so of the seeded ones
@@ -32,13 +33,13 @@ class UCI:
     """
 
     name: str
-    summary: str = ""
-    directory: str = "data"
+    summary: str = no_identity("")
+    directory: str = no_identity("data")
     features: tuple[str, ...] = ()
     target: str = "target"
     seeded_splits: int | None = None
     split_seed: int = 0
-    base_url: str = archive.BASE_URL
+    base_url: str = no_identity(archive.BASE_URL)
 
     def __post_init__(self) -> None:
         archive.folder_of(self.name)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
+from bnnbench.identity import no_identity
 from bnnbench.types import UserError
 
 Pair = tuple[Tensor, Tensor]
@@ -40,7 +41,7 @@ class Divergence(ABC):
     """
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
     weight: float = 1.0
     estimator: str = "closed"
     prior: Prior = field(default_factory=Gaussian)
@@ -60,17 +61,27 @@ class Divergence(ABC):
             )
 
     @property
-    def stem(self) -> str:
-        """The label, with what defines the divergence."""
-        return self.label
+    def order(self) -> float | None:
+        """Which of a family of divergences it is; None for one that stands alone."""
+        return None
 
     @property
     def name(self) -> str:
-        """For paths and tables: the stem and every setting that is not the usual one."""
+        """For paths and tables: label, order and every setting that is not the usual one."""
+        order = "" if self.order is None else f"_{self.order:g}"
+        return f"{self.label}{order}{self._unusual}"
+
+    @property
+    def family(self) -> str:
+        """The name without the order."""
+        return f"{self.label}{self._unusual}"
+
+    @property
+    def _unusual(self) -> str:
         estimator = "" if self.estimator == "closed" else "_mc"
         prior = "" if isinstance(self.prior, Gaussian) else f"_{self.prior.label}"
         weight = "" if self.weight == 1 else f"_w{self.weight:g}"
-        return f"{self.stem}{estimator}{prior}{weight}"
+        return f"{estimator}{prior}{weight}"
 
     @abstractmethod
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -160,8 +171,8 @@ class AlphaDivergence(RatioDivergence):
         check_between("divergence.alpha", self.alpha, 0)
 
     @property
-    def stem(self) -> str:
-        return f"{self.label}_{self.alpha:g}"
+    def order(self) -> float:
+        return self.alpha
 
 
 def slopes(function: Callable[[Tensor, Tensor], Tensor], loc: Tensor, scale: Tensor) -> Pair:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.checks import check_between
+from bnnbench.identity import no_identity
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -23,7 +24,7 @@ class Prior(ABC):
     """A density over one weight, centred at zero."""
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
 
     @abstractmethod
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:

@@ -1,1 +1,4 @@
-"""Experiments: the protocol, its resumable execution and the files of a run."""
+"""What is run: experiments as sets of independent units of work, and their resumable execution.
+
+May import everything below: methods, search, data. Knows neither pages nor the command line.
+"""

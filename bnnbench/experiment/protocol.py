@@ -1,7 +1,7 @@
-"""The protocol of the book (section 4.7.3) for a stack of splits.
+"""The protocol for a stack of splits (Cinelli et al. 2021, section 4.7.3).
 
 For each split: search on cross-validation folds of the training part, one fit on all of it,
-scores on the test part. Test targets are read in `scores.score` and nowhere else.
+scores on the test part. Test targets are read in `scoring.score` and nowhere else.
 """
 
 from __future__ import annotations
@@ -15,16 +15,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.plan import Plan
 from bnnbench.experiment.scoring import Scored, flat, objective, score
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import log_likelihood
 from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.search.base import Trial
-from bnnbench.types import Prediction, Split, TrainingSet
+from bnnbench.settings import Evaluation, Network, Training
+from bnnbench.types import Prediction, Split, Table, TrainingSet
 
 Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What a fit and its predictions need beside data, values and random numbers.
+
+    Attributes:
+        method: what is fitted.
+        network: the architecture.
+        training: settings of the fits.
+        samples: Monte Carlo weight samples of a prediction.
+        device: `cpu` or `cuda`.
+        seed: of everything random.
+    """
+
+    method: Method
+    network: Network
+    training: Training
+    samples: int
+    device: str
+    seed: int
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return getattr(torch, self.training.dtype)
 
 
 @dataclass(frozen=True)
@@ -50,22 +75,21 @@ class Folds:
     count: int
 
 
-def make_folds(plan: Plan, splits: Sequence[Split]) -> Folds:
+def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: int) -> Folds:
     """Shuffled, seeded folds of each split's training part, the same for all its trials."""
     from sklearn.model_selection import KFold
 
-    count = plan.search.folds
     fits, checks, groups = [], [], []
     for g, split in enumerate(splits):
-        seed = derive_seed(plan.seed, split.index, "folds") % 2**32
+        seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
         for fit, check in KFold(count, shuffle=True, random_state=seed).split(split.train):
             fits.append(split.train[fit])
             checks.append(split.train[check])
             groups.append(g)
-    x, y = plan.table.inputs, plan.table.targets
-    device = torch.device(plan.device)
+    x, y = table.inputs, table.targets
+    device = torch.device(fitting.device)
     data, scaler = standardise(
-        [x[i] for i in fits], [y[i] for i in fits], groups, device, plan.dtype
+        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype
     )
     held_out = [y[i] for i in checks]
     return Folds(
@@ -80,7 +104,11 @@ def make_folds(plan: Plan, splits: Sequence[Split]) -> Folds:
 
 
 def cross_validate(
-    plan: Plan, splits: Sequence[Split], folds: Folds, values: Sequence[Values], iteration: int
+    fitting: Fitting,
+    splits: Sequence[Split],
+    folds: Folds,
+    values: Sequence[Values],
+    iteration: int,
 ) -> list[list[float]]:
     """Validation log-likelihoods of one candidate per split.
 
@@ -88,14 +116,18 @@ def cross_validate(
         Per split, the mean per-point log-likelihood of each fold in original units; NaN for a
         fold whose fit diverged.
     """
-    streams = _streams(plan, splits, folds.data, "search", iteration)
-    diverged, prediction = _fit_folds(plan, folds, values, plan.training.epochs, streams)
+    streams = _streams(fitting, splits, folds.data, "search", iteration)
+    diverged, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
     scores = log_likelihood(prediction, folds.targets, folds.real)
     return scores.masked_fill(diverged, math.nan).view(-1, folds.count).tolist()
 
 
 def out_of_fold(
-    plan: Plan, splits: Sequence[Split], values: Sequence[Values]
+    fitting: Fitting,
+    table: Table,
+    splits: Sequence[Split],
+    folds: Folds,
+    values: Sequence[Values],
 ) -> list[dict[str, np.ndarray]]:
     """Predicts every training row by a network that has not seen it, trained like the final one.
 
@@ -105,12 +137,12 @@ def out_of_fold(
         Per split, the flat arrays of `out_of_fold.npz` in original units, in fold order;
         predictions are NaN in folds whose fit diverged.
     """
-    folds = make_folds(plan, splits)
-    streams = _streams(plan, splits, folds.data, "out of fold")
-    diverged, prediction = _fit_folds(plan, folds, values, plan.training.final_epochs, streams)
+    streams = _streams(fitting, splits, folds.data, "out of fold")
+    epochs = fitting.training.final_epochs
+    diverged, prediction = _fit_folds(fitting, folds, values, epochs, streams)
     prediction = replace(prediction, loc=prediction.loc.masked_fill(diverged[:, None], math.nan))
     pieces = [
-        flat(plan, splits[group], rows, prediction, replica)
+        flat(table, splits[group], rows, prediction, replica)
         for replica, (group, rows) in enumerate(zip(folds.data.groups, folds.rows, strict=True))
     ]
     return [
@@ -146,61 +178,72 @@ class Outcome:
     objective: dict[str, np.ndarray]
 
 
-def final_fit(plan: Plan, splits: Sequence[Split], values: Sequence[Values]) -> list[Outcome]:
+def final_fit(
+    fitting: Fitting,
+    table: Table,
+    splits: Sequence[Split],
+    values: Sequence[Values],
+    evaluation: Evaluation,
+) -> list[Outcome]:
     """Fits each split's whole training part and scores its test part.
 
     A split that is named more than once is fitted as often, with the same random numbers.
     """
     numbers = _numbers(splits)
-    x, y = plan.table.inputs, plan.table.targets
-    device = torch.device(plan.device)
+    x, y = table.inputs, table.targets
     started = time.perf_counter()
     data, scaler = standardise(
         [x[s.train] for s in splits],
         [y[s.train] for s in splits],
         [numbers.index(split.index) for split in splits],
-        device,
-        plan.dtype,
+        torch.device(fitting.device),
+        fitting.dtype,
     )
-    streams = _streams(plan, splits, data, "final")
-    task = _task(plan, data, values, plan.training.final_epochs, streams)
-    if plan.evaluation.trace:
-        task = replace(task, trace=_streams(plan, splits, data, "trace"))
-    posterior = plan.method.fit(task)
+    streams = _streams(fitting, splits, data, "final")
+    task = _task(fitting, data, values, fitting.training.final_epochs, streams)
+    if evaluation.trace:
+        task = replace(task, trace=_streams(fitting, splits, data, "trace"))
+    posterior = fitting.method.fit(task)
     diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
     diagnostics = {name: values.tolist() for name, values in posterior.diagnostics.items()}
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
-    prediction = _predict(plan, posterior, scaler, inputs, streams)
-    scored = [
-        score(plan, split, split.test, prediction, replica, diverged[replica])
-        for replica, split in enumerate(splits)
-    ]
+    prediction = _predict(fitting, posterior, scaler, inputs, streams)
+    scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
     finished = time.perf_counter()
     trained: list[Scored] = [({}, {}) for _ in splits]
-    if plan.evaluation.training_part:
-        own = _streams(plan, splits, data, "training part")
-        prediction = _predict(plan, posterior, scaler, data.inputs, own)
-        trained = [
-            score(plan, split, split.train, prediction, replica, diverged[replica])
-            for replica, split in enumerate(splits)
-        ]
-    share = len(splits)
+    if evaluation.training_part:
+        own = _streams(fitting, splits, data, "training part")
+        prediction = _predict(fitting, posterior, scaler, data.inputs, own)
+        trained = _scored(table, splits, [s.train for s in splits], prediction, diverged)
     return [
         Outcome(
-            {**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
-            {name: values[r] for name, values in diagnostics.items()},
-            diverged[r],
-            plan.method.parameters(posterior.mlp),
-            (fitted - started) / share,
-            (finished - fitted) / share,
-            predictions,
-            fit_predictions,
-            objective(posterior, splits[r], r),
+            scores={**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
+            diagnostics={name: values[r] for name, values in diagnostics.items()},
+            diverged=diverged[r],
+            parameters=fitting.method.parameters(posterior.mlp),
+            fit_seconds=(fitted - started) / len(splits),
+            predict_seconds=(finished - fitted) / len(splits),
+            predictions=predictions,
+            training=fit_predictions,
+            objective=objective(posterior, splits[r], r),
         )
         for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
             zip(scored, trained, strict=True)
         )
+    ]
+
+
+def _scored(
+    table: Table,
+    splits: Sequence[Split],
+    rows: Sequence[np.ndarray],
+    prediction: Prediction,
+    diverged: Sequence[bool],
+) -> list[Scored]:
+    return [
+        score(table, split, own, prediction, replica, diverged[replica])
+        for replica, (split, own) in enumerate(zip(splits, rows, strict=True))
     ]
 
 
@@ -212,12 +255,12 @@ def trial_from(
 
 
 def _fit_folds(
-    plan: Plan, folds: Folds, values: Sequence[Values], epochs: int, streams: Streams
+    fitting: Fitting, folds: Folds, values: Sequence[Values], epochs: int, streams: Streams
 ) -> tuple[Tensor, Prediction]:
     """Whether each fold's fit diverged, `[R]`, and its prediction of the rows held out."""
-    compiled = plan.training.compile == "always"
-    posterior = plan.method.fit(_task(plan, folds.data, values, epochs, streams, compiled))
-    return posterior.diverged, _predict(plan, posterior, folds.scaler, folds.inputs, streams)
+    compiled = fitting.training.compile == "always"
+    posterior = fitting.method.fit(_task(fitting, folds.data, values, epochs, streams, compiled))
+    return posterior.diverged, _predict(fitting, posterior, folds.scaler, folds.inputs, streams)
 
 
 def _numbers(splits: Sequence[Split]) -> list[int]:
@@ -226,32 +269,32 @@ def _numbers(splits: Sequence[Split]) -> list[int]:
 
 
 def _streams(
-    plan: Plan, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
+    fitting: Fitting, splits: Sequence[Split], data: TrainingSet, *purpose: int | str
 ) -> Streams:
-    seeds = [derive_seed(plan.seed, number, *purpose) for number in _numbers(splits)]
-    return Streams(seeds, data.groups, plan.device, plan.dtype)
+    seeds = [derive_seed(fitting.seed, number, *purpose) for number in _numbers(splits)]
+    return Streams(seeds, data.groups, fitting.device, fitting.dtype)
 
 
 def _task(
-    plan: Plan,
+    fitting: Fitting,
     data: TrainingSet,
     values: Sequence[Values],
     epochs: int,
     streams: Streams,
     compiled: bool = False,
 ) -> FitTask:
-    per_replica = [{**plan.method.fixed(), **values[group]} for group in data.groups]
+    per_replica = [{**fitting.method.fixed(), **values[group]} for group in data.groups]
     hyper = {
         name: data.inputs.new_tensor([[v[name]] for v in per_replica])
-        for name in plan.method.hyper_names
+        for name in fitting.method.hyper_names
     }
-    return FitTask(data, hyper, plan.network, plan.training, epochs, streams, compiled)
+    return FitTask(data, hyper, fitting.network, fitting.training, epochs, streams, compiled)
 
 
 def _predict(
-    plan: Plan, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
+    fitting: Fitting, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
 ) -> Prediction:
     """In original units and float64."""
-    raw = plan.method.predict(posterior, inputs, plan.evaluation.samples, streams)
+    raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
     double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
     return double.rescaled(*scaler.target_units())

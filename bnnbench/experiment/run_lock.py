@@ -1,46 +1,54 @@
-"""One run in its folder: done once, by one process, with what is needed to repeat it."""
+"""Who may work on what: a unit by one process, the tables of a run by one at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from filelock import FileLock, Timeout
 
-from bnnbench.experiment.assembly import plain, write_environment
-from bnnbench.experiment.plan import Plan, Report
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import write_text
+from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.types import UserError
 
 
-def once(plan: Plan, report: Report, work: Callable[[], None]) -> RunFolder:
-    """Does the work and reports it, unless the run is complete.
-
-    Args:
-        plan: the run.
-        report: adds what readers look at, before the run counts as complete.
-        work: writes the numbers, and goes on from what an interrupted run has left.
+@contextmanager
+def claimed(store: UnitStore, units: Sequence[str]) -> Iterator[None]:
+    """Keeps other processes from these units; those of others are theirs.
 
     Raises:
-        UserError: if the folder is not writable or another process works in it.
+        UserError: if another process works on one of them.
     """
-    folder = plan.folder
-    if folder.done.exists():
-        return folder
-    folder.create()
-    lock = FileLock(folder.lock, timeout=0)
-    try:
-        with lock:
-            if not folder.config.exists():
-                write_text(folder.config, plain(plan.config))
-            write_environment(folder, plan)
-            work()
-            report(folder)
-            write_text(folder.done, f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
-    except Timeout:
-        raise UserError(
-            f"another bnnbench process is working in {folder.root}; "
-            "wait for it, then give the same command again."
-        ) from None
-    return folder
+    with ExitStack() as locks:
+        for unit in units:
+            try:
+                locks.enter_context(FileLock(store.file(unit, "lock"), timeout=0))
+            except Timeout:
+                raise UserError(
+                    f"another bnnbench process is working in {store.folder.root} ({unit}); "
+                    "wait for it, then give the same command again."
+                ) from None
+        yield
+
+
+@contextmanager
+def working(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
+    """Waits for whoever still works on a group of units of some runs, then keeps it.
+
+    An orphan of a killed run may be on its last evaluation. In one order everywhere, so that two
+    sweeps cannot wait for each other.
+
+    Args:
+        stores: of the runs.
+        unit: the first of the group.
+    """
+    with ExitStack() as locks:
+        for store in sorted(stores, key=lambda store: store.folder.root):
+            store.folder.create()
+            locks.enter_context(FileLock(store.file(unit, "working.lock")))
+        yield
+
+
+def assembling(folder: RunFolder) -> FileLock:
+    """For writing the tables of a run: processes with different units may end at once."""
+    return FileLock(folder.work / "tables.lock")

@@ -7,16 +7,15 @@ import math
 import numpy as np
 import torch
 
-from bnnbench.experiment.plan import Plan
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.metrics import METRICS
-from bnnbench.types import Prediction, Split
+from bnnbench.types import Prediction, Split, Table
 
 Scored = tuple[dict[str, float], dict[str, np.ndarray]]
 
 
 def score(
-    plan: Plan,
+    table: Table,
     split: Split,
     rows: np.ndarray,
     prediction: Prediction,
@@ -30,13 +29,13 @@ def score(
         units.
     """
     one = _replica(prediction, replica, len(rows))
-    targets = torch.from_numpy(plan.table.targets[rows])[None].to(one.loc.device)
+    targets = torch.from_numpy(table.targets[rows])[None].to(one.loc.device)
     real = torch.ones_like(targets, dtype=torch.bool)
     scores = {
         name: math.nan if diverged else metric(one, targets, real).item()
         for name, metric in METRICS.items()
     }
-    return scores, flat(plan, split, rows, prediction, replica)
+    return scores, flat(table, split, rows, prediction, replica)
 
 
 def objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
@@ -58,7 +57,7 @@ def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
 
 
 def flat(
-    plan: Plan, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+    table: Table, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
 ) -> dict[str, np.ndarray]:
     """What is saved of a prediction of some rows of the table; one input is saved too."""
     one = _replica(prediction, replica, len(rows))
@@ -67,7 +66,6 @@ def flat(
         "epistemic_variance": one.epistemic_variance(),
         "noise_variance": one.noise_variance(),
     }
-    table = plan.table
     return {
         "split": np.full(len(rows), split.index),
         "row": rows,

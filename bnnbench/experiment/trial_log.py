@@ -10,6 +10,9 @@ from pathlib import Path
 from bnnbench.files import write_text
 from bnnbench.search.base import Trial
 
+SUFFIX = "trials.jsonl"
+"""Of the log of a unit."""
+
 
 def read(path: Path) -> list[Trial]:
     """The finished evaluations; a line torn by a kill, and all after it, do not count."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from bnnbench.identity import no_identity
 from bnnbench.losses.base import Loss
 from bnnbench.losses.nll import NLL
 from bnnbench.types import Hyper, Prediction
@@ -30,7 +31,7 @@ class Likelihood(ABC):
     """
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
     loss: Loss = field(default_factory=NLL)
     outputs: ClassVar[int]
     hyper_names: ClassVar[tuple[str, ...]]

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bnnbench.identity import no_identity
+
 LOG_2PI = math.log(2 * math.pi)
 
 
@@ -26,7 +28,7 @@ class Loss(ABC):
     """A loss with closed-form slopes."""
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
 
     @abstractmethod
     def value(self, error: Tensor, precision: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bnnbench.checks import check_int
+from bnnbench.identity import no_identity
 from bnnbench.settings import Dimension
 
 
@@ -51,7 +52,7 @@ class Search(ABC):
     """
 
     label: str
-    summary: str = ""
+    summary: str = no_identity("")
     iterations: int = 0
     folds: int = 5
 

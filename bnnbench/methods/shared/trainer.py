@@ -70,7 +70,7 @@ def epochs_of(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bo
     number of batches follows the padded length, so that a replica meets the same noise alone.
     Everything but the order of the rows is prepared once: this runs between steps of 0.2 ms.
     """
-    data, size = task.data, task.training.batch_size
+    data, size = task.data, task.batch_size
     device, dtype = data.inputs.device, data.inputs.dtype
     rows = data.inputs.shape[1]
     starts = range(0, rows, size)

@@ -8,24 +8,33 @@ posterior is conjugate, so what Bayes by Backprop learns can be held against the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
+from bnnbench.checks import check_int
+from bnnbench.data import Source
 from bnnbench.divergences.priors import Gaussian
-from bnnbench.experiment.plan import Experiment, Plan, Report
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.run_lock import once
-from bnnbench.files import write_text
+from bnnbench.experiment.base import Experiment
+from bnnbench.experiment.split_experiment import choose_splits, fingerprint
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.identity import no_identity
+from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
+from bnnbench.losses.nll import NLL
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.gaussian import GaussianMethod
 from bnnbench.random_streams import Streams, derive_seed
+from bnnbench.settings import Network, Training
 from bnnbench.types import Table, TrainingSet, UserError
 
 WEIGHTS = ("w0", "w1")
+
+POSTERIOR, POINTS = "posterior", "points"
+"""Tables: the three posteriors, a row per weight; the data that were fitted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,74 +50,138 @@ class LinearRegression(Experiment):
     aim at it; the Laplace approximation with its full or Kronecker-factored curvature aims at the
     exact one. Vadam, Vprop and practical VI with squared gradients have their own resting points:
     the same mean, but other deviations, for Vadam and Vprop the wider the larger the minibatch.
+
+    Attributes:
+        dataset: where the points come from; one input.
+        method: with a Gaussian over the weights and both precisions known.
+        network: without hidden layers.
+        training: of the one fit; it takes `final_epochs`.
+        seed: of everything random.
+        device: `cpu` or `cuda`.
+        splits: the one whose training part is fitted, as a list; `all` of a single one.
+        loaded: the table, once `resolved`.
     """
 
-    label: str
-    summary: str = ""
+    dataset: Source
+    method: Method
+    network: Network
+    training: Training
+    seed: int
+    device: str
+    splits: Any = "all"
+    loaded: Table | None = no_identity(None)
+    kind: ClassVar[str] = "linear_regression"
+    unit_noun: ClassVar[str] = "line"
+    step_noun: ClassVar[str] = "lines"
 
-    def admit(self, method: type[Method]) -> None:
+    @classmethod
+    def admit(cls, label: str, chosen: Mapping[str, type]) -> None:
         """Refuses methods that learn precisions of their own, or no Gaussian."""
+        method = chosen["method"]
         if not issubclass(method, GaussianMethod):
             raise UserError(
-                f"experiment={self.label} needs known precisions and a Gaussian over the "
+                f"experiment={label} needs known precisions and a Gaussian over the "
                 f"weights, which {method.__name__} has not; choose method=bbb, practical_vi, "
                 "laplace, vadam or vprop."
             )
 
-    def run(self, plan: Plan, report: Report) -> RunFolder:
-        """Fits, compares and writes `posterior.csv` and `points.csv`.
+    def resolved(self) -> Self:
+        table = self.dataset.load()
+        rows = max(len(split.train) for split in table.splits)
+        training = replace(self.training.for_rows(rows), compile="never")  # one fit repays none
+        chosen = list(choose_splits(table, self.splits))
+        return replace(self, training=training, loaded=table, splits=chosen)
 
-        Args:
-            plan: the run.
-            report: adds the figure before the run counts as complete.
-
-        Raises:
-            UserError: if the plan is not one of a line and one split, if the fit diverges, if the
-                folder is not writable or another process works in it.
-        """
-        if plan.network.depth != 0:
+    def check(self) -> None:
+        """Raises `UserError` if there is no exact posterior, or more than one line."""
+        check_int("seed", self.seed, least=0)
+        self.method.check(self.table.inputs.shape[1], self.network)
+        if self.network.depth != 0:
             raise UserError(
-                f"network.depth must be 0 for experiment={self.label}, not {plan.network.depth}."
+                f"network.depth must be 0 for experiment={self.label}, not {self.network.depth}."
             )
-        unknown = {"noise_precision", "prior_precision"} - plan.method.fixed().keys()
-        if unknown and plan.standard:
+        self._check_model()
+        columns = self.table.inputs.shape[1]
+        if columns != 1:
+            raise UserError(
+                f"experiment={self.label} fits a line to one input and {self.table.name} has "
+                f"{columns}; use dataset=line."
+            )
+        if len(self.splits) != 1:
+            raise UserError(
+                f"splits must be one split for experiment={self.label}, such as [0], "
+                f"not {len(self.splits)}."
+            )
+
+    def _check_model(self) -> None:
+        """Raises `UserError` unless noise and prior are Gaussian with known precisions."""
+        assert isinstance(self.method, GaussianMethod)
+        likelihood = self.method.likelihood
+        prior = getattr(getattr(self.method, "divergence", None), "prior", Gaussian())
+        standard = (type(likelihood), type(likelihood.loss)) == (GaussianLikelihood, NLL)
+        if not standard or not isinstance(prior, Gaussian):
+            raise UserError(
+                f"experiment={self.label} has an exact posterior only with likelihood=gaussian, "
+                f"loss=nll and prior=gaussian, not {likelihood.label}, {likelihood.loss.label} and "
+                f"{prior.label}."
+            )
+        unknown = {"noise_precision", "prior_precision"} - self.method.fixed().keys()
+        if unknown:
             raise UserError(
                 f"experiment={self.label} needs both precisions known; give "
                 f"{' and '.join(f'method.{name}' for name in sorted(unknown))} a value."
             )
-        prior = getattr(getattr(plan.method, "divergence", None), "prior", Gaussian())
-        if not plan.standard or not isinstance(prior, Gaussian):
-            raise UserError(
-                f"experiment={self.label} has an exact posterior only with likelihood=gaussian, "
-                f"loss=nll and prior=gaussian, not {plan.likelihood}, {plan.loss} and "
-                f"{prior.label}."
-            )
-        columns = plan.table.inputs.shape[1]
-        if columns != 1:
-            raise UserError(
-                f"experiment={self.label} fits a line to one input and {plan.table.name} has "
-                f"{columns}; use dataset=line."
-            )
-        if len(plan.splits) != 1:
-            raise UserError(
-                f"splits must be one split for experiment={self.label}, such as [0], "
-                f"not {len(plan.splits)}."
-            )
-        return once(plan, report, lambda: self._work(plan))
 
-    def _work(self, plan: Plan) -> None:
-        inputs, targets = training_part(plan.table, plan.splits[0])
-        exact = exact_posterior(inputs, targets, **plan.method.fixed())
+    @property
+    def table(self) -> Table:
+        """The data set."""
+        assert self.loaded is not None, "only a resolved experiment has its table"
+        return self.loaded
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.label} on {self.table.name}"
+
+    def identity(self) -> dict[str, Any]:
+        """With the table's content: edited data is another run."""
+        return {**super().identity(), "table": fingerprint(self.table)}
+
+    def names(self) -> dict[str, Any]:
+        divergence = getattr(self.method, "divergence", None)
+        return {
+            "dataset": self.table.name,
+            "method": self.method.label,
+            "divergence": divergence.name if divergence else "kl",
+            "depth": self.network.depth,
+            "seed": self.seed,
+            **self.method.fixed(),
+        }
+
+    def place(self) -> tuple[str, ...]:
+        variant = f"{self.names()['divergence']}-seed{self.seed}"
+        return (self.table.name, self.method.label, variant)
+
+    def units(self) -> tuple[str, ...]:
+        return (f"split-{self.splits[0]:02d}",)
+
+    def run(self, unit: str, store: UnitStore) -> None:
+        """Fits, compares and saves the rows of `posterior.csv` and `points.csv`.
+
+        Raises:
+            UserError: if the fit diverges.
+        """
+        inputs, targets = training_part(self.table, self.splits[0])
+        exact = exact_posterior(inputs, targets, **self.method.fixed())
         posteriors = {
-            "learned": learn(plan, inputs, targets),
+            "learned": learn(self, inputs, targets),
             "mean field": mean_field(exact),
             "exact": exact,
         }
-        names = {"dataset": plan.table.name, "method": plan.method.label}
-        table = tabulate(posteriors, true_weights(plan.table)).assign(**names)
+        names = {"dataset": self.table.name, "method": self.method.label}
+        table = tabulate(posteriors, true_weights(self.table)).assign(**names)
         points = pd.DataFrame({"input": inputs[:, 0].numpy(), "target": targets.numpy()})
-        write_text(plan.folder.points, points.to_csv(index=False))
-        write_text(plan.folder.posterior, table.to_csv(index=False))
+        tables = {POSTERIOR: table.to_dict("records"), POINTS: points.to_dict("records")}
+        store.save(unit, tables, {})
 
 
 def training_part(table: Table, split: int) -> tuple[Tensor, Tensor]:
@@ -149,35 +222,35 @@ def diagonal(loc: Tensor, scale: Tensor) -> MultivariateNormal:
     return MultivariateNormal(loc, scale_tril=torch.diag(scale))
 
 
-def learn(plan: Plan, inputs: Tensor, targets: Tensor) -> MultivariateNormal:
+def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> MultivariateNormal:
     """What the method makes of the same data, over `(w0, w1)`.
 
     Args:
-        plan: the run; its method has passed `LinearRegression.admit`.
+        line: the experiment, checked.
         inputs: `[N, 1]`.
         targets: `[N]`.
 
     Raises:
         UserError: if the fit diverges.
     """
-    assert isinstance(plan.method, GaussianMethod)
-    torch.set_num_threads(1)
-    inputs, targets = (t[None].to(plan.device, plan.dtype) for t in (inputs, targets))
+    method, training = line.method, line.training
+    assert isinstance(method, GaussianMethod)
+    dtype = getattr(torch, training.dtype)
+    inputs, targets = (t[None].to(line.device, dtype) for t in (inputs, targets))
     data = TrainingSet(inputs, targets, (len(targets[0]),), (0,))
-    hyper = {name: inputs.new_full((1, 1), value) for name, value in plan.method.fixed().items()}
-    seed = derive_seed(plan.seed, plan.splits[0], "final")
-    streams = Streams([seed], data.groups, plan.device, plan.dtype)
-    epochs = plan.training.final_epochs
-    task = FitTask(data, hyper, plan.network, plan.training, epochs, streams)
-    posterior = plan.method.fit(task)
+    hyper = {name: inputs.new_full((1, 1), value) for name, value in method.fixed().items()}
+    seed = derive_seed(line.seed, line.splits[0], "final")
+    streams = Streams([seed], data.groups, line.device, dtype)
+    task = FitTask(data, hyper, line.network, training, training.final_epochs, streams)
+    posterior = method.fit(task)
     if posterior.diverged.any():
         raise UserError(
-            f"{plan.method.label} diverged on {plan.table.name}; try a smaller "
-            f"training.learning_rate than {plan.training.learning_rate:g}."
+            f"{method.label} diverged on {line.table.name}; try a smaller "
+            f"training.learning_rate than {training.learning_rate:g}."
         )
     # The network keeps its bias, w0, after the weight of the input.
-    loc = plan.method.moments(posterior)[0][0].double().cpu().flip(0)
-    return MultivariateNormal(loc, plan.method.covariance(posterior)[0].double().cpu().flip(0, 1))
+    loc = method.moments(posterior)[0][0].double().cpu().flip(0)
+    return MultivariateNormal(loc, method.covariance(posterior)[0].double().cpu().flip(0, 1))
 
 
 def true_weights(table: Table) -> tuple[float, float]:

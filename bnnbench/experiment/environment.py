@@ -1,0 +1,76 @@
+"""What the numbers of a run were computed with."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import write_text
+
+LIBRARIES = (
+    "bnnbench",
+    "torch",
+    "numpy",
+    "scikit-optimize",
+    "scikit-learn",
+    "hydra-core",
+    "pandas",
+)
+
+
+def write_environment(folder: RunFolder, workers: int) -> None:
+    """Writes `environment.json`."""
+    facts = {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "workers": workers,
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "commit": _commit(),
+        "versions": {name: version(name) for name in LIBRARIES},
+    }
+    write_text(folder.environment, json.dumps(facts, indent=2) + "\n")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The source checkout's commit, with `+` if it was edited; None outside a checkout."""
+    source = Path(__file__).parents[2]
+    if not (source / ".git").exists():
+        return None
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(source), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def as_yaml(config: Mapping[str, Any]) -> str:
+    """The configuration as YAML text."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)

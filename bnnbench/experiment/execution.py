@@ -1,0 +1,126 @@
+"""Runs what is not finished yet of an experiment, and finishes its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+
+import torch
+
+from bnnbench.experiment.base import Member
+from bnnbench.experiment.environment import as_yaml, write_environment
+from bnnbench.experiment.progress import watch
+from bnnbench.experiment.record import write_record
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_lock import assembling, claimed, working
+from bnnbench.experiment.stacking import stack_of
+from bnnbench.experiment.sweep_progress import SweepProgress
+from bnnbench.files import write_text
+
+Report = Callable[[RunFolder], None]
+"""Adds what readers look at (summary, figures) to a run whose tables are all there."""
+
+
+def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> RunFolder:
+    """Finishes what was asked for and is not there yet; a complete run is left alone.
+
+    Args:
+        run: the run.
+        report: adds what readers look at, before the run counts as complete.
+        sweep: that the run is a part of: some of its runs may train in one stack with this one.
+
+    Raises:
+        UserError: if the folder is not writable or another process works on the same units.
+    """
+    folder = run.folder
+    if run.complete():
+        return folder
+    folder.create()
+    todo = run.open_units()
+    with claimed(run.store, todo):
+        if not folder.config.exists():
+            write_text(folder.config, as_yaml(run.config))
+        write_record(folder, run.record)
+        if todo:
+            write_environment(folder, run.workers)
+            stack = stack_of(run, sweep.runs if sweep else ())
+            with watch(run, sweep):
+                run_units(stack, todo)
+        finish(run, report)
+    return folder
+
+
+def run_units(stack: Sequence[Run], units: Sequence[str]) -> None:
+    """Runs the groups that hold one of these units, on up to `workers` processes.
+
+    A group is run whole, so that its stack is the one of an uninterrupted run.
+
+    Args:
+        stack: the runs that train together, of `stack_of`.
+        units: of each of them.
+    """
+    run, members = stack[0], [one.member for one in stack]
+    experiment = run.experiment
+    groups = [g for g in experiment.groups(experiment.units()) if set(g) & set(units)]
+    workers = min(run.workers, len(groups))
+    if workers == 1 or experiment.lockstep:
+        # In this process: one that joblib did not start must not follow a parent.
+        for group in groups:
+            run_group(members, group, run.workers)
+    else:
+        from joblib import Parallel, delayed
+
+        parallel = Parallel(n_jobs=workers, backend="loky", inner_max_num_threads=1)
+        parallel(delayed(run_group)(members, group, 1, os.getpid()) for group in groups)
+
+
+def run_group(
+    members: Sequence[Member], group: Sequence[str], workers: int = 1, parent: int | None = None
+) -> None:
+    """Runs one group of units in this process.
+
+    Args:
+        members: the runs that train together.
+        group: the units.
+        workers: cores that a lockstep experiment may use.
+        parent: process to follow into death, so that a killed run leaves no orphan writing.
+    """
+    if parent is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+        _die_with(parent)
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
+    with working([member.store for member in members], group[0]):
+        # Perhaps another process did it while this one waited.
+        if not all(member.store.finished(unit) for member in members for unit in group):
+            type(members[0].experiment).run_group(members, group, workers)
+
+
+@cache
+def _die_with(parent: int) -> None:
+    """Ends this process soon after its parent is gone; whatever it was writing is atomic."""
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def finish(run: Run, report: Report) -> None:
+    """Writes the tables of all finished units, whoever asked for them, and what shows them."""
+    with assembling(run.folder):
+        # Until the new tables agree with each other the run is not complete.
+        run.folder.done.unlink(missing_ok=True)
+        units = run.store.assemble()
+        report(run.folder)
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        write_text(run.folder.done, json.dumps({"finished": finished, "units": units}) + "\n")

@@ -1,0 +1,79 @@
+"""A run: an experiment in the folder that its settings give it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bnnbench.checks import check_int
+from bnnbench.experiment.base import Experiment, Member
+from bnnbench.experiment.record import Record
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.identity import digest
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run, where, and on how many cores.
+
+    Attributes:
+        experiment: resolved and checked.
+        outputs: folder of all runs.
+        config: the configuration as it was composed, for the record.
+        workers: processes.
+    """
+
+    experiment: Experiment
+    outputs: Path
+    config: Mapping[str, Any]
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_int("workers", self.workers)
+
+    @cached_property  # reads the whole data, and progress asks twice a second
+    def record(self) -> Record:
+        """What its folder says of it."""
+        experiment = self.experiment
+        identity = experiment.identity()
+        names = {"experiment": experiment.label, **experiment.names()}
+        return Record(experiment.kind, digest(identity), names, identity)
+
+    @cached_property
+    def folder(self) -> RunFolder:
+        """`outputs/<label>/<place>-<digest>`."""
+        *above, last = self.experiment.place()
+        name = f"{last}-{self.record.digest}"
+        return RunFolder(self.outputs.joinpath(self.experiment.label, *above, name))
+
+    @property
+    def store(self) -> UnitStore:
+        """Its units on disk."""
+        return UnitStore(self.folder)
+
+    @property
+    def member(self) -> Member:
+        """The run as a part of a stack."""
+        return Member(self.experiment, self.store)
+
+    def open_units(self) -> list[str]:
+        """The units that were asked for and are not finished."""
+        return [unit for unit in self.experiment.units() if not self.store.finished(unit)]
+
+    def complete(self) -> bool:
+        """Whether all units that were asked for are in the run's tables."""
+        try:
+            there = json.loads(self.folder.done.read_text())["units"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return set(self.experiment.units()) <= set(there)
+
+    def steps(self) -> tuple[int, int]:
+        """Finished and total steps of the units that were asked for."""
+        counts = [self.experiment.steps(unit, self.store) for unit in self.experiment.units()]
+        return sum(done for done, _ in counts), sum(total for _, total in counts)

@@ -1,0 +1,83 @@
+"""The units of a run on disk: each whole or not there, and all of them as tables and arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import write_atomically, write_text
+
+Rows = Sequence[Mapping[str, Any]]
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class UnitStore:
+    """What the units of one run have left in its folder."""
+
+    folder: RunFolder
+
+    def file(self, unit: str, suffix: str) -> Path:
+        """A file of a unit that is the experiment's own matter, such as where it goes on from."""
+        return self.folder.work / f"{unit}.{suffix}"
+
+    def finished(self, unit: str) -> bool:
+        """Whether the unit was saved."""
+        return self.file(unit, "json").exists()
+
+    def units(self) -> list[str]:
+        """Every finished unit, whoever asked for it; numbers at the end of names in their order."""
+        names = (path.stem for path in self.folder.work.glob("*.json"))
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
+        """Saves a finished unit.
+
+        Args:
+            unit: its name.
+            tables: its rows by the table that they go to; cells are plain values.
+            arrays: named arrays by the file that they go to, joined along their first axis there.
+        """
+        for name, members in arrays.items():
+            _write_arrays(self.file(unit, f"{name}.npz"), members)
+        # Last, since it is what says that the unit is finished.
+        piece = {"tables": tables, "arrays": list(arrays)}
+        write_text(self.file(unit, "json"), json.dumps(piece, indent=1))
+
+    def assemble(self) -> list[str]:
+        """Writes every table and array file of the run from its finished units, in order.
+
+        Returns:
+            The units.
+        """
+        units = self.units()
+        pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
+        for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
+            rows = [row for piece in pieces for row in piece["tables"].get(name, ())]
+            if rows:
+                # Shortest exact representation: reading the file back gives the same bits.
+                write_text(self.folder.table(name), pd.DataFrame(rows).to_csv(index=False))
+        for name in pieces[0]["arrays"]:
+            # Whether a fit keeps a trace is the same for all units of a run.
+            parts = [self.file(unit, f"{name}.npz") for unit in units]
+            _write_arrays(self.folder.arrays(name), _joined(parts))
+        return units
+
+
+def _joined(parts: Sequence[Path]) -> Arrays:
+    pieces = []
+    for path in parts:
+        with np.load(path) as piece:
+            pieces.append({name: piece[name] for name in piece.files})
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _write_arrays(path: Path, arrays: Arrays) -> None:
+    write_atomically(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
