@@ -1,11 +1,13 @@
-"""Train/test splits for the sources that publish none of their own."""
+"""Train/test splits: for the sources that publish none of their own, and which of them to run."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from bnnbench.checks import check_between, check_int
-from bnnbench.types import Split, UserError
+from bnnbench.types import Split, Table, UserError
 
 LEAST_TRAINING_ROWS = 5  # one for each cross-validation fold
 
@@ -46,3 +48,25 @@ def _split(index: int, n_rows: int, n_train: int, seed: int) -> Split:
     # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
     order = np.random.RandomState([seed, index]).permutation(n_rows)
     return Split(index, order[:n_train], order[n_train:])
+
+
+def choose_splits(table: Table, wanted: Any) -> tuple[int, ...]:
+    """Split numbers from `splits=all`, a count (`5`) or a list (`[0,3]`).
+
+    Raises:
+        UserError: if they are not all there.
+    """
+    available = [split.index for split in table.splits]
+    last = f"{table.name} has splits 0 to {available[-1]}"
+    if wanted == "all":
+        return tuple(available)
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if not 1 <= wanted <= len(available):
+            raise UserError(f"splits must be 1 to {len(available)} for {table.name}, not {wanted}.")
+        return tuple(available[:wanted])
+    if not isinstance(wanted, list) or not wanted or not all(type(k) is int for k in wanted):
+        raise UserError(f"splits must be all, a count or a list such as [0,3], not {wanted!r}.")
+    missing = [k for k in wanted if k not in available]
+    if missing:
+        raise UserError(f"splits: {last}, not {missing[0]}.")
+    return tuple(sorted(set(wanted)))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, Self
-
-import numpy as np
 
 from bnnbench.checks import check_int
 from bnnbench.data import Source
+from bnnbench.data.fingerprint import fingerprint
+from bnnbench.data.splits import choose_splits
 from bnnbench.experiment import split_files, trial_log
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.protocol import Fitting
+from bnnbench.experiment.split_cost import fits_stack, group_seconds
 from bnnbench.experiment.split_group import SplitRun, run_splits
 from bnnbench.experiment.split_search import SplitSearch
 from bnnbench.experiment.unit_store import UnitStore
@@ -27,13 +26,6 @@ from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Evaluation, Network, Training
 from bnnbench.types import Split, Table, UserError
-
-# Replicas to a stack without a search, and the activations of a layer that fill it before. For one
-# hidden layer of 100 units, 10 weight samples and minibatches of 32 on one CPU core, 5 at once take
-# 0.5 to 0.65 of the time of one by one; more gain little, and two or three layers, whose steps are
-# all computing, neither gain nor lose. Of 927 rows at once 5 take 1.3 times as long as one by one.
-STACK = 5
-STACK_ACTIVATIONS = STACK * 10 * 32 * 100
 
 COLUMNS = (
     "experiment",
@@ -88,12 +80,11 @@ class SplitExperiment(Experiment):
     def resolved(self) -> Self:
         """With the table, and what hangs on it: whole batches, the compiler, the bounds in use."""
         open_ = set(self.method.hyper_names) - self.method.fixed().keys()
-        known: dict[str, Any] = {n: value for n, value in self.known.items() if n in open_}
+        known: dict[str, Any] = {n: float(v) for n, v in self.known.items() if n in open_}
         method = replace(self.method, **known)
         free = [name for name in method.hyper_names if name not in method.fixed()]
-        bounds = {name: _pair(name, self.bounds.get(name)) for name in free}
-        for name, pair in bounds.items():
-            Dimension(name, *pair)  # says what is wrong with it before any data are read
+        space = [_dimension(name, self.bounds.get(name)) for name in free]
+        bounds = {d.name: (float(d.low), float(d.high)) for d in space}
         table = self.dataset.load()
         most = max(len(split.train) for split in table.splits)
         training = self.training.for_rows(most)
@@ -200,15 +191,12 @@ class SplitExperiment(Experiment):
         Where folds are fitted they are a stack already; without, a step of a single split is
         mostly launching.
         """
-        size = len(units) if self.lockstep else 1 if self._fits_folds else self._stack
+        size = len(units) if self.lockstep else 1 if self._fits_folds else self._fits_stack
         return tuple(tuple(units[k : k + size]) for k in range(0, len(units), size))
 
     @property
-    def _stack(self) -> int:
-        """How many replicas fit into one stack on the CPU without being slower for it."""
-        width = max(self.network.widths, default=1)
-        each = self.training.samples * int(self.training.batch_size) * width
-        return max(1, min(STACK, STACK_ACTIVATIONS // each))
+    def _fits_stack(self) -> int:
+        return fits_stack(self.network, self.training)
 
     def stacks_with(self, other: Experiment) -> bool:
         """Where nothing is searched, runs that differ only in what their method can stack."""
@@ -223,7 +211,7 @@ class SplitExperiment(Experiment):
         """On a GPU all of them; on the CPU as many as fill a stack."""
         if self.lockstep:
             return alike
-        return self._stack // len(self.groups(self.units())[0])
+        return self._fits_stack // len(self.groups(self.units())[0])
 
     @classmethod
     def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
@@ -256,30 +244,24 @@ class SplitExperiment(Experiment):
 
     def cost(self, workers: int) -> float:
         """Its training steps times what one takes on a CPU."""
-        rows, training = len(self.table.splits[0].train), self.training
-        batch = int(getattr(self.method, "batch_size", training.batch_size))
         groups = self.groups(self.units())
-        widths = self.network.widths
-        # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
-        units = batch * (sum(widths) or 1) + 2.5 * sum(a * b for a, b in pairwise(widths))
-        size = training.samples * units * len(groups[0])
-        searched = self.iterations * training.epochs * _step_seconds(size * self.search.folds)
-        # The folds are fitted once more for the out-of-fold predictions.
-        fits = 1 + self.search.folds * self.evaluation.out_of_fold
-        final = training.final_epochs * _step_seconds(size * fits)
-        stacks = len(groups) / (1 if self.lockstep else min(workers, len(groups)))
-        return stacks * math.ceil(rows / batch) * (searched + final)
+        each = group_seconds(
+            self.network,
+            self.training,
+            rows=len(self.table.splits[0].train),
+            batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
+            splits=len(groups[0]),
+            iterations=self.iterations,
+            folds=self.search.folds,
+            out_of_fold=self.evaluation.out_of_fold,
+        )
+        return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
 
 
-def _step_seconds(activations: float) -> float:
-    """Of one step: launching its operations, and computing (measured on Boston)."""
-    return 1e-4 + 4.4e-9 * activations
-
-
-def _pair(name: str, pair: Any) -> tuple[float, float]:
+def _dimension(name: str, pair: Any) -> Dimension:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise UserError(f"method.{name} is searched but has no bounds [low, high].")
-    return (pair[0], pair[1])
+    return Dimension(name, *pair)
 
 
 def _fuse(wanted: str, steps: int, device: str) -> str:
@@ -288,35 +270,3 @@ def _fuse(wanted: str, steps: int, device: str) -> str:
         return wanted
     pays = device == "cpu" and steps >= compilation.WORTHWHILE_STEPS and compilation.available()
     return "always" if pays else "never"
-
-
-def fingerprint(table: Table) -> str:
-    """A digest of the data and its splits, so that edited data is another run."""
-    state = hashlib.sha256()
-    arrays = [table.inputs, table.targets]
-    arrays += [part.astype(np.int64) for s in table.splits for part in (s.train, s.test)]
-    for array in arrays:
-        state.update(np.ascontiguousarray(array).tobytes())
-    return state.hexdigest()[:16]
-
-
-def choose_splits(table: Table, wanted: Any) -> tuple[int, ...]:
-    """Split numbers from `splits=all`, a count (`5`) or a list (`[0,3]`).
-
-    Raises:
-        UserError: if they are not all there.
-    """
-    available = [split.index for split in table.splits]
-    last = f"{table.name} has splits 0 to {available[-1]}"
-    if wanted == "all":
-        return tuple(available)
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        if not 1 <= wanted <= len(available):
-            raise UserError(f"splits must be 1 to {len(available)} for {table.name}, not {wanted}.")
-        return tuple(available[:wanted])
-    if not isinstance(wanted, list) or not wanted or not all(type(k) is int for k in wanted):
-        raise UserError(f"splits must be all, a count or a list such as [0,3], not {wanted!r}.")
-    missing = [k for k in wanted if k not in available]
-    if missing:
-        raise UserError(f"splits: {last}, not {missing[0]}.")
-    return tuple(sorted(set(wanted)))

@@ -18,9 +18,10 @@ from torch.distributions import MultivariateNormal, kl_divergence
 
 from bnnbench.checks import check_int
 from bnnbench.data import Source
+from bnnbench.data.fingerprint import fingerprint
+from bnnbench.data.splits import choose_splits
 from bnnbench.divergences.priors import Gaussian
 from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.split_experiment import choose_splits, fingerprint
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
