@@ -13,6 +13,8 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnnbench.results.reader import Runs
+
 DESCRIPTION = """\
 Compare finished runs by the Bayesian correlated t-test on their common splits.
 
@@ -65,15 +67,19 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     check_between("--rope", rope, 0, low_included=True)
     if len(paths) > 2 or (published and len(paths) > 1):
         raise UserError("compare takes one or two folders, and one with --published.")
+    # Slow to import (pandas), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
-    from bnnbench.results.significance import all_pairs, tally, two_paths
+    from bnnbench.results.reader import read_runs, require_scores
+    from bnnbench.results.significance import tally
 
+    folders = [read_runs(path) for path in paths or [Path("outputs")]]
+    for runs in folders:
+        require_scores(runs)
     console = stdout()
-    first = paths[0] if paths else Path("outputs")
     if published:
-        console.print(_published_table(first))
+        console.print(_published_table(folders[0]))
         return 0
-    pairs = two_paths(first, paths[1], rope) if len(paths) == 2 else all_pairs(first, rope)
+    pairs = _pairs(folders, rope)
     if pairs.empty:
         raise UserError("no two of these finished runs share two splits of a data set.")
     for metric, group in pairs.groupby("metric", sort=False):
@@ -82,10 +88,26 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     return 0
 
 
-def _table(title: str, pairs: pd.DataFrame) -> Any:
-    from bnnbench.results.significance import verdict
+def _pairs(folders: Sequence[Runs], rope: float) -> pd.DataFrame:
+    """Every pair, with names: in one folder those that tell its runs apart, else the methods'."""
+    from bnnbench.results.labels import labels
+    from bnnbench.results.significance import all_pairs, named, pairs_between
 
-    shown = pairs.assign(verdict=pairs.apply(verdict, axis=1))
+    if len(folders) == 1:
+        return named(all_pairs(folders[0], rope), labels(folders[0].scored))
+    first, second = folders
+    pairs = pairs_between(first, second, rope)
+    a = pairs["run_a"].map(first.scored["method"])
+    b = pairs["run_b"].map(second.scored["method"])
+    return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))
+
+
+def _table(title: str, pairs: pd.DataFrame) -> Any:
+    from bnnbench.results.significance import verdicts
+
+    found = verdicts(pairs)
+    won = pairs["a"].where(found == "a", pairs["b"].where(found == "b"))
+    shown = pairs.assign(verdict=won.fillna(found))
     for column in ("p_better", "p_equivalent", "p_worse"):
         shown[column] = shown[column].map("{:.3f}".format)
     shown["difference"] = shown["difference"].map("{:+.3g}".format)
@@ -97,19 +119,16 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
     return _plain(title, shown[list(names)].rename(columns=names))
 
 
-def _published_table(path: Path) -> Any:
+def _published_table(runs: Runs) -> Any:
+    from bnnbench.report.sections.results import COMPARISON, comparison_tables
     from bnnbench.results.published import with_published
-    from bnnbench.results.tables import COMPARISON, comparison_rows, gather
 
-    results = with_published(gather(path))
-    rows = [
-        (str(dataset), *row)
-        for dataset, more in zip(results["dataset"], comparison_rows(results), strict=True)
-        for row in more
-    ]
+    tables = comparison_tables(with_published(runs.scored))
+    rows = [(dataset, *row) for dataset, table in tables.items() for row in table.rows]
     if not rows:
-        raise UserError(f"nothing published is comparable with the runs below {path}.")
-    return _grid("ours beside published results", ["data set", *COMPARISON], rows)
+        raise UserError(f"nothing published is comparable with the runs below {runs.path}.")
+    names = ["data set", *(column.title for column in COMPARISON)]
+    return _grid("ours beside published results", names, rows)
 
 
 def _plain(title: str, frame: pd.DataFrame) -> Any:

@@ -6,6 +6,7 @@ from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
+from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
@@ -18,20 +19,19 @@ Gather every finished run at or below PATH into tables and figures, written to P
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
                       one panel per data set, one bar per run, published values as diamonds
-  curves.csv, curves (.png, .pdf)
-                      only with runs on made data (experiment=toy_1d): mean and bands along the
-                      input, inside the training data and outside
-  orders, boxes_*, means_*, rivals_*, objectives (.png, .pdf), orders.csv
+  comparison_* (.png, .pdf)
+                      which run beats which, of at most 20
+  curves.csv, sigma.csv, curves*, sigma (.png, .pdf)
+                      only with runs on made data of one input: mean and bands along it, inside
+                      the training data and outside; targets inside k deviations
+  orders.csv, orders*, boxes_*, means_*, objectives (.png, .pdf)
                       scores against the order of a family of divergences, spread over splits by
                       depth, objectives by epoch: where there are such runs
-  sigma.csv, criteria.csv, sigma (.png, .pdf)
-                      made data: targets inside k deviations; BIC, AIC and HQC
-  gvi_claims.csv      only with runs of the GVI thesis's experiments: its claims, checked
-  running_times.csv, claims.csv, relative_time (.png, .pdf)
-                      only with runs of experiment=book_uci: times beside the book's, and what
-                      the book says about its comparison, checked
+  criteria.csv        BIC, AIC and HQC of runs that scored their training part
 
 Runs that have not finished are left out. Nothing is trained again, so ask as often as you like.
+Where the runs of a suite are there, it adds what its publication says beside ours:
+
 """
 
 EXAMPLES = """\
@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "report",
         help="gather finished runs into tables and figures",
-        description=DESCRIPTION,
+        description=DESCRIPTION + suites_described(),
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -81,10 +81,23 @@ def add_parser(subparsers: Any) -> None:
     )
 
 
+def suites_described() -> str:
+    """A line per suite."""
+    found = suites()
+    width = max((len(suite.name) for suite in found), default=0)
+    return "".join(f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
+
+
 def report_command(
     path: Path, error: str = "std", to: Path | None = None, refresh: bool = False
 ) -> int:
     """Writes the report, prints its table and, last, where it lies.
+
+    Args:
+        path: an outputs folder, or any folder inside one.
+        error: what the figures' error bars show.
+        to: where to write; `path/report` if not given.
+        refresh: first rewrite what each run shows of itself.
 
     Raises:
         UserError: if `path` holds no finished run, or the report cannot be written.
@@ -92,13 +105,19 @@ def report_command(
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
     from bnnbench.report.overview import results_table, write_report
-    from bnnbench.results.tables import gather
+    from bnnbench.report.pages import write_page
+    from bnnbench.report.section import Style
+    from bnnbench.results.reader import read_runs
 
+    style, runs = Style(error), read_runs(path)
     try:
-        report = write_report(path, error, to, refresh)
+        for folder in runs.folders.values() if refresh else ():
+            write_page(folder)
+        report = write_report(runs, style, to)
     except OSError as failure:
         place = to or path
         raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None
-    stdout().print(results_table(gather(path)))
+    if len(runs.scored):
+        stdout().print(results_table(runs))
     print(f"report: {report.root}")
     return 0

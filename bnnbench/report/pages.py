@@ -1,41 +1,39 @@
-"""Which report a finished run gets, told by the files it holds."""
+"""Which page a finished run gets: that of the kind of experiment which its record names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 
-from rich.table import Table
+from rich.console import Console
 
+from bnnbench.discovery import plugins
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.split_page import run_notes, run_table, write_run_report
-from bnnbench.suites.linear_regression.page import line_notes, line_table, write_line_report
+from bnnbench.report.page import Page
+from bnnbench.report.renderers import terminal
+from bnnbench.report.split_page import PAGE
 
 
-@dataclass(frozen=True)
-class Kind:
-    """How runs of one kind are shown.
-
-    Attributes:
-        write: makes the tables and figures from the run's other files.
-        table: for the terminal.
-        notes: sentences that belong below it.
-    """
-
-    write: Callable[[RunFolder], None]
-    table: Callable[[RunFolder], Table]
-    notes: Callable[[RunFolder], list[str]]
+@cache
+def pages() -> dict[str, Page]:
+    """Every page by its kind: that of the split experiment, and those of the suites' own."""
+    own = (page for module in plugins("page") for page in getattr(module, "PAGES", ()))
+    return {page.kind: page for page in (PAGE, *own)}
 
 
-SPLITS = Kind(write_run_report, run_table, run_notes)
-LINE = Kind(write_line_report, line_table, line_notes)
+def page_of(folder: RunFolder) -> Page:
+    """The page of a run that is finished, or about to be."""
+    return pages()[read_record(folder).kind]
 
 
-def kind_of(run: RunFolder) -> Kind:
-    """The kind of a run, finished or about to be reported for the first time."""
-    return LINE if run.posterior.is_file() else SPLITS
-
-
-def write_any_report(run: RunFolder) -> None:
+def write_page(folder: RunFolder) -> None:
     """Writes what readers look at, whatever the kind of run."""
-    kind_of(run).write(run)
+    page_of(folder).write(folder)
+
+
+def show(folder: RunFolder, console: Console) -> None:
+    """Prints the table of a finished run and what its readers must know."""
+    page = page_of(folder)
+    console.print(terminal.grid([page.table(folder)]))
+    for note in page.notes(folder):
+        console.print(note, highlight=False)

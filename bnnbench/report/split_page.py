@@ -1,160 +1,140 @@
-"""What one finished run reports: its summary, its figures and its table in the terminal."""
+"""What one finished run on splits shows: its summary, its figures and its table."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from omegaconf import OmegaConf
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
-from bnnbench.report import plotting as figures
-from bnnbench.report.predictive_curves import curves_figure, read_curve
-from bnnbench.report.training_curves import objective_figure, read_objective
+from bnnbench.report.figures.canvas import SUFFIXES, save
+from bnnbench.report.figures.curves import curves_figure
+from bnnbench.report.figures.objective import objective_figure
+from bnnbench.report.figures.predictions import predictions_figure
+from bnnbench.report.figures.reliability import reliability_figure
+from bnnbench.report.figures.scores_by_split import splits_figure
+from bnnbench.report.figures.search import search_figure
+from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
+from bnnbench.report.page import Page
+from bnnbench.report.section import Column, Table, numbers, words
+from bnnbench.report.sections.results import COMPARISON_STATEMENT
 from bnnbench.results.calibration import calibration_table
-from bnnbench.results.published import Published, counterpart_of, z_score
-from bnnbench.results.tables import (
-    COMPARISON_STATEMENT,
-    METRICS,
-    MISSING,
-    metric_name,
-    plus_minus,
+from bnnbench.results.curves import read_curve
+from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
+from bnnbench.results.published import Published, counterpart, z_score
+from bnnbench.results.run_files import (
+    CALIBRATION,
+    kept_points,
+    read_held_out,
+    read_objective,
+    read_predictions,
+    read_search,
     read_splits,
-    statement,
-    summarise,
+    setting,
 )
+from bnnbench.results.summary import summarise
 
-POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
+SUMMARY = "summary"
+"""Table: every metric over the splits."""
 
-
-def setting(run: RunFolder, key: str, default: Any) -> Any:
-    """A value of the run's configuration, or `default` where it is absent or null."""
-    if not run.config.is_file():
-        return default
-    value = OmegaConf.select(OmegaConf.load(run.config), key)
-    return default if value is None else value
+RANDOM_PHASE = 5
+"""Search evaluations placed at random, where the configuration does not say."""
 
 
-def target_name(run: RunFolder) -> str:
-    """The target's name with its unit."""
-    return str(setting(run, "dataset.target", "target"))
+def write_split_page(folder: RunFolder) -> None:
+    """Writes `summary.csv`, `calibration.csv` and the figures from the run's other files."""
+    names, splits = read_record(folder).names, read_splits(folder)
+    write_text(folder.table(SUMMARY), summarise(splits).to_csv(index=False))
+    predictions, held_out = read_predictions(folder), read_held_out(folder)
+    points = None if predictions is None else kept_points(predictions, splits)
+    if points is not None:
+        table = calibration_table(points, held_out)
+        write_text(folder.table(CALIBRATION), table.to_csv(index=False))
+    for name, figure in run_figures(folder, names, splits, points, held_out):
+        for suffix in SUFFIXES:
+            save(figure, folder.figure(name, suffix))
 
 
-def read_points(run: RunFolder) -> pd.DataFrame:
-    """One row per test point of every split that did not diverge, original units."""
-    with np.load(run.predictions) as arrays:
-        points = pd.DataFrame({name: arrays[name] for name in POINT_COLUMNS})
-    splits = read_splits(run)
-    return points[points["split"].isin(splits.loc[splits["diverged"] == 0, "split"])]
+def run_figures(
+    folder: RunFolder,
+    names: Mapping[str, Any],
+    splits: pd.DataFrame,
+    points: pd.DataFrame | None,
+    held_out: pd.DataFrame | None,
+) -> Iterator[tuple[str, Figure]]:
+    """Name and figure of everything the run's files can show.
 
-
-def read_held_out(run: RunFolder) -> pd.DataFrame | None:
-    """One row per training point, out of fold; None where the run kept none.
-
-    Points of folds that diverged are left out.
+    Args:
+        folder: of the run.
+        names: those in its record.
+        splits: of `read_splits`.
+        points: of `kept_points`.
+        held_out: of `read_held_out`.
     """
-    if not run.out_of_fold.is_file():
-        return None
-    with np.load(run.out_of_fold) as arrays:
-        points = pd.DataFrame({name: arrays[name] for name in POINT_COLUMNS})
-    return points.dropna()
-
-
-def read_search(run: RunFolder) -> pd.DataFrame:
-    """The rows of `search.csv`; none where nothing was searched."""
-    try:
-        return pd.read_csv(run.search)
-    except (FileNotFoundError, pd.errors.EmptyDataError):
-        return pd.DataFrame()
-
-
-def run_figures(run: RunFolder) -> Iterator[tuple[str, Figure]]:
-    """Name and figure of everything the run's files can show."""
-    target = target_name(run)
-    yield "splits", figures.splits_figure(read_splits(run), target)
-    if run.predictions.is_file():
-        points = read_points(run)
-        yield "predictions", figures.predictions_figure(points, target)
-        yield "calibration", figures.calibration_figure(points, read_held_out(run))
-    curve = read_curve(run)
+    target = str(names["target"])
+    yield "splits", splits_figure(splits, target)
+    if points is not None:
+        yield "predictions", predictions_figure(points, target)
+        yield "calibration", reliability_figure(points, held_out)
+    curve = read_curve(folder, names)
     if curve:
         yield "curve", curves_figure([curve])
-    objective = read_objective(run)
+    objective = read_objective(folder)
     if objective is not None:
         yield "objective", objective_figure(objective)
-    search = read_search(run)
+    search = read_search(folder)
     if len(search):
-        yield "search", figures.search_figure(search, setting(run, "search.initial_points", 5))
+        initial = setting(folder, "search.initial_points", RANDOM_PHASE)
+        yield "search", search_figure(search, initial)
 
 
-def write_run_report(run: RunFolder) -> None:
-    """Writes `summary.csv`, `calibration.csv` and the figures from the run's other files."""
-    write_text(run.summary, summarise(read_splits(run)).to_csv(index=False))
-    if run.predictions.is_file():
-        table = calibration_table(read_points(run), read_held_out(run))
-        write_text(run.calibration, table.to_csv(index=False))
-    for name, figure in run_figures(run):
-        for suffix in ("png", "pdf"):
-            figures.save(figure, run.figure(name, suffix))
-
-
-def run_table(run: RunFolder) -> Table:
-    """The run's results for the terminal, with the published values beside where known."""
-    splits = read_splits(run)
-    first, several = splits.iloc[0].to_dict(), len(splits) > 1
-    unit = figures.unit(target_name(run))
-    table = Table(
-        title=f"{first['dataset']}, {first['method']}",
-        caption=statement([len(splits)]) + "; std = standard deviation over splits" * several,
-        box=SIMPLE_HEAD,
-        collapse_padding=True,
-    )
-    table.add_column("metric", min_width=17)
-    for name in ("mean ± stderr" if several else "value", "std" if several else ""):
-        table.add_column(name, justify="right", no_wrap=True)
+def run_table(folder: RunFolder) -> Table:
+    """The run's results, with the published values beside where known."""
+    names, splits = read_record(folder).names, read_splits(folder)
+    several, unit = len(splits) > 1, unit_of(str(names["target"]))
     rows = []
     for row in summarise(splits).to_dict("records"):
-        metric, mean, error = row["metric"], row["mean"], row["stderr"]
-        theirs = counterpart_of(first, metric)
-        name = metric_name(metric) + (unit if metric in ("rmse", "crps") else "")
-        spread = f"{row['std']:.2g}" if np.isfinite(row["std"]) else MISSING * several
-        rows.append((name, plus_minus(mean, error), spread, *_beside(theirs, mean, error)))
+        key, mean, error = row["metric"], row["mean"], row["stderr"]
+        in_target = key in BY_KEY and BY_KEY[key].unit == "target"
+        spread = f"{row['std']:.2g}" if math.isfinite(row["std"]) else MISSING * several
+        beside = published_cells(counterpart(names, key), mean, error)
+        name = heading_of(key) + unit * in_target
+        rows.append((name, plus_minus(mean, error), spread, *beside))
+    columns = (
+        *words("metric"),
+        *numbers(*(("mean ± stderr", "std") if several else ("value", ""))),
+    )
     if any(row[3] for row in rows):
-        table.add_column("published", justify="right", no_wrap=True)
-        table.add_column("z", justify="right", no_wrap=True)
-        table.add_column("source", overflow="fold")
-    for row in rows:
-        # Text, not markup: rich would read "[s]" as a style.
-        table.add_row(*map(Text, row[: len(table.columns)]))
-    return table
+        columns = (*columns, *numbers("published", "z"), Column("source", "text"))
+    return Table(
+        columns,
+        tuple(row[: len(columns)] for row in rows),
+        title=f"{names['dataset']}, {names['method']}",
+        caption=statement([len(splits)]) + "; std = standard deviation over splits" * several,
+    )
 
 
-def _beside(theirs: Published | None, mean: float, stderr: float) -> tuple[str, str, str]:
+def published_cells(theirs: Published | None, mean: float, stderr: float) -> tuple[str, str, str]:
+    """A published value, how far ours is from it, and where it stands."""
     if theirs is None:
         return "", "", ""
     z = z_score(mean, stderr, theirs.mean, theirs.stderr)
     # The method's name without its conditions, which results.csv spells out.
     source = theirs.source.partition(" (")[0]
-    return (
-        plus_minus(theirs.mean, theirs.stderr),
-        f"{z:+.1f}" if np.isfinite(z) else MISSING,
-        source,
-    )
+    return plus_minus(theirs.mean, theirs.stderr), number(z, "+.1f"), source
 
 
-def run_notes(run: RunFolder) -> list[str]:
+def run_notes(folder: RunFolder) -> list[str]:
     """What a reader of the numbers must know: lost splits, values on a bound, what z means."""
-    splits = read_splits(run)
-    first, notes = splits.iloc[0].to_dict(), []
+    names, splits, notes = read_record(folder).names, read_splits(folder), []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
     if lost:
         which = ", ".join(map(str, lost))
@@ -168,6 +148,9 @@ def run_notes(run: RunFolder) -> list[str]:
             f"chosen {name} on a search bound in {count} of {len(splits)} splits; "
             "wider bounds might score better."
         )
-    if any(counterpart_of(first, metric) for metric in METRICS):
+    if any(counterpart(names, metric.key) for metric in METRICS):
         notes.append(COMPARISON_STATEMENT)
     return notes
+
+
+PAGE = Page(KIND, write_split_page, run_table, run_notes)

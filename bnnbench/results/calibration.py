@@ -1,19 +1,23 @@
 """Whether credible intervals hold what they promise (book, section 4.2.2), and how to mend them.
 
-Everything is computed from `predictions.npz` and `out_of_fold.npz`, with the predictive density
-taken as a Gaussian of the total variance (epistemic + noise), in original units; nothing is
-trained again.
+Everything is computed from predictions of test points and, out of fold, of training points, with
+the predictive density taken as a Gaussian of the total variance (epistemic + noise), in original
+units; nothing is trained again. A run's own page computes its table, a report over many runs reads
+those.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
+from bnnbench.results.run_files import read_calibration
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 """Credible levels over which the calibration error is averaged."""
@@ -122,3 +126,21 @@ def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None
             split = group["split"].iloc[0]
             rows.append([name, split, *(float(value) for value in (error, *stated, *widths))])
     return pd.DataFrame(rows, columns=["recalibration", "split", *QUALITIES])
+
+
+def gather_calibration(runs: Runs) -> pd.DataFrame:
+    """Calibration of every run that predicted, over its splits that did not diverge.
+
+    Returns:
+        Rows in the order of `Runs.scored`, by `run` and `recalibration`; for each of `QUALITIES`
+        its `<quality>_mean` and `<quality>_stderr`.
+    """
+    found = {run: read_calibration(runs.folders[str(run)]) for run in runs.scored.index}
+    pieces = [table.assign(run=run) for run, table in found.items() if table is not None]
+    if not pieces:
+        return pd.DataFrame()
+    groups = pd.concat(pieces).groupby(["run", "recalibration"], sort=False)[list(QUALITIES)]
+    means, counts = groups.mean(), groups.size()
+    errors = groups.std(ddof=1).div(counts.map(math.sqrt), axis=0)
+    both = means.add_suffix("_mean").join(errors.add_suffix("_stderr"))
+    return both[[f"{quality}_{kind}" for quality in QUALITIES for kind in ("mean", "stderr")]]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
-from bnnbench.results.significance import HIGHER_IS_BETTER, verdict
-from bnnbench.results.tables import markdown_table
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.significance import verdicts
 
 MOST = 0.75  # the share of comparisons that counts as "most"
 
@@ -60,22 +60,17 @@ def checked(statements: Iterable[tuple[str, str, Check[Runs]]], runs: Runs) -> l
     return found
 
 
-def claims_table(found: Sequence[Claim]) -> str:
-    """The claims for the page."""
-    rows = [[c.text, c.source, c.verdict, c.evidence, c.rule] for c in found]
-    return markdown_table(["Claim", "Source", "Verdict", "Evidence", "Rule"], rows)
-
-
 def duel(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
     """The rows in which `a` and `b` meet, and how many t-tests `a` won and lost.
 
     Args:
-        pairs: rows of `all_pairs`; `a` and `b` are names in its columns of these names.
+        pairs: of `significance.named`.
         a: one name.
         b: the other.
     """
     rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
-    winners = [verdict(row) for _, row in rows.iterrows()]
+    found = verdicts(rows)
+    winners = rows["a"].where(found == "a", rows["b"].where(found == "b")).tolist()
     return rows, winners.count(a), winners.count(b)
 
 
@@ -86,8 +81,7 @@ def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
     wins.
 
     Args:
-        pairs: rows of `all_pairs`, one per data set and score; `a` and `b` are names in its
-            columns of these names.
+        pairs: of `significance.named`, one per data set and score.
         a: the one said to be better.
         b: the other.
     """
@@ -103,9 +97,9 @@ def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
 
 
 def is_better(row: Mapping[Any, Any], name: str) -> bool:
-    """Whether `name`, one of the pair of a row of `all_pairs`, has the better mean."""
+    """Whether `name`, one of the pair of a row, has the better mean."""
     a_is_higher = (row["difference"] > 0) == (row["a"] == name)
-    return row["difference"] != 0 and a_is_higher == HIGHER_IS_BETTER[row["metric"]]
+    return row["difference"] != 0 and a_is_higher == (BY_KEY[row["metric"]].better == "higher")
 
 
 def counted(datasets: int) -> str:

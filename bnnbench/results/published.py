@@ -16,16 +16,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bnnbench.results.metrics import printed_in
+
 COUNTERPARTS = {
     "vadam": ("Vadam",),
     "vprop": ("Vprop",),
     # The SLANG paper is the only one that prints a (joint) log-likelihood for it.
     "bbb": ("BBVI", "BBB (SLANG paper baseline)"),
     "mc_dropout": ("MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)",),
-    "mc_dropout_x10": (),  # 40 final epochs: nobody published that
     "pbp": ("PBP",),
 }
-"""Our method to its published names, best match first. All have one hidden layer."""
+"""Family of our method to its published names, best match first. All have one hidden layer."""
+
+UNPUBLISHED = ("mc_dropout_x10",)
+"""Methods of these families with settings that nobody published, here 40 final epochs."""
 
 LIKE_PUBLISHED = ("", "none", "kl")
 """The divergences behind those results: KL, or none to choose."""
@@ -33,8 +37,8 @@ LIKE_PUBLISHED = ("", "none", "kl")
 MODEL_PUBLISHED = ("gaussian", "nll")
 """The likelihood and the loss behind those results."""
 
-COMPARED = ("rmse", "log_likelihood", "log_likelihood_joint")
-"""The metrics that papers print; the two log-likelihoods are different quantities."""
+COLUMNS = ("published", "published_stderr", "z", "source")
+"""What `with_published` adds of each metric."""
 
 
 @dataclass(frozen=True)
@@ -59,68 +63,55 @@ class Published:
         return f"{self.paper}: {self.method}"
 
 
+NOTHING = Published(math.nan, math.nan, "", "")
+
+
 @cache
-def _everything() -> pd.DataFrame:
+def published() -> pd.DataFrame:
+    """Every published value.
+
+    Returns:
+        `published_uci.csv` with one more column, `stderr`: the standard error, for standard
+        deviations (`error_kind` std) the error divided by the square root of `n_splits`; missing
+        where the paper gives none or one that rounds to zero.
+    """
     with files("bnnbench.results").joinpath("published_uci.csv").open() as file:
         rows = pd.read_csv(file)
     scale = np.where(rows["error_kind"] == "std", np.sqrt(rows["n_splits"]), 1.0)
     # A printed 0.00 says that the error was rounded away, not that there was none.
-    rows["stderr"] = (rows["error"] / scale).where(rows["error"] > 0)
-    return rows
+    return rows.assign(stderr=(rows["error"] / scale).where(rows["error"] > 0))
 
 
-def published(dataset: str, metric: str) -> pd.DataFrame:
-    """Every published value of one metric on one data set.
-
-    Args:
-        dataset: our name of the data set, e.g. `boston`.
-        metric: `rmse`, `log_likelihood` or `log_likelihood_joint`; values of one kind are never
-            returned for another.
-
-    Returns:
-        Rows of `published_uci.csv` with one more column, `stderr`: the standard error, for
-        standard deviations (`error_kind` std) the error divided by the square root of
-        `n_splits`; missing where the paper gives none or one that rounds to zero.
-    """
-    rows = _everything()
-    wanted = (rows["dataset"] == dataset) & (rows["metric"] == metric)
-    return rows[wanted].reset_index(drop=True)
+@cache
+def values() -> dict[tuple[str, str, str], Published]:
+    """The published values by data set, metric and the paper's name of the method."""
+    found: dict[tuple[str, str, str], Published] = {}
+    for row in published().to_dict("records"):
+        paper = f"{row['source']} {row['year']}"
+        value = Published(float(row["mean"]), float(row["stderr"]), str(row["method"]), paper)
+        found.setdefault((row["dataset"], row["metric"], row["method"]), value)
+    return found
 
 
-def method_of(label: str) -> str | None:
-    """The method with published results behind a label: `bbb` for `bbb_x2`, its longest prefix."""
-    known = [name for name in COUNTERPARTS if label == name or label.startswith(f"{name}_")]
-    return max(known, key=len, default=None)
-
-
-def counterpart(
-    label: str, dataset: str, metric: str, depth: int = 1, divergence: str = ""
-) -> Published | None:
+def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
     """The published value that a run may be held against, if there is one.
 
+    The published networks have one hidden layer, a Gaussian likelihood and KL, so that others
+    match nothing; values of one metric are never returned for another.
+
     Args:
-        label: the run's method label.
-        dataset: its data set.
-        metric: as for `published`.
-        depth: hidden layers; the published networks have one, deeper ones match nothing.
-        divergence: the run's; one that no published run used matches nothing.
+        run: the names of its record.
+        metric: column of `published_uci.csv`'s `metric`.
     """
-    method = method_of(label)
-    if method is None or depth != 1 or divergence.lower() not in LIKE_PUBLISHED:
-        return None
-    rows = published(dataset, metric)
-    for name in COUNTERPARTS[method]:
-        for row in rows[rows["method"] == name].to_dict("records"):
-            paper = f"{row['source']} {row['year']}"
-            return Published(float(row["mean"]), float(row["stderr"]), name, paper)
-    return None
-
-
-def counterpart_of(run: Mapping[Any, Any], metric: str) -> Published | None:
-    """`counterpart` of a run given as a row of its `splits.csv` or of the gathered results."""
-    if (run["likelihood"], run["loss"]) != MODEL_PUBLISHED:
-        return None
-    return counterpart(run["method"], run["dataset"], metric, run["depth"], run["divergence"])
+    like = (
+        run["depth"] == 1
+        and str(run["divergence"]).lower() in LIKE_PUBLISHED
+        and (run["likelihood"], run["loss"]) == MODEL_PUBLISHED
+        and run["method"] not in UNPUBLISHED
+    )
+    names = COUNTERPARTS.get(run["family"], ()) if like else ()
+    found = (values().get((run["dataset"], metric, name)) for name in names)
+    return next((value for value in found if value), None)
 
 
 def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:
@@ -129,19 +120,28 @@ def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) 
     return (ours - theirs) / combined if combined > 0 else math.nan
 
 
-def with_published(results: pd.DataFrame) -> pd.DataFrame:
-    """The gathered results and, for each metric in `COMPARED`, what was published.
+def with_published(table: pd.DataFrame) -> pd.DataFrame:
+    """The runs and, for each metric that papers print, what was published.
 
-    New columns: `<metric>_published`, `<metric>_published_stderr`, `<metric>_z` and
-    `<metric>_source`; missing where nothing comparable was published.
+    Args:
+        table: rows of `Runs.scored`.
+
+    Returns:
+        The table with the new columns `<metric>_published`, `<metric>_published_stderr`,
+        `<metric>_z` and `<metric>_source`; missing where nothing comparable was published.
     """
     columns: dict[str, list[float | str]] = {}
-    for run in results.to_dict("records"):
-        for metric in COMPARED:
-            theirs = counterpart_of(run, metric)
-            value, error = (theirs.mean, theirs.stderr) if theirs else (math.nan, math.nan)
-            z = z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], value, error)
-            cells = {"published": value, "published_stderr": error, "z": z}
-            for key, cell in (cells | {"source": theirs.source if theirs else ""}).items():
-                columns.setdefault(f"{metric}_{key}", []).append(cell)
-    return results.assign(**columns)
+    for run in table.to_dict("records"):
+        for metric in (metric.key for metric in printed_in("published")):
+            theirs = counterpart(run, metric)
+            value = theirs or NOTHING
+            z = z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], value.mean, value.stderr)
+            cells: tuple[float | str, ...] = (
+                value.mean,
+                value.stderr,
+                z,
+                theirs.source if theirs else "",
+            )
+            for name, cell in zip(COLUMNS, cells, strict=True):
+                columns.setdefault(f"{metric}_{name}", []).append(cell)
+    return table.assign(**columns)

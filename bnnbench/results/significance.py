@@ -1,28 +1,47 @@
-"""Which of two methods is better: the Bayesian correlated t-test (book, section 4.7.5).
+"""Which of two runs is better: the Bayesian correlated t-test (book, section 4.7.5).
 
 Corani & Benavoli (2015). The splits of one data set share training points, so their scores are
 correlated; the test's variance is widened by `rho / (1 - rho)` with `rho` the test fraction
 (Nadeau & Bengio 2003). A difference smaller than the region of practical equivalence (ROPE) does
 not count.
+
+Pairs are rows that name both runs by their digests; `named` puts names beside them, for readers or
+for whoever counts several runs as one.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from bnnbench.report.plotting import sketch
-from bnnbench.results.tables import labels, read_splits, record, runs_below
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.reader import Runs
 
 CORRELATION = 0.1  # of two splits: the test fraction
-HIGHER_IS_BETTER = {"rmse": False, "log_likelihood": True, "crps": False}
-ROPE = 0.01  # of RMSE and CRPS a fraction, of the log-likelihood nats
+ROPE = 0.01  # of a metric in the target's unit a fraction, of another in its unit
 DECIDED = 0.95  # probability from which a comparison counts as won, lost or tied
+
+COLUMNS = (
+    "dataset",
+    "metric",
+    "run_a",
+    "run_b",
+    "splits",
+    "difference",
+    "rope",
+    "p_better",
+    "p_equivalent",
+    "p_worse",
+)
+"""Of pairs: `splits` counts the common ones, `difference` is the mean of `a - b`."""
+
+Scores = Mapping[str, Mapping[str, np.ndarray]]
+"""By metric and run, the score of each split, `[S]`; NaN where it diverged or did not run."""
 
 
 def correlated_t_test(a: np.ndarray, b: np.ndarray, rope: float) -> tuple[float, float, float]:
@@ -47,43 +66,40 @@ def correlated_t_test(a: np.ndarray, b: np.ndarray, rope: float) -> tuple[float,
     return float(left), float(middle), float(right)
 
 
-def equivalence(metric: str, mean: float, rope: float = ROPE) -> float:
+def equivalence(metric: Metric, mean: float, rope: float = ROPE) -> float:
     """Half-width of the region of practical equivalence, in the metric's unit.
 
     Args:
-        metric: a key of `HIGHER_IS_BETTER`.
+        metric: what is compared.
         mean: of the two scores compared.
-        rope: for RMSE and CRPS a fraction of that mean, for the log-likelihood nats.
+        rope: in the target's unit a fraction of that mean, for a log-likelihood nats.
     """
-    return rope if HIGHER_IS_BETTER[metric] else rope * mean
+    return rope * mean if metric.unit == "target" else rope
 
 
 def compare_scores(
-    a: pd.DataFrame, b: pd.DataFrame, metric: str, rope: float
+    a: np.ndarray, b: np.ndarray, metric: Metric, rope: float = ROPE
 ) -> dict[str, Any] | None:
     """One comparison of two runs on the splits that both finished without diverging.
 
     Args:
-        a: rows of `splits.csv`.
-        b: rows of the other run's.
-        metric: a key of `HIGHER_IS_BETTER`.
+        a: scores by split, `[S]`, NaN where there is none.
+        b: the other run's, on the same splits.
+        metric: what they are.
         rope: as for `equivalence`.
 
     Returns:
-        Mean difference `a - b` in the metric's unit and the three probabilities; None if fewer
-        than two splits are common.
+        The last six of `COLUMNS`; None if fewer than two splits are common.
     """
-    both = a.merge(b, on="split", suffixes=("_a", "_b")).dropna(
-        subset=[f"{metric}_a", f"{metric}_b"]
-    )
-    if len(both) < 2:
+    common = ~(np.isnan(a) | np.isnan(b))
+    x, y = a[common], b[common]
+    if len(x) < 2:
         return None
-    x, y = both[f"{metric}_a"].to_numpy(), both[f"{metric}_b"].to_numpy()
-    better = 1 if HIGHER_IS_BETTER[metric] else -1
+    better = -metric.sign
     width = equivalence(metric, (x.mean() + y.mean()) / 2, rope)
     won, tied, lost = correlated_t_test(better * x, better * y, width)
     return {
-        "splits": len(both),
+        "splits": len(x),
         "difference": (x - y).mean(),
         "rope": width,
         "p_better": won,
@@ -92,106 +108,103 @@ def compare_scores(
     }
 
 
-def all_pairs(path: Path, rope: float = ROPE) -> pd.DataFrame:
-    """Every pair of runs on every data set and metric below `path`.
+def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
+    """Every pair of runs on every data set and metric, in the order of their labels.
 
     Two runs are a pair if they share at least two splits of a data set.
-
-    Columns: `dataset`, `metric`, `a`, `b` (labels), then those of `compare_scores`; no rows if
-    there is no pair.
-
-    Raises:
-        UserError: if there is no finished run.
     """
-    runs = runs_below(path)
-    scores = [read_splits(run) for run in runs]
-    named = pd.DataFrame(map(record, runs))
-    named = named.assign(label=labels(named)).sort_values(["dataset", "label"])
-    rows = []
+    table = runs.scored
+    named = table.assign(label=labels(table)).sort_values(["dataset", "label"])
+    rows: list[dict[str, Any]] = []
     for dataset, group in named.groupby("dataset"):
-        for (i, a), (j, b) in combinations(group["label"].items(), 2):
-            rows += _rows(str(dataset), a, b, scores[i], scores[j], rope)
-    return pd.DataFrame(rows)
+        own = scores_of(runs.splits, group.index)
+        rows += compared(str(dataset), own, combinations(group.index, 2), rope)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def two_paths(first: Path, second: Path, rope: float = ROPE) -> pd.DataFrame:
-    """Every run below `first` against every run on the same data set below `second`.
+def pairs_between(first: Runs, second: Runs, rope: float = ROPE) -> pd.DataFrame:
+    """Every run of `first` against every run of `second` on the same data set."""
+    rows: list[dict[str, Any]] = []
+    for dataset, group in first.scored.groupby("dataset", sort=False):
+        other = second.scored[second.scored["dataset"] == dataset]
+        both = pd.concat([
+            first.splits[first.splits["run"].isin(group.index)],
+            second.splits[second.splits["run"].isin(other.index)],
+        ]).drop_duplicates(["run", "split"])  # fmt: skip
+        scores = scores_of(both, group.index.union(other.index))
+        rows += compared(str(dataset), scores, product(group.index, other.index), rope)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
-    Raises:
-        UserError: if either holds no finished run.
+
+def scores_of(splits: pd.DataFrame, runs: pd.Index) -> Scores:
+    """The scores of some runs that are compared.
+
+    Args:
+        splits: rows of `Runs.splits`.
+        runs: of one data set.
     """
-    left, right = ([read_splits(r) for r in runs_below(path)] for path in (first, second))
-    rows = []
-    for a in left:
-        for b in right:
-            dataset = str(a["dataset"].iloc[0])
-            if dataset == b["dataset"].iloc[0]:
-                names = (str(a["method"].iloc[0]), str(b["method"].iloc[0]))
-                if names[0] == names[1]:
-                    names = (f"{names[0]} (1st)", f"{names[1]} (2nd)")
-                rows += _rows(dataset, *names, a, b, rope)
-    return pd.DataFrame(rows)
+    own = splits[splits["run"].isin(runs)]
+    wide = {
+        m.key: own.pivot(index="split", columns="run", values=m.key) for m in printed_in("pairs")
+    }
+    return {
+        key: {str(run): table[run].to_numpy(float) for run in table} for key, table in wide.items()
+    }
 
 
-def verdict(row: pd.Series) -> str:
-    """`a`, `b`, `equivalent` or `undecided`, at probability `DECIDED`."""
-    names = {"p_better": str(row["a"]), "p_equivalent": "equivalent", "p_worse": str(row["b"])}
-    return next((name for key, name in names.items() if row[key] > DECIDED), "undecided")
+def compared(
+    dataset: str, scores: Scores, couples: Iterable[tuple[str, str]], rope: float
+) -> Iterator[dict[str, Any]]:
+    """The rows of all couples of runs on one data set that share two splits."""
+    for a, b in couples:
+        for metric in printed_in("pairs"):
+            cells = compare_scores(scores[metric.key][a], scores[metric.key][b], metric, rope)
+            if cells:
+                yield {"dataset": dataset, "metric": metric.key, "run_a": a, "run_b": b, **cells}
+
+
+def named(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
+    """The pairs with their names, `a` and `b`; pairs of a run that has none are left out.
+
+    Args:
+        pairs: rows under `COLUMNS`.
+        names: of runs, by digest; several may share one.
+    """
+    beside = {"a": pairs["run_a"].map(names), "b": pairs["run_b"].map(names)}
+    return pairs.assign(**beside).dropna(subset=["a", "b"])
+
+
+def verdicts(pairs: pd.DataFrame) -> pd.Series:
+    """Of each pair `a`, `b`, `equivalent` or `undecided`, at probability `DECIDED`."""
+    chances = {"p_better": "a", "p_equivalent": "equivalent", "p_worse": "b"}
+    sure = [pairs[column] > DECIDED for column in chances]
+    found = np.select(sure, list(chances.values()), default="undecided")
+    return pd.Series(found, pairs.index, dtype=object)
 
 
 def tally(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Wins, ties and losses of each method by metric, over data sets and opponents.
+    """Wins, ties and losses of each name by metric, over data sets and opponents.
 
     A win is a difference beyond the ROPE with probability over `DECIDED`; whatever is equivalent
     or undecided is a tie.
+
+    Args:
+        pairs: of `named`.
+
+    Returns:
+        Columns `metric`, `method` (the name), `wins`, `ties` and `losses`.
     """
-    decided = pairs.assign(verdict=pairs.apply(verdict, axis=1))
-    rows = []
-    for metric, group in decided.groupby("metric", sort=False):
-        for name in sorted({*group["a"], *group["b"]}):
-            own = group[(group["a"] == name) | (group["b"] == name)]
-            wins = int((own["verdict"] == name).sum())
-            ties = int(own["verdict"].isin(["equivalent", "undecided"]).sum())
-            rows.append(
-                {"metric": metric, "method": name, "wins": wins, "ties": ties,
-                 "losses": len(own) - wins - ties}
-            )  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def heat_map(pairs: pd.DataFrame, metric: str) -> Figure:
-    """P(row better than column) beyond the ROPE, one panel per data set."""
-    pairs = pairs[pairs["metric"] == metric]
-    groups = list(pairs.groupby("dataset"))
-    names = sorted({*pairs["a"], *pairs["b"]})
-    columns = min(4, len(groups))
-    side = 1.4 + 0.55 * len(names)
-    height = side * -(-len(groups) // columns)
-    figure, panels = sketch(side * columns + 0.8, height + 0.4, columns, -(-len(groups) // columns))
-    image = None
-    for axes, (dataset, group) in zip(panels, groups, strict=False):
-        table = pd.DataFrame(np.nan, index=names, columns=names)
-        for row in group.to_dict("records"):
-            table.loc[row["a"], row["b"]] = row["p_better"]
-            table.loc[row["b"], row["a"]] = row["p_worse"]
-        image = axes.imshow(table, vmin=0, vmax=1, cmap="cividis")
-        axes.set_title(str(dataset), fontsize="medium")
-        axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize="small")
-        axes.set_yticks(range(len(names)), names, fontsize="small")
-        for i, j in np.argwhere(table.notna().to_numpy()):
-            value = table.iloc[i, j]
-            colour = "black" if value > 0.6 else "white"
-            axes.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=7)
-    for axes in panels[len(groups) :]:
-        axes.set_axis_off()
-    if image is not None:
-        figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8)
-    return figure
-
-
-def _rows(
-    dataset: str, a: str, b: str, left: pd.DataFrame, right: pd.DataFrame, rope: float
-) -> list[dict[str, Any]]:
-    compared = {m: compare_scores(left, right, m, rope) for m in HIGHER_IS_BETTER}
-    names = {"dataset": dataset, "a": a, "b": b}
-    return [{**names, "metric": m, **cells} for m, cells in compared.items() if cells]
+    found = verdicts(pairs)
+    sides = [
+        pd.DataFrame({
+            "metric": pairs["metric"],
+            "method": pairs[side],
+            "wins": found == side,
+            "ties": found.isin(["equivalent", "undecided"]),
+            "losses": found == other,
+        })
+        for side, other in (("a", "b"), ("b", "a"))
+    ]  # fmt: skip
+    counts = pd.concat(sides).groupby(["metric", "method"])[["wins", "ties", "losses"]].sum()
+    order = list(dict.fromkeys(pairs["metric"]))
+    return counts.astype(int).reindex(order, level="metric").reset_index()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
-from bnnbench.report.section import Section
-from bnnbench.results.claims import Check, Claim, checked, claims_table
+from bnnbench.results.claims import Check, Claim, checked
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, OTHERS, VARIATIONAL, ThesisRuns
 from bnnbench.suites.felekis_gvi.comparison_rules import (
     NLL,
@@ -18,16 +15,6 @@ from bnnbench.suites.felekis_gvi.comparison_rules import (
 )
 from bnnbench.suites.felekis_gvi.order_rules import Above, BestOrder
 from bnnbench.suites.felekis_gvi.toy_rules import BestCalibrated, Rises, Shallowest, TooSure
-
-CLAIMS_STATEMENT = (
-    "What chapter 5 of the GVI thesis says, checked by the rule in the last column on the data "
-    "sets that have every run it names. Its order alpha is not stated for the comparison: ours is "
-    "2. TVL and TVU go by their names, though the thesis prints the formula of each under the "
-    "other's. Its closed forms read D(prior || q) where ours are D(q || prior), with KL at alpha = "
-    "1. The toy is one draw of the data and one network of each kind, so what is said of it "
-    "carries no error; what the thesis judges by eye of its bands is left to the figures. As a "
-    "table: [gvi_claims.csv](gvi_claims.csv)."
-)
 
 FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
@@ -134,16 +121,3 @@ def claims(suite: ThesisRuns) -> list[Claim]:
         TOY: not (suite.sigma.empty and suite.criteria.empty),
     }
     return checked([one for one in STATEMENTS if there[one[1]]], suite)
-
-
-def gvi_section(suite: ThesisRuns) -> Section | None:
-    """The verdicts on the page; None without any run of the thesis's experiments.
-
-    Args:
-        suite: of `gvi.suite_of`.
-    """
-    if suite.empty:
-        return None
-    found = claims(suite)
-    parts = ["## What the GVI thesis says (chapter 5)", CLAIMS_STATEMENT, claims_table(found)]
-    return Section(parts, {"gvi_claims": pd.DataFrame(found)})

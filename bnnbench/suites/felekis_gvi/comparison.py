@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.divergence_order import SCORES, family_of, with_orders
-from bnnbench.report.interval_coverage import sigma_table
-from bnnbench.report.predictive_curves import Curve
-from bnnbench.report.score_distributions import spread_figure
-from bnnbench.report.section import Section
-from bnnbench.results.tables import labels
+from bnnbench.results.curves import curves_of
+from bnnbench.results.divergence_orders import with_orders
+from bnnbench.results.information_criteria import criteria_table
+from bnnbench.results.interval_coverage import sigma_table
+from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.results.metrics import printed_in
+from bnnbench.results.reader import Runs
+from bnnbench.results.significance import all_pairs, named
 
 ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
-"""Labels of the experiments."""
+EXPERIMENTS = (ORDERS, COMPARISON, TOY)
+"""Their labels."""
 
 NAMES = {
     "kl": "KL",
@@ -36,24 +36,17 @@ NAMES = {
 """Our name of a contender to the thesis's; TVL and TVU by their names, not by what it prints."""
 
 DIVERGENCES = tuple(NAMES)[:9]
-RIVALS = (
-    "Fig. 5.6 of the GVI thesis: four divergences and other methods, mean ± standard error over "
-    "splits, a row of panels per depth. Lower is better."
-)
+
 VARIATIONAL = ("kl", "alpha", "alpha_renyi", "js")
 """The divergences that the thesis holds against other methods."""
+
 OTHERS = ("mc_dropout", "deep_ensemble", "sgld")
 """The methods it holds them against; we add Laplace."""
+
 RUN_BESIDE = (*OTHERS, "laplace")
 
-
-def contender(run: Mapping[str, Any]) -> str:
-    """The divergence of a run of Bayes by Backprop without its order, else the method."""
-    if run["method"] != "bbb":
-        return str(run["method"])
-    divergence = str(run["divergence"])
-    family = family_of(divergence)
-    return family[0] if family else divergence
+SCORES = tuple(metric.key for metric in printed_in("figures"))
+"""RMSE and log-likelihood, the latter as NLL."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +58,9 @@ class ThesisRuns:
         medians: over splits of the comparison, lower is better; index `dataset`, `depth` and
             `name`, columns those of `SCORES`.
         spreads: standard deviations over splits, likewise.
-        pairs: rows of `all_pairs` within one depth of the comparison, with `depth`; `a` and `b`
-            are contenders.
+        pairs: those within one depth of the comparison, with `depth`, named by contender.
         sigma: `sigma_table` of the toy, with `name`.
-        criteria: `criteria_table` of the toy, with `name`.
+        criteria: `criteria_table` of the toy, with `depth` and `name`.
     """
 
     orders: pd.DataFrame
@@ -84,95 +76,84 @@ class ThesisRuns:
         return all(part.empty for part in vars(self).values())
 
 
-def suite_of(
-    results: pd.DataFrame,
-    pairs: pd.DataFrame,
-    scores: pd.DataFrame,
-    criteria: pd.DataFrame,
-    curves: list[Curve],
-) -> ThesisRuns:
-    """The thesis's experiments among the runs of a report.
-
-    Args:
-        results: of `gather`.
-        pairs: of `all_pairs`.
-        scores: of `scores_by_split`.
-        criteria: of `criteria_table`.
-        curves: of `curves_below`.
-    """
-    orders = with_orders(results)
-    toy = [c for c in curves if c.run["experiment"] == TOY and len(c.training)]
-    medians, spreads = over_splits(scores)
+def thesis_runs(runs: Runs) -> ThesisRuns:
+    """The thesis's experiments among the runs of a report."""
+    table = runs.scored
+    losses, criteria = runs.once(losses_by_split), runs.once(criteria_table)
+    grid, comparison, toy = (table[table["experiment"] == label] for label in EXPERIMENTS)
+    medians, spreads = over_splits(losses, comparison)
+    sigma = sigma_table([c for c in runs.once(curves_of) if c.run["run"] in toy.index])
     return ThesisRuns(
-        orders[orders["experiment"] == ORDERS],
+        with_orders(grid),
         medians,
         spreads,
-        paired(results, pairs),
-        _named(sigma_table(toy)),
-        _named(criteria[criteria["experiment"] == TOY] if len(criteria) else criteria),
+        paired(runs.once(all_pairs), comparison),
+        beside(sigma.set_index("run") if len(sigma) else sigma, toy),
+        beside(criteria, toy),
     )
 
 
-def over_splits(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def contenders(table: pd.DataFrame) -> pd.Series:
+    """By run, the divergence of Bayes by Backprop without its order, else the method.
+
+    Where all divergences have the same weight, the name leaves it out.
+
+    Args:
+        table: rows of `Runs.scored` of one experiment.
+    """
+    ours = table["method"] == "bbb"
+    divergences = table["divergence_family"]
+    if table.loc[ours, "weight"].nunique() == 1:
+        suffixes = table["weight"].map("_w{:g}".format)
+        pairs = zip(divergences, suffixes, strict=True)
+        divergences = pd.Series([name.removesuffix(end) for name, end in pairs], table.index)
+    return divergences.where(ours, table["method"]).rename("name")
+
+
+def beside(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of some runs with `depth` and the contender's `name`.
+
+    Args:
+        numbers: a row per run, index `run`; perhaps of more runs, perhaps empty.
+        table: rows of `Runs.scored` of one experiment.
+    """
+    own = numbers[numbers.index.isin(table.index)]
+    if own.empty:
+        return pd.DataFrame()
+    return own.assign(depth=table["depth"], name=contenders(table.loc[own.index]))
+
+
+def over_splits(losses: pd.DataFrame, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The medians and spreads of `ThesisRuns`; of two runs of a contender, the better median's.
 
     Args:
-        scores: of `scores_by_split`.
+        losses: of `losses_by_split`.
+        table: rows of `Runs.scored` of the comparison.
     """
-    scores = scores[scores["experiment"] == COMPARISON] if len(scores) else scores
-    if scores.empty:
+    own = losses[losses["run"].isin(table.index)] if len(losses) else losses
+    if own.empty:
         return pd.DataFrame(), pd.DataFrame()
+    names = contenders(table.loc[own["run"].unique()])
     by = ["dataset", "depth", "name"]
-    groups = _named(scores).groupby([*by, "variant"])[list(SCORES)]
+    groups = own.assign(name=own["run"].map(names)).groupby([*by, "run"])[list(SCORES)]
     medians = groups.median()
     best = medians.groupby(by).idxmin()
     chosen = (
-        {metric: table.loc[best[metric], metric].to_numpy() for metric in SCORES}
-        for table in (medians, groups.std())
+        {metric: found.loc[best[metric], metric].to_numpy() for metric in SCORES}
+        for found in (medians, groups.std())
     )
     first, second = (pd.DataFrame(columns, index=best.index) for columns in chosen)
     return first, second
 
 
-def paired(results: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """See `ThesisRuns`."""
-    columns = ["dataset", "metric", "a", "b", "depth"]
-    own = results.assign(label=labels(results))
-    own = _named(own[own["experiment"] == COMPARISON])
-    own = own.drop_duplicates(["dataset", "name", "depth"]) if len(own) else own
-    if pairs.empty or own.empty:
-        return pd.DataFrame(columns=columns)
-    run = own.set_index(["dataset", "label"])[["name", "depth"]]
-    sides = [pairs.join(run, on=["dataset", side])[["name", "depth"]] for side in ("a", "b")]
-    both = pairs.assign(a=sides[0]["name"], b=sides[1]["name"], depth=sides[0]["depth"])
-    both = both[(sides[0]["depth"] == sides[1]["depth"]) & both["metric"].isin(SCORES)]
-    return both.dropna(subset=["a", "b"])
-
-
-def rivals_section(scores: pd.DataFrame) -> Section | None:
-    """Fig. 5.6: other methods beside some divergences; None without both.
+def paired(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of `ThesisRuns`; of two runs of a contender, the first.
 
     Args:
-        scores: of `scores_by_split`.
+        pairs: of `all_pairs`.
+        table: rows of `Runs.scored` of the comparison.
     """
-    own = _named(scores[scores["experiment"] == COMPARISON] if len(scores) else scores)
-    shown = own[own["name"].isin((*VARIATIONAL, *RUN_BESIDE))] if len(own) else own
-    if shown.empty or not set(shown["method"]) > {"bbb"}:
-        return None
-    parts, figures = ["## Generalised variational inference and other methods", RIVALS], {}
-    for metric, (name, _) in SCORES.items():
-        figures[f"rivals_{metric}"] = spread_figure(shown, metric, "means")
-        parts.append(f"![Means of the {name} by depth and data set](rivals_{metric}.png)")
-    return Section(parts, {}, figures)
-
-
-def _named(table: pd.DataFrame) -> pd.DataFrame:
-    """With the column `name`; a suite that has one weight of the divergence throughout omits it."""
-    if table.empty:
-        return table
-    names = [contender(row) for row in table.to_dict("records")]
-    weight = re.compile(r"(_w[\d.e+-]+)?$")
-    divergences = set(names) - set(RUN_BESIDE)
-    if len({weight.search(name)[0] for name in divergences}) == 1:  # type: ignore[index]
-        names = [weight.sub("", name) for name in names]
-    return table.assign(name=names)
+    own = table.assign(name=contenders(table)).drop_duplicates(["dataset", "name", "depth"])
+    met = named(pairs[pairs["metric"].isin(SCORES)], own["name"])
+    depths = [met[side].map(own["depth"]) for side in ("run_a", "run_b")]
+    return met.assign(depth=depths[0])[depths[0] == depths[1]]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.divergence_order import SCORES
 from bnnbench.results.claims import MOST, Finding, ahead, counted, duel
-from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, ThesisRuns
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns
 
-BOTH = tuple(SCORES)
+BOTH = SCORES
 NLL = ("log_likelihood",)
 
 
@@ -26,7 +26,7 @@ def spoken(names: Sequence[str]) -> str:
 
 def scores_of(metrics: Sequence[str]) -> str:
     """`RMSE and NLL`."""
-    return " and ".join({"rmse": "RMSE", "log_likelihood": "NLL"}[m] for m in metrics)
+    return " and ".join(BY_KEY[metric].loss for metric in metrics)
 
 
 def missing(names: Sequence[str], depth: int) -> Finding:

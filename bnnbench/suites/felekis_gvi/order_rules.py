@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.divergence_order import SCORES
 from bnnbench.results.claims import MOST, Finding
+from bnnbench.results.divergence_orders import losses_by_order
+from bnnbench.results.metrics import printed_in
 from bnnbench.results.significance import equivalence
 from bnnbench.suites.felekis_gvi.comparison import NAMES, ThesisRuns
 
@@ -18,13 +19,13 @@ ByOrder = tuple[str, pd.Series, float]
 
 def by_order(suite: ThesisRuns) -> Iterator[ByOrder]:
     """One per family, data set and score."""
-    for (family, _), own in (
-        suite.orders.groupby(["family", "dataset"], sort=False) if len(suite.orders) else ()
-    ):
-        for metric, (_, sign) in SCORES.items():
-            score = (sign * own.set_index("order")[f"{metric}_mean"]).dropna()
-            if len(score):
-                yield str(family), score, equivalence(metric, score.abs().mean())
+    if suite.orders.empty:
+        return
+    for (family, _), own in suite.orders.groupby(["divergence_family", "dataset"], sort=False):
+        for metric in printed_in("figures"):
+            losses = losses_by_order(own, metric)
+            if len(losses):
+                yield str(family), losses, equivalence(metric, losses.abs().mean())
 
 
 @dataclass(frozen=True)

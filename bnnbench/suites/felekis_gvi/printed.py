@@ -1,6 +1,6 @@
 """What the GVI thesis prints of its toy (section 5.0.2 and appendix), to stand beside ours.
 
-`gvi_toy_calibration.csv` and `gvi_toy_criteria.csv` hold its tables as printed. Its column
+`toy_calibration.csv` and `toy_criteria.csv` hold its tables as printed. Its column
 "log-likelihood" is a negative log-likelihood, and a few entries are typing errors.
 """
 
@@ -12,8 +12,6 @@ from importlib.resources import files
 from typing import Any
 
 import pandas as pd
-
-from bnnbench.report.divergence_order import family_of
 
 DATASET = "gp"
 
@@ -35,12 +33,11 @@ def theirs(name: str, run: Mapping[str, Any]) -> dict[str, float]:
 
     Args:
         name: as for `printed`.
-        run: a row of `gather`.
+        run: the names of its record.
     """
-    divergence = str(run["divergence"])
-    family = family_of(divergence)
-    key = (family[0] if family else NAMES.get(divergence, divergence), run["depth"])
-    like = run["dataset"] == DATASET and str(run["method"]).startswith("bbb")
+    family = str(run["divergence_family"])
+    key = (NAMES.get(family, family), run["depth"])
+    like = run["dataset"] == DATASET and run["family"] == "bbb"
     table = printed(name)
     if not like or key not in table.index:
         return {}

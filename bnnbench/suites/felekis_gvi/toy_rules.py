@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.report.interval_coverage import LOW, WELL_CALIBRATED
 from bnnbench.results.claims import MOST, VERDICTS, Finding
+from bnnbench.results.interval_coverage import LOW
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, ThesisRuns
 from bnnbench.suites.felekis_gvi.comparison_rules import missing
 from bnnbench.suites.felekis_gvi.printed import NAMES as PRINTED_NAMES
 from bnnbench.suites.felekis_gvi.printed import printed
 
 DEPTHS = (1, 2, 3)
+
+WELL_CALIBRATED = 0.1
+"""The thesis's bound on the difference at one deviation."""
 
 
 @dataclass(frozen=True)

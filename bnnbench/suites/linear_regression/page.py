@@ -1,4 +1,4 @@
-"""What a finished `experiment=linear_regression` reports: its figure, table and notes."""
+"""What a finished run of the straight line shows: its figure, table and notes."""
 
 from __future__ import annotations
 
@@ -8,53 +8,57 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
+from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.plotting import BLUE, GREY, ORANGE, Style, save
-from bnnbench.report.split_page import setting
-from bnnbench.results.tables import MISSING, plus_minus
+from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, SUFFIXES, Look, save
+from bnnbench.report.numbers import plus_minus
+from bnnbench.report.page import Page
+from bnnbench.report.section import Table, numbers, words
 from bnnbench.types import UserError
 
-STYLES: Mapping[str, Style] = {
+KIND = "linear_regression"
+POSTERIOR, POINTS = "posterior", "points"
+"""Tables of such a run: a row per posterior and weight, and the points that were fitted."""
+
+STYLES: Mapping[str, Look] = {
     "exact": {"color": GREY, "linewidth": 1.6},
     "learned": {"color": BLUE, "linewidth": 2.2},
     "mean field": {"color": ORANGE, "linewidth": 1.4, "linestyle": (0, (4, 3))},
 }
 """The posteriors in the order they are drawn: the best diagonal lies over what was learned."""
 
-COLUMNS = {"posterior", "weight", "truth", "mean", "std", "correlation", "kl", "dataset", "method"}
+COLUMNS = {"posterior", "weight", "truth", "mean", "std", "correlation", "kl"}
 
 NAMES = {"exact": "exact posterior", "learned": "learned", "mean field": "mean-field optimum"}
 
 FAR = 0.05  # nats above the mean-field optimum from which a note says so
 
 
-def read_posterior(run: RunFolder) -> pd.DataFrame:
+def read_posterior(folder: RunFolder) -> pd.DataFrame:
     """The rows of `posterior.csv`.
 
     Raises:
         UserError: if the file is not such a table.
     """
+    path = folder.table(POSTERIOR)
     try:
-        table = pd.read_csv(run.posterior)
+        table = pd.read_csv(path)
         if set(table) >= COLUMNS and len(table) == 2 * len(STYLES):
             return table
     except (OSError, ValueError):
         pass
     raise UserError(
-        f"{run.posterior} is not a table of posteriors although the run is marked "
-        f"{run.done.name}; remove its folder and run the experiment again."
+        f"{path} is not a table of posteriors although the run is marked "
+        f"{folder.done.name}; remove its folder and run the experiment again."
     )
 
 
-def write_line_report(run: RunFolder) -> None:
+def write_line_page(folder: RunFolder) -> None:
     """Writes the figure from `posterior.csv` and `points.csv`."""
-    figure = posterior_figure(read_posterior(run), pd.read_csv(run.points))
-    for suffix in ("png", "pdf"):
-        save(figure, run.figure("posterior", suffix))
+    figure = posterior_figure(read_posterior(folder), pd.read_csv(folder.table(POINTS)))
+    for suffix in SUFFIXES:
+        save(figure, folder.figure("posterior", suffix))
 
 
 def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +119,7 @@ def _plane(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(*mean, "o", color=style["color"], markersize=4)
     weights = true_weights(table)
     if np.isfinite(weights).all():
-        star: Style = {"color": "black", "markersize": 11, "linestyle": "none"}
+        star: Look = {"color": "black", "markersize": 11, "linestyle": "none"}
         axes.plot(*weights, marker="*", label="true weights", **star)
     axes.set(xlabel="$w_0$ (intercept)", ylabel="$w_1$ (slope)")
 
@@ -143,7 +147,7 @@ def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
         mean, covariance = moments(table, name)
         line, colour = design @ mean, STYLES[name]["color"]
         spread = 2 * np.sqrt(np.einsum("nk,kl,nl->n", design, covariance, design))
-        band: Style = {"color": colour, "alpha": alpha, "linewidth": 0}
+        band: Look = {"color": colour, "alpha": alpha, "linewidth": 0}
         label = f"{NAMES[name]}: line ± 2 standard deviations"
         axes.fill_between(grid, line - spread, line + spread, label=label, **band)
         axes.plot(grid, line, color=colour, linewidth=1.2)
@@ -154,40 +158,33 @@ def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
     axes.set(xlabel="x", ylabel="y", xlim=(grid[0], grid[-1]))
 
 
-def line_table(run: RunFolder) -> Table:
-    """Learned and exact mean and standard deviation of both weights, for the terminal."""
-    posterior = read_posterior(run)
-    first = posterior.iloc[0]
+def line_table(folder: RunFolder) -> Table:
+    """Learned and exact mean and standard deviation of both weights."""
+    names, posterior = read_record(folder).names, read_posterior(folder)
     precisions = " and ".join(
-        f"{name} precision {setting(run, f'method.{name}_precision', MISSING)}"
-        for name in ("noise", "prior")
+        f"{name} precision {names[f'{name}_precision']}" for name in ("noise", "prior")
     )
-    table = Table(
-        title=f"{first['dataset']}, {first['method']}",
-        caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
-        "KL(row || exact) in nats",
-        box=SIMPLE_HEAD,
-        collapse_padding=True,
-    )
-    table.add_column("posterior", min_width=18)
-    groups = {name: group for name, group in posterior.groupby("posterior")}
-    for name in ("w0", "w1", "correlation", "KL"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     truth = true_weights(posterior)
     if np.isfinite(truth).all():
-        table.add_row("true weights", *(f"{value:.4g}" for value in truth), "", "")
+        rows.append(("true weights", *(f"{value:.4g}" for value in truth), "", ""))
     for name in ("learned", "mean field", "exact"):
-        rows = groups[name]
-        cells = [plus_minus(*pair) for pair in zip(rows["mean"], rows["std"], strict=True)]
-        shared = rows.iloc[0]
-        cells += [f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"]
-        table.add_row(NAMES[name], *map(Text, cells))
-    return table
+        own = posterior[posterior["posterior"] == name]
+        cells = [plus_minus(*pair) for pair in zip(own["mean"], own["std"], strict=True)]
+        shared = own.iloc[0]
+        rows.append((NAMES[name], *cells, f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"))
+    return Table(
+        (*words("posterior"), *numbers("w0", "w1", "correlation", "KL")),
+        tuple(rows),
+        title=f"{names['dataset']}, {names['method']}",
+        caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
+        "KL(row || exact) in nats",
+    )
 
 
-def line_notes(run: RunFolder) -> list[str]:
+def line_notes(folder: RunFolder) -> list[str]:
     """What a reader of the table must know."""
-    kl = read_posterior(run).groupby("posterior")["kl"].first()
+    kl = read_posterior(folder).groupby("posterior")["kl"].first()
     notes = [
         "The mean-field optimum is the diagonal Gaussian nearest the exact posterior; no diagonal "
         "method can have a smaller KL."
@@ -199,3 +196,6 @@ def line_notes(run: RunFolder) -> list[str]:
             "that put squared gradients in the place of the curvature."
         )
     return notes
+
+
+PAGES = (Page(KIND, write_line_page, line_table, line_notes),)

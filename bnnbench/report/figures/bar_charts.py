@@ -1,8 +1,9 @@
-"""Figures that compare runs: one bar chart per metric, one panel per data set."""
+"""Bar charts of a score: one panel per data set, one bar per run."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,23 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale
 
-from bnnbench.checks import check_choice
-from bnnbench.report.plotting import PALETTE
-from bnnbench.results.tables import labels
-
-ERRORS = {"std": "standard deviation", "stderr": "standard error"}
-
-NAMES = {
-    "rmse": ("test RMSE [original units]", "lower"),
-    "log_likelihood": ("test log-likelihood [nats]", "higher"),
-}
-"""Axis label of each metric, and which way is better."""
+from bnnbench.report.figures.canvas import PALETTE, Look
+from bnnbench.report.section import ERRORS
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import Metric
 
 WIDEST = 24.0  # inches, unless a single panel is wider
 MANY, LONG = 24, 40  # runs on one data set, letters of a name: beyond, bars lie, names beside
 DWARFED = 100  # times the median mean: where one is larger, the axis is logarithmic far out
 
-PUBLISHED: dict[str, Any] = {
+PUBLISHED: Look = {
     "fmt": "D",
     "color": "black",
     "markerfacecolor": "white",
@@ -35,68 +29,67 @@ PUBLISHED: dict[str, Any] = {
     "elinewidth": 1,
     "capsize": 2,
 }
-INSIDE: dict[str, Any] = {
+INSIDE: Look = {
     "fontsize": "x-small",
     "rotation": 90,
     "bbox": {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
 }
 
 
-def bars_figure(results: pd.DataFrame, metric: str, error: str = "std") -> Figure:
+def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
     """Bars of one metric: a panel per data set, a bar per run, with the published values.
 
     Error bars are standard deviations over splits, as in the book's Figs. 4.16 and 4.17, or
     standard errors; published values always carry their standard error.
 
     Args:
-        results: what `with_published` returns.
-        metric: `rmse` or `log_likelihood`, in original units.
-        error: `std` or `stderr`.
-
-    Raises:
-        UserError: if `error` is neither.
+        table: what `with_published` returns.
+        metric: one of the figures.
+        error: a key of `ERRORS`.
     """
-    check_choice("--error", error, tuple(ERRORS))
-    results = results.assign(label=labels(results))
-    methods = list(dict.fromkeys(results["method"].sort_values()))
+    table = table.assign(label=labels(table))
+    methods = list(dict.fromkeys(table["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
-    panels = [group for _, group in results.groupby("dataset")]
-    most = max(map(len, panels))
-    longest = results["label"].str.len().max()
+    panels = [group for _, group in table.groupby("dataset")]
+    most, longest = max(map(len, panels)), int(table["label"].str.len().max())
     lying = most > MANY or longest > LONG
-    if lying:
-        width, height = 2.8 + 0.08 * longest, 0.2 * most + 0.8
-    else:
-        width, height = max(2.6, 0.42 * most + 0.8), 3.0
-    columns = max(1, min(4, len(panels), int(WIDEST / width)))
-    rows = math.ceil(len(panels) / columns)
-    # Inches, or the means at the right run into the next panel's names.
-    layout = ConstrainedLayoutEngine(w_pad=0.1)
-    figure = Figure((max(5.5, columns * width), 0.9 + height * rows), layout=layout)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    figure, grid = _panels(len(panels), most, longest, lying)
     for axes, group in zip(grid, panels, strict=False):
         (_lying if lying else _standing)(axes, group, metric, error, colours)
         axes.set_title(group["dataset"].iloc[0])
         axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    name, better = NAMES[metric]
-    (figure.supxlabel if lying else figure.supylabel)(name)
+    (figure.supxlabel if lying else figure.supylabel)(metric.axis)
     figure.suptitle(
-        f"mean over splits, {better} is better; error bars: {ERRORS[error]} over splits",
+        f"mean over splits, {metric.better} is better; error bars: {ERRORS[error]} over splits",
         fontsize="medium",
     )
-    if results[f"{metric}_published"].notna().any():
-        handle = grid[0].errorbar([], [], [], **PUBLISHED)
+    if table[f"{metric.key}_published"].notna().any():
+        handle: Any = grid[0].errorbar([], [], [], **PUBLISHED)
         name = "published mean ± standard error"
         figure.legend([handle], [name], loc="outside lower center", frameon=False)
     return figure
 
 
+def _panels(panels: int, most: int, longest: int, lying: bool) -> tuple[Figure, list[Axes]]:
+    """A figure of as many panels, each with room for `most` bars and the longest name."""
+    if lying:
+        width, height = 2.8 + 0.08 * longest, 0.2 * most + 0.8
+    else:
+        width, height = max(2.6, 0.42 * most + 0.8), 3.0
+    columns = max(1, min(4, panels, int(WIDEST / width)))
+    rows = math.ceil(panels / columns)
+    # Inches, or the means at the right run into the next panel's names.
+    layout = ConstrainedLayoutEngine(w_pad=0.1)
+    figure = Figure((max(5.5, columns * width), 0.9 + height * rows), layout=layout)
+    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())
+
+
 def _standing(
-    axes: Axes, group: pd.DataFrame, metric: str, error: str, colours: dict[str, str]
+    axes: Axes, group: pd.DataFrame, metric: Metric, error: str, colours: Mapping[str, str]
 ) -> None:
-    means, spread = group[f"{metric}_mean"], group[f"{metric}_{error}"]
+    means, spread = group[f"{metric.key}_mean"], group[f"{metric.key}_{error}"]
     bars = axes.bar(
         range(len(group)),
         means,
@@ -108,8 +101,8 @@ def _standing(
     axes.bar_label(bars, [f"{mean:.3g}" for mean in means], label_type="center", **INSIDE)
     axes.errorbar(
         [place + 0.4 for place in range(len(group))],
-        group[f"{metric}_published"],
-        group[f"{metric}_published_stderr"].fillna(0),
+        group[f"{metric.key}_published"],
+        group[f"{metric.key}_published_stderr"].fillna(0),
         **PUBLISHED,
     )
     for place, mean in enumerate(means):
@@ -117,9 +110,9 @@ def _standing(
             axes.text(place, 0, " diverged", rotation=90, ha="center", va="bottom")
     names = [label.replace(" · ", "\n") for label in group["label"]]
     # Slanted names of several lines would run into each other.
-    upright = {"rotation": 90, "linespacing": 0.95}
-    slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    turned: dict[str, Any] = upright if any("\n" in name for name in names) else slanted
+    upright: Look = {"rotation": 90, "linespacing": 0.95}
+    slanted: Look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    turned: Look = upright if any("\n" in name for name in names) else slanted
     axes.set_xticks(range(len(group)), names, fontsize="small", **turned)
     # A lone bar would fill its panel.
     margin = max(0, 3 - len(group)) / 2
@@ -129,22 +122,22 @@ def _standing(
 
 
 def _lying(
-    axes: Axes, group: pd.DataFrame, metric: str, error: str, colours: dict[str, str]
+    axes: Axes, group: pd.DataFrame, metric: Metric, error: str, colours: Mapping[str, str]
 ) -> None:
     """The first run on top, each name on one line at its left and each mean at its right."""
-    means, places = group[f"{metric}_mean"], range(len(group))
+    means, places = group[f"{metric.key}_mean"], range(len(group))
     axes.barh(
         places,
         means,
         0.7,
-        xerr=group[f"{metric}_{error}"],
+        xerr=group[f"{metric.key}_{error}"],
         color=[colours[method] for method in group["method"]],
         error_kw={"ecolor": "#333333", "elinewidth": 0.8, "capsize": 1.5},
     )
     axes.errorbar(
-        group[f"{metric}_published"],
+        group[f"{metric.key}_published"],
         [place + 0.4 for place in places],
-        xerr=group[f"{metric}_published_stderr"].fillna(0),
+        xerr=group[f"{metric.key}_published_stderr"].fillna(0),
         **PUBLISHED,
     )
     axes.set_yticks(places, group["label"], fontsize="small")
@@ -158,8 +151,8 @@ def _lying(
     figures.spines["right"].set_visible(False)
 
 
-def _scale(axes: Axes, direction: str, means: pd.Series, metric: str) -> None:
-    """Makes an axis logarithmic far out, where some means dwarf the others; no RMSE is negative."""
+def _scale(axes: Axes, direction: str, means: pd.Series, metric: Metric) -> None:
+    """Makes an axis logarithmic far out, where some means dwarf others; no error is negative."""
     median = means.abs().median()
     if means.abs().max() > DWARFED * median > 0:
         bend = 10.0 ** math.ceil(math.log10(median))
@@ -167,5 +160,5 @@ def _scale(axes: Axes, direction: str, means: pd.Series, metric: str) -> None:
             f"{direction}scale": SymmetricalLogScale(None, linthresh=bend),
             f"{direction}label": f"logarithmic beyond {bend:g}",
         })  # fmt: skip
-    if metric == "rmse":  # an error bar may reach below
+    if metric.unit == "target":  # an error bar may reach below zero
         axes.set(**{f"{direction}lim": (0, None)})

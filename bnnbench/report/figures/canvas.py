@@ -1,0 +1,56 @@
+"""What every figure is drawn on and with; built without pyplot: no global state, no display."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bnnbench.files import write_atomically
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+"""Okabe & Ito (2008): eight colours told apart with any colour vision."""
+
+BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
+
+Look = dict[str, Any]
+"""Keyword arguments of matplotlib that say how something looks."""
+
+SUFFIXES = ("png", "pdf")
+"""Every figure is written as both."""
+
+
+def sketch(
+    width: float, height: float, columns: int = 1, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure, inches, with panels row by row and nothing cut off at its edges."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
+
+
+def legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """The legend of `axes` above the panels, where it covers no data."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=columns, frameon=False)
+
+
+def line_look(place: int, dashes: tuple[str, str, str]) -> Look:
+    """Colour and dashes of the line at some place among many: eight colours, then other dashes."""
+    colours = len(PALETTE)
+    return {"color": PALETTE[place % colours], "linestyle": dashes[place // colours % len(dashes)]}
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a PNG (150 dots per inch) or PDF, the same bytes for the same figure."""
+    suffix = path.suffix.lstrip(".")
+    metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
+    with matplotlib.rc_context({"pdf.fonttype": 42}):
+        write_atomically(
+            path, lambda file: figure.savefig(file, format=suffix, dpi=150, metadata=metadata)
+        )

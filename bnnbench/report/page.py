@@ -1,0 +1,26 @@
+"""What the page of one run is: each kind of experiment has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.section import Table
+
+
+@dataclass(frozen=True)
+class Page:
+    """How runs of one kind are shown.
+
+    Attributes:
+        kind: of experiment.
+        write: makes the tables and figures that readers look at from the run's other files.
+        table: the run's main numbers.
+        notes: sentences that belong below it.
+    """
+
+    kind: str
+    write: Callable[[RunFolder], None]
+    table: Callable[[RunFolder], Table]
+    notes: Callable[[RunFolder], list[str]]

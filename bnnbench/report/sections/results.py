@@ -1,0 +1,139 @@
+"""Every run's results by data set, beside the published ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.report.figures.bar_charts import bars_figure
+from bnnbench.report.numbers import number, plus_minus, statement
+from bnnbench.report.section import (
+    Block,
+    Column,
+    Data,
+    Drawing,
+    Heading,
+    Paragraph,
+    Section,
+    Style,
+    Table,
+    numbers,
+    words,
+)
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.published import with_published
+from bnnbench.results.reader import Runs
+
+ORDER = 1
+
+COMPARISON = (
+    *words("Method", "Metric"),
+    *numbers("Ours", "Published", "z"),
+    Column("Source", "text"),
+)
+
+COMPARISON_STATEMENT = (
+    "z = (ours - published) / sqrt(se1² + se2²), in combined standard errors. A published standard "
+    "deviation is divided by the square root of its number of splits; z is left out where the "
+    "paper gives no error or one that rounds to zero. The splits share training points, so every "
+    "standard error here is optimistic and so is z."
+)
+
+
+def section(runs: Runs, style: Style) -> Section | None:
+    """Bar charts, then by data set our means and what papers print; None without scores."""
+    if runs.scored.empty:
+        return None
+    table = with_published(runs.scored)
+    blocks: list[Block] = [Heading("Results", 1), Paragraph(sentence(table))]
+    for metric in printed_in("figures"):
+        title = f"Test {metric.word}"
+        draw = partial(bars_figure, table, metric, style.error)
+        blocks += [
+            Heading(title),
+            Drawing(metric.key, f"{title} of every run, by data set", draw),
+        ]
+    ours, theirs = result_tables(table, printed_in("page")), comparison_tables(table)
+    for dataset, own in ours.items():
+        blocks += [Heading(dataset), own]
+        if dataset in theirs:
+            blocks += [Paragraph("Beside published results:"), theirs[dataset]]
+    if theirs:
+        blocks += [Heading("How to read the comparison"), Paragraph(COMPARISON_STATEMENT)]
+    text = "Every metric of every run, at full precision:"
+    return Section((*blocks, Data("results", table.reset_index(), text)))
+
+
+def sentence(table: pd.DataFrame) -> str:
+    """What the numbers are, and how many splits they leave out."""
+    text = f"Every entry is the {statement(table['splits'])}."
+    lost = int(table["diverged"].sum())
+    return f"{text} Diverged splits ({lost} in all) are left out." if lost else text
+
+
+def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
+    """By data set, the parts of one table: label, metrics, splits.
+
+    Args:
+        table: rows of `Runs.scored`.
+        metrics: which.
+    """
+    heads = [metric.heading for metric in metrics]
+    columns = (*words("Method"), *numbers(*heads, "Splits"))
+    caption, names = sentence(table), labels(table)
+    found = {}
+    for dataset, group in table.groupby("dataset", sort=False):
+        rows = tuple(
+            result_row(names[run], row, metrics)
+            for run, row in zip(group.index, group.to_dict("records"), strict=True)
+        )
+        found[str(dataset)] = Table(columns, rows, "results", str(dataset), caption=caption)
+    return found
+
+
+def result_row(label: str, run: Mapping[Any, Any], metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """The printed cells of a run."""
+    scores = (plus_minus(run[f"{m.key}_mean"], run[f"{m.key}_stderr"]) for m in metrics)
+    lost = f" ({run['diverged']} diverged)" if run["diverged"] else ""
+    return (label, *scores, f"{run['splits']}{lost}")
+
+
+def comparison_tables(table: pd.DataFrame) -> dict[str, Table]:
+    """By data set that has published results, the parts of one table under `COMPARISON`.
+
+    Args:
+        table: what `with_published` returns.
+    """
+    names, found = labels(table), {}
+    for dataset, group in table.groupby("dataset", sort=False):
+        rows = tuple(
+            (names[run], *cells)
+            for run, row in zip(group.index, group.to_dict("records"), strict=True)
+            for cells in comparison_cells(row)
+        )
+        if rows:
+            found[str(dataset)] = Table(
+                COMPARISON, rows, "published", str(dataset), caption=COMPARISON_STATEMENT
+            )
+    return found
+
+
+def comparison_cells(run: Mapping[Any, Any]) -> list[tuple[str, ...]]:
+    """The cells of `COMPARISON` after the label, for each metric that was published."""
+    return [
+        (
+            metric.heading,
+            plus_minus(run[f"{key}_mean"], run[f"{key}_stderr"]),
+            plus_minus(run[f"{key}_published"], run[f"{key}_published_stderr"]),
+            number(run[f"{key}_z"], "+.1f"),
+            run[f"{key}_source"],
+        )
+        for metric in printed_in("published")
+        for key in (metric.key,)
+        if math.isfinite(run[f"{key}_published"])
+    ]

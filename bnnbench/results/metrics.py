@@ -1,0 +1,115 @@
+"""The one table of metrics: what each is, which way is better, and where it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["target", "nats", "s"]
+"""Of a metric: that of the data set's target, nats, or seconds."""
+
+Place = Literal["page", "terminal", "pairs", "figures", "published"]
+"""Where a metric is printed.
+
+`page`: the report's tables of results; `terminal`: those for a terminal of 80 columns; `pairs`:
+the comparison of every pair of runs; `figures`: every figure of scores; `published`: beside what
+papers print.
+"""
+
+DIAGNOSTIC = "diag."
+"""What the columns begin with in which a method tells of its fit's quality."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One column of numbers that every split has.
+
+    Attributes:
+        key: the column's name.
+        title: as the head of a printed column, without its unit.
+        unit: see `Unit`.
+        better: which way.
+        printed: see `Place`; a run's own table and `results.csv` have every metric.
+        loss: the title with the sign by which lower is better.
+    """
+
+    key: str
+    title: str
+    unit: Unit
+    better: Literal["lower", "higher"] = "lower"
+    printed: tuple[Place, ...] = ()
+    loss: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The head of a printed column."""
+        return f"{self.title} [s]" if self.unit == "s" else self.title
+
+    @property
+    def word(self) -> str:
+        """The title inside a sentence: only abbreviations keep their capitals."""
+        return self.title if self.title.isupper() else self.title[0].lower() + self.title[1:]
+
+    @property
+    def sign(self) -> int:
+        """By which the metric becomes a loss: lower is better."""
+        return -1 if self.better == "higher" else 1
+
+    @property
+    def axis(self) -> str:
+        """The label of an axis that shows the metric."""
+        return f"test {self.word} [{self.printed_unit}]"
+
+    @property
+    def loss_axis(self) -> str:
+        """The label of an axis that shows it as a loss."""
+        return f"test {self.loss} [{self.printed_unit}]"
+
+    @property
+    def printed_unit(self) -> str:
+        """The unit, where several data sets share an axis."""
+        return "original units" if self.unit == "target" else self.unit
+
+
+METRICS = (
+    Metric(
+        "rmse",
+        "RMSE",
+        "target",
+        printed=("page", "terminal", "pairs", "figures", "published"),
+        loss="RMSE",
+    ),
+    Metric(
+        "log_likelihood",
+        "Log-likelihood",
+        "nats",
+        "higher",
+        ("page", "terminal", "pairs", "figures", "published"),
+        "NLL",
+    ),
+    # The two log-likelihoods are different quantities: papers print one or the other.
+    Metric(
+        "log_likelihood_joint", "Log-likelihood, joint", "nats", "higher", ("page", "published")
+    ),
+    Metric("log_likelihood_gaussian", "Log-likelihood, Gaussian", "nats", "higher"),
+    Metric("crps", "CRPS", "target", printed=("page", "pairs")),
+    Metric("search_seconds", "Search", "s"),
+    Metric("fit_seconds", "Fit", "s"),
+    Metric("predict_seconds", "Predict", "s"),
+    Metric("total_seconds", "Total", "s", printed=("page", "terminal")),
+)
+"""In the order in which they are printed."""
+
+BY_KEY = {metric.key: metric for metric in METRICS}
+
+
+def printed_in(place: Place) -> tuple[Metric, ...]:
+    """The metrics of one place, in their order."""
+    return tuple(metric for metric in METRICS if place in metric.printed)
+
+
+def heading_of(column: str) -> str:
+    """The printed head of a metric's or a diagnostic's column: "Kept samples"."""
+    if column in BY_KEY:
+        return BY_KEY[column].heading
+    return column.removeprefix(DIAGNOSTIC).replace("_", " ").capitalize()

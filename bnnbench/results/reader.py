@@ -1,0 +1,135 @@
+"""Reads a folder of finished runs, once, into tables keyed by the digest of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.experiment.split_files import KIND
+from bnnbench.results.run_files import read_splits
+from bnnbench.results.summary import over_splits, side_by_side
+from bnnbench.types import UserError
+
+REPORT = "report"
+"""Folders of this name hold what was made of runs, perhaps copies: nothing below is read."""
+
+ORDER = ("dataset", "method", "experiment", "variant")
+"""Columns by which the runs are sorted."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The finished runs of a folder.
+
+    Attributes:
+        path: of the folder.
+        tables: by kind of experiment, a row per run, index `run` (the digest of its record),
+            sorted by `ORDER`. Columns: the names in its record and `variant`, the name of its
+            folder; for runs on splits also `splits` (how many), `diverged` (of them; left out of
+            the means) and for each metric and diagnostic `<metric>_mean`, `<metric>_std` and
+            `<metric>_stderr`.
+        splits: every row of `splits.csv` of every run on splits, with the column `run`.
+        folders: of each run.
+    """
+
+    path: Path
+    tables: Mapping[str, pd.DataFrame]
+    splits: pd.DataFrame
+    folders: Mapping[str, RunFolder]
+    _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def scored(self) -> pd.DataFrame:
+        """The table of the runs that have scores on splits; empty where there is none."""
+        return self.tables.get(KIND, pd.DataFrame())
+
+    def once(self, make: Callable[[Runs], T]) -> T:
+        """What a function makes of these runs, computed at its first use.
+
+        So sections may share a table, and files are parsed once, without knowing of each other.
+        """
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
+
+
+def read_runs(path: Path) -> Runs:
+    """Every finished run at or below `path`; of copies of a run the first.
+
+    Raises:
+        UserError: if `path` does not exist or holds no finished run, or a run is damaged.
+    """
+    found: dict[str, tuple[RunFolder, Record]] = {}
+    for folder in folders_below(path):
+        record = read_record(folder)
+        found.setdefault(record.digest, (folder, record))
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for folder, record in found.values():
+        rows.setdefault(record.kind, []).append(named_row(folder, record))
+    tables = {kind: pd.DataFrame(named).set_index("run") for kind, named in rows.items()}
+    splits = pd.DataFrame()
+    if KIND in tables:
+        pieces = [read_splits(found[run][0]).assign(run=run) for run in tables[KIND].index]
+        splits = pd.concat(pieces, ignore_index=True)
+        scores = side_by_side(over_splits(splits))
+        tables[KIND] = tables[KIND].join(counted(splits)).join(scores)
+    folders = {run: folder for run, (folder, _) in found.items()}
+    return Runs(path, {kind: ordered(table) for kind, table in tables.items()}, splits, folders)
+
+
+def folders_below(path: Path) -> list[RunFolder]:
+    """The folders of all finished runs, in path order, copies in a report left out.
+
+    Raises:
+        UserError: if `path` does not exist or holds none.
+    """
+    if not path.is_dir():
+        raise UserError(
+            f"There is no folder {path}; give the folder that your runs were written to "
+            "(outputs, unless you set outputs_dir) or any folder inside it."
+        )
+    folders = [run for run in finished_runs(path) if REPORT not in run.root.relative_to(path).parts]
+    if not folders:
+        raise UserError(
+            f"{path} holds no finished run, that is no folder with a DONE file; let a run finish "
+            "first or give the folder that your runs were written to."
+        )
+    return folders
+
+
+def named_row(folder: RunFolder, record: Record) -> dict[str, Any]:
+    """What a row of `Runs.tables` begins with."""
+    return {"run": record.digest, **record.names, "variant": folder.root.resolve().name}
+
+
+def counted(splits: pd.DataFrame) -> pd.DataFrame:
+    """By run, how many `splits` it has and how many of them `diverged`."""
+    return splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
+
+
+def ordered(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows sorted by `ORDER`, as far as the kind of run has these columns."""
+    return table.sort_values([column for column in ORDER if column in table], kind="stable")
+
+
+def require_scores(runs: Runs) -> None:
+    """Refuses runs none of which has scores on splits.
+
+    Raises:
+        UserError: naming their experiments.
+    """
+    if runs.scored.empty:
+        labels = {str(label) for table in runs.tables.values() for label in table["experiment"]}
+        names = " and ".join(f"experiment={label}" for label in sorted(labels))
+        raise UserError(
+            f"{runs.path} holds finished runs, but none with scores on splits: those of {names} "
+            "show their results themselves."
+        )
