@@ -94,9 +94,10 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     Raises:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
-    from bnnbench.cli.show import show_run, write_page
+    from bnnbench.cli.show import show_run
     from bnnbench.experiment.execution import execute
     from bnnbench.experiment.sweep_progress import SweepProgress
+    from bnnbench.report.pages import write_page
 
     sweeps = sweeps_of(name)
     runs = [_checked(sweep, given) for sweep in sweeps]

@@ -84,9 +84,10 @@ class Jobs:
 
     def _run(self, config: DictConfig) -> None:
         from bnnbench.cli.build import build, refuse_idle
-        from bnnbench.cli.show import show_run, write_page
+        from bnnbench.cli.show import show_run
         from bnnbench.cli.sweep import runs_of, side_by_side
         from bnnbench.experiment.execution import execute
+        from bnnbench.report.pages import write_page
 
         jobs = _concurrent_jobs()
         run = build(plain(config), jobs)

@@ -1,69 +1,18 @@
-"""The command line: every config composes and runs, every mistake is one sentence."""
+"""Every mistake on the command line is one sentence and exit code 2, and writes nothing."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
-from conftest import TINY, compose
-
-from bnnbench.cli.configs import GROUPS, options
+from support.command import one_sentence
+from support.config import TINY
 
 Command = Callable[..., tuple[int, str, str]]
 
 TABLE_ARGUMENTS = ["dataset=csv", "dataset.target=y"]
-OPTIONS = [(group, name) for group in GROUPS for name in options(group)]
-
-
-@pytest.mark.parametrize(("group", "name"), OPTIONS, ids=lambda x: x)
-def test_every_config_composes_and_says_what_it_is(group: str, name: str) -> None:
-    assert options(group)[name], "the first comment of the file is its summary"
-    config = compose(f"{group}={name}")
-    summary = config[group].get("summary") if isinstance(config.get(group), dict) else None
-    if summary:
-        first = options(group)[name]
-        assert (
-            summary.split()[:2]
-            == [w.rstrip(":") + ("," * w.endswith(":")) for w in first.split()[:2]]
-            or summary == first
-        )
-
-
-@pytest.mark.parametrize("method", sorted(options("method")))
-def test_every_method_runs_two_steps_end_to_end(
-    command: Command, table_csv: Path, tmp_path: Path, method: str
-) -> None:
-    code, out, _ = command(
-        "run", *TABLE_ARGUMENTS, f"dataset.path={table_csv}", *TINY, "workers=1", "splits=1",
-        f"method={method}", "training.epochs=1", "training.final_epochs=1",
-        "training.batch_size=27", f"outputs_dir={tmp_path / 'out'}",
-    )  # fmt: skip
-    assert code == 0
-    folder = Path(out.strip().splitlines()[-1].removeprefix("results: "))
-    row = pd.read_csv(folder / "splits.csv").iloc[0]
-    assert row["method"] == method and np.isfinite(row["rmse"])
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [["depth=2"], ["depth=3"], ["training.dtype=float64"], ["method.minibatch_weights=exponential"],
-     ["method.initial_precision=5"]],
-)  # fmt: skip
-def test_other_readings_are_one_override_away(
-    command: Command, table_csv: Path, tmp_path: Path, overrides: list[str]
-) -> None:
-    code, _, _ = command(
-        "run", *TABLE_ARGUMENTS, f"dataset.path={table_csv}", *TINY, "workers=1", "splits=[0]",
-        "method=bbb", f"outputs_dir={tmp_path / 'out'}", *overrides,
-    )  # fmt: skip
-    assert code == 0
 
 
 def bad_table(folder: Path, text: str) -> str:
@@ -193,16 +142,6 @@ TABLES = {
 }
 
 
-def one_sentence(code: int, out: str, errors: str, words: list[str]) -> None:
-    assert code == 2
-    assert out == ""
-    lines = errors.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("bnnbench: ")
-    assert "Traceback" not in errors
-    for word in words:
-        assert word in lines[0]
-
-
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: str) -> None:
     overrides, words = MISTAKES[name]
@@ -243,90 +182,3 @@ def test_mistakes_in_the_other_commands(
     command: Command, arguments: list[str], words: list[str]
 ) -> None:
     one_sentence(*command(*arguments), words)
-
-
-def test_list_names_everything(command: Command) -> None:
-    code, out, _ = command("list")
-    assert code == 0
-    for _, name in OPTIONS:
-        assert f"  {name} " in out or f"  {name}\n" in out
-
-
-def test_run_help_teaches(command: Command) -> None:
-    code, out, _ = command("run", "--help")
-    assert code == 0
-    for word in (
-        "method: bbb",
-        "depth: 0, 1, 2, 3",
-        "search.iterations=10",
-        "resumes",
-        "-sc install",
-    ):
-        assert word in out
-
-
-def test_help_imports_nothing_heavy() -> None:
-    code = (
-        "import sys; from bnnbench.cli.main import build_parser; build_parser().format_help();"
-        "print([m for m in ('torch','hydra','pandas','matplotlib','skopt') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [("bnnbench run method=", "method=vadam"), ("bnnbench run dataset=bo", "dataset=boston"),
-     ("bnnbench run training.e", "training.epochs=")],
-)  # fmt: skip
-def test_completion(line: str, expected: str) -> None:
-    environment = {**os.environ, "COMP_LINE": line, "COMP_POINT": str(len(line))}
-    command = [sys.executable, "-m", "bnnbench", "-sc", "query=bash"]
-    out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert expected in out.stdout.split()
-
-
-def sweep(table: Path, tmp_path: Path, *more: str) -> list[str]:
-    return [
-        *("run", "-m", *TABLE_ARGUMENTS, f"dataset.path={table}", *TINY, "splits=1"),
-        *(f"outputs_dir={tmp_path / 'out'}", *more),
-    ]
-
-
-def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
-    command: Command, table_csv: Path, tmp_path: Path
-) -> None:
-    code, out, _ = command(*sweep(table_csv, tmp_path, "method=vadam,bbb", "seed=0,1", "workers=1"))
-    assert code == 0
-    assert out.count("results: ") == 4
-    assert list(Path().iterdir()) == []
-    code, out, _ = command("report", str(tmp_path / "out"))
-    assert code == 0
-    results = pd.read_csv(tmp_path / "out" / "report" / "results.csv")
-    assert sorted(results["method"]) == ["bbb", "bbb", "vadam", "vadam"]
-
-
-def test_one_bad_job_does_not_stop_the_others(
-    command: Command, table_csv: Path, tmp_path: Path
-) -> None:
-    code, out, errors = command(*sweep(table_csv, tmp_path, "seed=-1,0", "workers=1"))
-    assert code == 2 and "seed" in errors
-    assert out.count("results: ") == 1
-
-
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
-def test_parallel_launcher(table_csv: Path, tmp_path: Path) -> None:
-    arguments = sweep(table_csv, tmp_path, "method=vadam,bbb", "hydra/launcher=joblib",
-                      "hydra.launcher.n_jobs=2")  # fmt: skip
-    command = [sys.executable, "-m", "bnnbench", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("results: ") == 2
-
-
-def test_parallel_jobs_must_fit_the_cores(
-    command: Command, table_csv: Path, tmp_path: Path
-) -> None:
-    arguments = sweep(table_csv, tmp_path, "hydra/launcher=joblib", "hydra.launcher.n_jobs=10000")
-    code, _, errors = command(*arguments)
-    assert code == 2 and "n_jobs" in errors

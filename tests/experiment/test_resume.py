@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import TINY
 from filelock import FileLock
+from support.config import TINY
+from support.tiny_runs import TIMES
 
 from bnnbench.experiment import trial_log
 from bnnbench.experiment.run_folder import RunFolder
 
-TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
 WAIT = 120.0  # seconds a step may take on a busy machine before the test gives up
 
 
@@ -51,7 +51,7 @@ def finish(command: list[str]) -> RunFolder:
 
 
 def evaluations(outputs: Path) -> int:
-    return sum(trial_log.count(path) for path in outputs.rglob("*.search.jsonl"))
+    return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
 
 
 def wait_for(outputs: Path, count: int) -> None:
@@ -81,8 +81,8 @@ def uninterrupted(
 
 
 def read(folder: RunFolder) -> tuple[pd.DataFrame, pd.DataFrame]:
-    splits = pd.read_csv(folder.splits).drop(columns=TIMES)
-    return splits, pd.read_csv(folder.search).drop(columns=["seconds", "suggest_seconds"])
+    splits = pd.read_csv(folder.table("splits")).drop(columns=TIMES)
+    return splits, pd.read_csv(folder.table("search")).drop(columns=["seconds", "suggest_seconds"])
 
 
 @pytest.mark.parametrize(("workers", "after"), [(1, 3), (2, 5)])

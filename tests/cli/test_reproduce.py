@@ -1,0 +1,97 @@
+"""`bnnbench reproduce`: suites found by being there, run, reported, resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bnnbench.cli import reproduce
+from bnnbench.cli.compose import jobs_of
+from bnnbench.cli.configs import config_folder, options
+from bnnbench.discovery import Suite, Sweep, suites
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def one_suite(monkeypatch: pytest.MonkeyPatch, *sweeps: Sweep) -> None:
+    monkeypatch.setattr(reproduce, "suites", lambda: (Suite("mine", "one line", sweeps),))
+
+
+def test_every_suite_is_whole_in_all_and_its_quick_part_in_small() -> None:
+    every = [sweep for suite in suites() for sweep in suite.sweeps]
+    assert reproduce.sweeps_of("all") == [sweep for sweep in every if "full" in sweep.sizes]
+    assert reproduce.sweeps_of("small") == [sweep for sweep in every if "small" in sweep.sizes]
+    for suite in suites():
+        assert reproduce.sweeps_of(suite.name) == [s for s in suite.sweeps if "full" in s.sizes]
+        assert {sweep.experiment for sweep in suite.sweeps} <= options("experiment").keys()
+    names = {sweep.experiment for sweep in reproduce.sweeps_of("all")}
+    assert "gvi_uci" in names and "gvi_uci" not in {
+        sweep.experiment for sweep in reproduce.sweeps_of("small")
+    }
+
+
+@pytest.mark.parametrize(
+    ("experiment", "jobs"),
+    [("book_uci", 8 * 6), ("gvi_alpha", 11 * 3 * 4), ("gvi_uci", 15 * 3 * 4),
+     ("gvi_competitors", 4 * 3 * 4 * 5), ("gp_toy", 15 * 3 * 5)],
+)  # fmt: skip
+def test_the_sweeps_are_the_sources(experiment: str, jobs: int) -> None:
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        assert len(jobs_of([f"experiment={experiment}"])) == jobs
+
+
+def test_a_suite_that_does_not_exist(command: Command) -> None:
+    names = ", ".join(["small", "all", *(suite.name for suite in suites())])
+    code, _, error = command("reproduce", "large")
+    assert code == 2 and error == f"bnnbench: NAME must be one of {names}, not 'large'.\n"
+    code, _, error = command("reproduce", "small", "sed=1")
+    assert code == 2 and "sed is not a setting; did you mean seed?" in error
+
+
+def test_what_one_experiment_has_no_use_for_names_it(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {
+        "toy_1d": ("splits=2", "splits must be"),
+        "gvi_alpha": ("divergence=kl", "divergence."),
+    }
+    for name, (setting, complaint) in wrong.items():
+        one_suite(monkeypatch, Sweep(name, "method=bbb"))
+        code, _, error = command("reproduce", "mine", setting)
+        assert code == 2 and error.startswith(f"bnnbench: experiment={name}: {complaint}"), error
+
+
+def test_reproduce_runs_reports_and_resumes(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = Sweep("linear_regression", report=False)
+    one_suite(monkeypatch, line, Sweep("toy_1d", "dataset=sine_20 method=map,deep_ensemble"))
+    short = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
+    code, out, error = command("reproduce", "small", *short)
+    assert code == 0, error
+    assert Path("o/toy_1d/report/curves.png").is_file()
+    assert not Path("o/linear_regression/report").exists()
+    (posterior,) = Path("o/linear_regression").rglob("posterior.csv")
+    assert "(all: 1/3 runs, " in error and out.count("\nresults: ") == 3
+    before = posterior.stat().st_mtime_ns
+    code, _, error = command("reproduce", "small", *short)
+    assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
+
+
+def test_what_one_run_refuses_does_not_stop_the_others(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line whose fit diverges says so in the end; the toy is run all the same."""
+    one_suite(
+        monkeypatch,
+        Sweep("linear_regression", "training.learning_rate=1e300", report=False),
+        Sweep("toy_1d", "dataset=sine_20 method=map", report=False),
+    )
+    short = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
+    code, out, error = command("reproduce", "mine", *short)
+    assert code == 2 and "bbb diverged on line; try a smaller training.learning_rate" in error
+    assert out.count("results: ") == 1

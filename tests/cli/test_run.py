@@ -1,0 +1,117 @@
+"""`bnnbench run`: single runs and sweeps, from the words to the folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.command import folder_of
+from support.config import TINY
+
+Command = Callable[..., tuple[int, str, str]]
+
+FIXED = ("method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false")
+
+
+def table_words(table: Path, outputs: Path | str) -> list[str]:
+    words = ["dataset=csv", "dataset.target=y", f"dataset.path={table}", f"outputs_dir={outputs}"]
+    return [*words, *TINY, "splits=1"]
+
+
+@pytest.mark.parametrize("method", ["vadam", "sgld"])
+def test_a_run_ends_in_its_table_figures_and_folder(
+    command: Command, table_csv: Path, tmp_path: Path, method: str
+) -> None:
+    code, out, errors = command(
+        "run", *table_words(table_csv, tmp_path / "out"), f"method={method}"
+    )
+    assert code == 0, errors
+    folder = folder_of(out)
+    row = pd.read_csv(folder.table("splits")).iloc[0]
+    assert row["method"] == method and np.isfinite(row["rmse"])
+    for name in ("predictions", "search", "calibration"):
+        for suffix in ("png", "pdf"):
+            assert folder.figure(name, suffix).stat().st_size > 1000
+    summary = pd.read_csv(folder.table("summary")).set_index("metric")
+    assert summary.loc["rmse", "mean"] == pytest.approx(row["rmse"])
+    assert ("Effective" in out) == (method == "sgld"), "what a method says of its fit is printed"
+    assert "RMSE" in out and list(Path().iterdir()) == []
+
+
+def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    words = [*table_words(table_csv, tmp_path / "out"), *FIXED, "search=none"]
+    words = [word for word in words if not word.startswith("search.")]
+    code, out, errors = command("run", "-m", *words, "method=vadam,map", "seed=0,1", "workers=1")
+    assert code == 0, errors
+    assert out.count("results: ") == 4
+    lines = [line for line in errors.splitlines() if "splits," in line]
+    assert "(all: 0/4 runs, " in lines[0] and "(all: 3/4 runs, " in lines[3]
+    assert list(Path().iterdir()) == []
+    code, out, _ = command("report", str(tmp_path / "out"))
+    assert code == 0
+    results = pd.read_csv(tmp_path / "out" / "report" / "results.csv")
+    assert sorted(results["method"]) == ["map", "map", "vadam", "vadam"]
+
+
+def test_a_single_run_is_no_sweep(command: Command, table_csv: Path) -> None:
+    words = table_words(table_csv, "o")
+    code, _, errors = command("run", "method=pbp", "method.compile=never", *words)
+    assert code == 0 and "1/1 splits" in errors and "(all:" not in errors
+
+
+def test_one_bad_job_does_not_stop_the_others(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    words = table_words(table_csv, tmp_path / "out")
+    code, out, errors = command("run", "-m", *words, "seed=-1,0", "workers=1")
+    assert code == 2 and "seed" in errors
+    assert out.count("results: ") == 1
+
+
+def test_a_sweep_passes_over_what_would_change_nothing(command: Command, table_csv: Path) -> None:
+    words = [w for w in table_words(table_csv, "o") if not w.startswith("search.")]
+    words += [*FIXED, "workers=1", "method=map"]
+    code, out, error = command("run", "-m", *words, "divergence=kl,js")
+    assert code == 0 and out.count("results: ") == 1
+    assert error.strip().endswith("passed over 1 combination that differ from others in name only")
+    code, out, error = command("run", "-m", *words, "divergence=js,rkl")
+    assert code == 2 and "results" not in out and "divergence is js" in error
+
+
+def test_a_setting_that_the_experiment_does_not_read_is_refused(command: Command) -> None:
+    line = ("run", "experiment=linear_regression")
+    for word in ("evaluation.samples=5", "search=bo", "+search.folds=3"):
+        code, out, error = command(*line, word)
+        assert code == 2 and out == ""
+        key = word.lstrip("+").partition("=")[0]
+        assert error == f"bnnbench: experiment=linear_regression has no use for {key}.\n"
+
+
+@pytest.mark.integration
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_jobs_side_by_side(table_csv: Path, tmp_path: Path) -> None:
+    """Runs that would share a stack train apart there, which is said."""
+    words = [w for w in table_words(table_csv, tmp_path / "out") if not w.startswith("search.")]
+    arguments = [*words, *FIXED, "method=bbb", "divergence=kl,js", "hydra/launcher=joblib"]
+    command = [sys.executable, "-m", "bnnbench", "run", "-m", *arguments, "hydra.launcher.n_jobs=2"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("results: ") == 2
+    assert done.stderr.count("2 of these runs would train in common stacks") == 1
+
+
+def test_parallel_jobs_must_fit_the_cores(
+    command: Command, table_csv: Path, tmp_path: Path
+) -> None:
+    words = table_words(table_csv, tmp_path / "out")
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=10000")
+    code, _, errors = command("run", "-m", *words, *launcher)
+    assert code == 2 and "n_jobs" in errors

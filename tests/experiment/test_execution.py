@@ -1,0 +1,162 @@
+"""Running: worker independence, lockstep, what a run writes, units that come one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.tiny_runs import SCORES, TIMES, finished, no_page
+
+from bnnbench.experiment.execution import execute, run_group, run_units
+from bnnbench.experiment.record import read_record
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_lock import claimed
+from bnnbench.types import UserError
+
+Planner = Callable[..., Run]
+
+FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
+
+
+def row(run: Run, unit: str) -> dict[str, float]:
+    """The saved row of one split."""
+    piece = json.loads(run.store.file(unit, "json").read_text())
+    (found,) = piece["tables"]["splits"]
+    return found
+
+
+@pytest.mark.integration
+def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None:
+    one = replace(tiny("splits=3"), outputs=tmp_path / "one")
+    two = replace(tiny("splits=3"), workers=2, outputs=tmp_path / "two")
+    tables = [finished(run)[1].drop(columns=TIMES) for run in (one, two)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> None:
+    """All splits in one stack, as on a GPU, against whole splits one by one, in float64."""
+    one, stacked = (
+        replace(tiny("splits=3", "training.dtype=float64"), outputs=tmp_path / name)
+        for name in "ab"
+    )
+    for run in (one, stacked):
+        run.folder.create()
+    run_units([one], one.experiment.units())
+    run_group([stacked.member], stacked.experiment.units())
+    for unit in one.experiment.units():
+        for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
+            assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)
+
+
+def test_output_contract(tiny: Planner) -> None:
+    run = tiny()
+    folder, table = finished(run)
+    assert folder.root.parts[-4:-1] == ("uci", "table", "vadam")
+    columns = "experiment,dataset,method,divergence,likelihood,loss,depth,split,seed,training_rows,"
+    columns += "parameters,rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
+    columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,diverged,at_bound,"
+    columns += "hp.noise_precision,hp.prior_precision"
+    assert table.columns.tolist() == columns.split(",")
+    assert table["split"].tolist() == [0, 1] and not table["diverged"].any()
+    search = pd.read_csv(folder.table("search"))
+    assert len(search) == 6 and {"objective", "fold_0", "fold_2", "seconds"} <= set(search.columns)
+    np.testing.assert_allclose(
+        search[["fold_0", "fold_1", "fold_2"]].mean(axis=1), search["objective"]
+    )
+    chosen = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
+    np.testing.assert_array_equal(chosen, table["hp.noise_precision"])
+    targets = run.experiment.table  # type: ignore[attr-defined]
+    with np.load(folder.arrays("predictions")) as points:
+        assert {"split", "row", "target", "mean", "epistemic_variance", "noise_variance"} <= set(
+            points.files
+        )
+        np.testing.assert_array_equal(points["target"], targets.targets[points["row"]])
+        error = (points["target"] - points["mean"])[points["split"] == 1]
+        assert np.sqrt(np.mean(error**2)) == pytest.approx(table["rmse"][1])
+        scale = targets.targets[targets.splits[0].train].std()
+        assert points["noise_variance"][0] == pytest.approx(
+            scale**2 / table["hp.noise_precision"][0], rel=1e-5
+        )
+    for path in (folder.config, folder.environment, folder.record, folder.done):
+        assert path.stat().st_size > 0
+    record = read_record(folder)
+    assert record.kind == "splits" and folder.root.name.endswith(record.digest)
+    assert record.names["method"] == "vadam" and record.names["target"] == "y"
+
+
+def test_splits_that_come_later_share_the_work(tiny: Planner) -> None:
+    first, more, all_ = (tiny(f"splits={wanted}") for wanted in ("[1]", "2", "3"))
+    assert first.folder == more.folder == all_.folder
+    folder, table = finished(first)
+    assert table["split"].tolist() == [1] and first.complete() and not more.complete()
+    kept = first.store.file("split-01", "json").stat().st_mtime_ns
+    _, table = finished(more)
+    assert table["split"].tolist() == [0, 1] and more.complete() and not all_.complete()
+    assert first.store.file("split-01", "json").stat().st_mtime_ns == kept
+    with np.load(folder.arrays("predictions")) as points:
+        assert np.unique(points["split"]).tolist() == [0, 1]
+    before = folder.done.stat().st_mtime_ns
+    assert execute(first, no_page) == folder and folder.done.stat().st_mtime_ns == before
+
+
+def test_two_processes_may_fill_one_run(tiny: Planner) -> None:
+    """Another process is working on split 0: split 1 may be run beside it, split 0 may not."""
+    other, ours, both = tiny("splits=[0]"), tiny("splits=[1]"), tiny("splits=2")
+    other.folder.create()
+    with claimed(other.store, other.experiment.units()):
+        finished(ours)
+        with pytest.raises(UserError, match=r"another bnnbench process is working in .*split-00"):
+            execute(both, no_page)
+    _, table = finished(both)
+    assert table["split"].tolist() == [0, 1]
+
+
+def test_a_run_that_was_stopped_before_its_tables_were_written(tiny: Planner) -> None:
+    run = tiny("splits=1")
+    folder, table = finished(run)
+    folder.done.unlink()
+    folder.table("splits").unlink()
+    assert not run.complete()
+    pd.testing.assert_frame_equal(finished(run)[1], table, check_exact=True)
+
+
+def test_a_stack_of_splits_gives_what_each_gives_alone(tiny: Planner, tmp_path: Path) -> None:
+    given = (*FIXED, "evaluation.out_of_fold=false", "training.dtype=float64")
+    together = replace(tiny(*given, "splits=3"), outputs=tmp_path / "together")
+    second = tiny(*given, "splits=[1]")
+    for run in (together, second):
+        run.folder.create()
+        run_units([run], ["split-01"])
+    # The stack runs whole, so that resuming it meets the same stack.
+    assert not together.open_units()
+    for name in ("rmse", "log_likelihood", "crps"):
+        assert row(together, "split-01")[name] == pytest.approx(row(second, "split-01")[name])
+
+
+def test_a_run_keeps_its_objective_and_scores_its_training_part(tiny: Planner) -> None:
+    wanted = ("evaluation.trace=true", "evaluation.training_part=true")
+    run = tiny(*FIXED, *wanted)
+    folder, splits = finished(run)
+    with np.load(folder.arrays("objective")) as arrays:
+        places = np.stack([arrays["split"], arrays["epoch"]], 1)
+        assert {"loss", "complexity"} <= set(arrays.files)
+    assert places.tolist() == [[0, 1], [0, 2], [1, 1], [1, 2]]
+    with np.load(folder.arrays("training")) as arrays:
+        error = (arrays["target"] - arrays["mean"])[arrays["split"] == 1]
+        rows = arrays["row"][arrays["split"] == 1]
+    table = run.experiment.table  # type: ignore[attr-defined]
+    assert sorted(rows) == sorted(table.splits[1].train)
+    assert np.sqrt(np.mean(error**2)) == pytest.approx(splits["train_rmse"][1])
+    hidden_and_output = (3 + 1) * 4 + (4 + 1)
+    assert set(splits["parameters"]) == {2 * hidden_and_output}
+    assert set(splits["training_rows"]) == {54}
+
+
+def test_a_method_without_minibatches_keeps_no_objective(tiny: Planner) -> None:
+    run = tiny("method=pbp", "method.compile=never", "evaluation.trace=true", "splits=1")
+    assert not finished(run)[0].arrays("objective").exists()

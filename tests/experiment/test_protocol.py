@@ -1,0 +1,129 @@
+"""The protocol: no leakage, folds, out-of-fold predictions, divergence, final epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.tiny_runs import SCORES, TIMES, finished, with_experiment
+
+from bnnbench.experiment.protocol import Values, final_fit, make_folds, out_of_fold
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.types import Split, Table
+
+Planner = Callable[..., Run]
+
+
+def split_experiment(run: Run) -> SplitExperiment:
+    assert isinstance(run.experiment, SplitExperiment)
+    return run.experiment
+
+
+def changed(table: Table, rows: Any) -> Table:
+    """The table with other targets in some rows."""
+    targets = table.targets.copy()
+    targets[rows] += 100.0
+    return replace(table, targets=targets)
+
+
+def held_out(
+    experiment: SplitExperiment, table: Table, splits: Sequence[Split], values: Sequence[Values]
+) -> list[dict[str, np.ndarray]]:
+    folds = make_folds(experiment.fitting, table, splits, experiment.search.folds)
+    return out_of_fold(experiment.fitting, table, splits, folds, values)
+
+
+@pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
+def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) -> None:
+    run = tiny(f"method={method}", "splits=[0]")
+    table = split_experiment(run).table
+    folder, honest = finished(run)
+    leaked, other = finished(with_experiment(run, loaded=changed(table, table.splits[0].test)))
+    assert leaked.root != folder.root, "edited data is another run"
+    same = [c for c in honest.columns if c not in TIMES + SCORES]
+    pd.testing.assert_frame_equal(honest[same], other[same])
+    assert (other["rmse"] > honest["rmse"] + 50).all()
+    searches = [
+        pd.read_csv(f.table("search")).drop(columns=["seconds", "suggest_seconds"])
+        for f in (folder, leaked)
+    ]
+    pd.testing.assert_frame_equal(*searches)
+    with np.load(folder.arrays("predictions")) as a, np.load(leaked.arrays("predictions")) as b:
+        for name in ("split", "row", "mean", "epistemic_variance", "noise_variance"):
+            np.testing.assert_array_equal(a[name], b[name])
+    with np.load(folder.arrays("out_of_fold")) as a, np.load(leaked.arrays("out_of_fold")) as b:
+        for name in a.files:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_a_diverged_final_fit_is_reported(tiny: Planner) -> None:
+    overrides = ("method.noise_precision=10", "method.prior_precision=1")
+    run = tiny(*overrides, "method=bbb", "training.learning_rate=1e38")
+    assert split_experiment(run).iterations == 0, "nothing is left to search"
+    folder, table = finished(run)
+    assert table["diverged"].tolist() == [1, 1]
+    assert table["rmse"].isna().all()
+    assert not folder.table("search").exists()
+
+
+def test_folds_partition_the_training_part(tiny: Planner) -> None:
+    experiment = split_experiment(tiny())
+    split = experiment.table.splits[1]
+    folds = make_folds(experiment.fitting, experiment.table, [split], 3)
+    held = folds.targets[folds.real].sort().values.numpy()
+    np.testing.assert_array_equal(held, np.sort(experiment.table.targets[split.train]))
+    assert folds.count == 3
+    assert sum(folds.data.counts) == (folds.count - 1) * len(split.train)
+
+
+@pytest.mark.parametrize("method", ["vadam", "pbp"])
+def test_out_of_fold_predictions_come_from_networks_that_have_not_seen_the_row(
+    tiny: Planner, method: str
+) -> None:
+    experiment = split_experiment(tiny(f"method={method}"))
+    table = experiment.table
+    splits = table.splits[:2]
+    values = [{name: 1.0 for name in experiment.method.hyper_names}] * 2
+    first = held_out(experiment, table, splits, values)
+    for split, arrays in zip(splits, first, strict=True):
+        np.testing.assert_array_equal(np.sort(arrays["row"]), np.sort(split.train))
+        np.testing.assert_array_equal(arrays["target"], table.targets[arrays["row"]])
+        assert np.isfinite(arrays["mean"]).all()
+    second = held_out(experiment, changed(table, first[0]["row"][0]), splits, values)
+    same = first[0]["mean"] == second[0]["mean"]
+    fold = len(splits[0].train) // experiment.search.folds
+    assert same[:fold].all(), "its own fold was trained without it"
+    assert not same[fold + 1 :].any(), "the other folds were trained with it"
+
+
+def test_a_diverged_fold_leaves_no_prediction_to_learn_from(tiny: Planner) -> None:
+    experiment = split_experiment(tiny("method=bbb", "training.learning_rate=1e38"))
+    values = [{"noise_precision": 10.0, "prior_precision": 1.0}]
+    (arrays,) = held_out(experiment, experiment.table, experiment.table.splits[:1], values)
+    assert np.isnan(arrays["mean"]).all()
+    assert np.isfinite(arrays["target"]).all()
+
+
+def test_fixed_values_replace_searched_ones(tiny: Planner) -> None:
+    run = tiny("method=mc_dropout", "method.dropout=0.1", "search.iterations=2")
+    space = [d.name for d in split_experiment(run).space]
+    assert space == ["noise_precision", "prior_precision"]
+    _, table = finished(run)
+    assert (table["hp.dropout"] == 0.1).all()
+    assert table["hp.noise_precision"].nunique() == 2
+
+
+def test_final_fit_uses_final_epochs(tiny: Planner) -> None:
+    experiment = split_experiment(tiny())
+    values, split = [{"noise_precision": 10.0, "prior_precision": 1.0}], experiment.table.splits[:1]
+    training = replace(experiment.training, final_epochs=200)
+    scores = [
+        final_fit(fitting, experiment.table, split, values, experiment.evaluation)[0].scores["rmse"]
+        for fitting in (experiment.fitting, replace(experiment.fitting, training=training))
+    ]
+    assert scores[1] < scores[0]

@@ -1,0 +1,172 @@
+"""The split experiment: what makes two of its runs one, which splits, and how they are grouped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.config import compose
+from support.tiny_runs import with_experiment
+
+from bnnbench.cli.build import build
+from bnnbench.data.splits import choose_splits
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_cost import STACK, fits_stack
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.types import UserError
+
+Planner = Callable[..., Run]
+
+FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=1",
+        "training.epochs=3",
+        "method.noise_precision=3",
+        "search.iterations=4",
+        "method.label=mine",
+        "dataset.split_seed=1",
+        "dataset.protocol.bounds.noise_precision=[1,2]",
+        "evaluation.samples=6",
+        "method=bbb",
+        "likelihood=heteroscedastic",
+        "loss=beta",
+        "depth=2",
+    ],
+)
+def test_other_settings_are_another_folder(tiny: Planner, override: str) -> None:
+    assert tiny(override).folder.root != tiny().folder.root
+
+
+def test_what_can_change_no_number_is_the_same_folder(tiny: Planner, table_csv: Path) -> None:
+    base = tiny().folder
+    moved = table_csv.parent / "elsewhere" / table_csv.name
+    moved.parent.mkdir()
+    moved.write_bytes(table_csv.read_bytes())
+    for override in ("workers=auto", "splits=[0]", "experiment.summary=x", f"dataset.path={moved}"):
+        assert tiny(override).folder == base, override
+    orders = ["divergence=alpha_2"], ["divergence=alpha", "divergence.alpha=2"]
+    assert len({tiny("method=bbb", *order).folder for order in orders}) == 1
+    rates = (tiny(f"training.learning_rate={rate}").folder for rate in ("1", "1.0"))
+    assert len(set(rates)) == 1
+
+
+def test_a_divergence_that_the_method_does_not_hold_is_no_part_of_it(tiny: Planner) -> None:
+    identity = tiny("method=mc_dropout").record.identity
+    assert "divergence" not in identity["method"] and "likelihood" in identity["method"]
+    assert tiny("method=bbb").record.identity["method"]["divergence"]["weight"] == 1.0
+
+
+def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
+    first, second = (
+        build(
+            compose("experiment=gp_toy", "depth=1", f"dataset.protocol.fixed.prior_precision={v}")
+        )
+        for v in (1.0, 2.0)
+    )
+    assert first.folder.root != second.folder.root
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_toys_network_follows_the_depth(depth: int) -> None:
+    run = build(compose("experiment=gp_toy", f"depth={depth}", "divergence=js"))
+    experiment = run.experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert experiment.network.widths == (100, 200, 100)[:depth]
+    assert experiment.training.final_epochs == 500
+    assert experiment.training.batch_size == 401 == len(experiment.table.splits[0].train)
+    assert run.record.names["likelihood"] == "heteroscedastic"
+    assert experiment.method.fixed() == {"prior_precision": 1.0} and experiment.iterations == 0
+
+
+@pytest.mark.parametrize(
+    ("divergence", "family", "order"),
+    [("alpha_renyi divergence.alpha=1.75", "alpha_renyi", 1.75), ("kl", "kl", None),
+     ("wasserstein2", "wasserstein2", None), ("chi2", "chi2", None),
+     ("alpha_2 divergence.estimator=monte_carlo", "alpha_mc", 2.0),
+     ("alpha_2 divergence.weight=0.5", "alpha_w0.5", 2.0),
+     ("renyi divergence.alpha=1e-12", "renyi", 1e-12)],
+)  # fmt: skip
+def test_families_and_orders_of_divergences_are_names_of_a_run(
+    tiny: Planner, divergence: str, family: str, order: float | None
+) -> None:
+    names = tiny("method=bbb", *f"divergence={divergence}".split()).record.names
+    assert (names["divergence_family"], names["order"]) == (family, order)
+    assert names["family"] == "bbb" == tiny("method=bbb_x2").record.names["family"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"), [("all", (0, 1, 2)), (2, (0, 1)), ([2, 0, 2], (0, 2))]
+)
+def test_choice_of_splits(tiny: Planner, wanted: Any, chosen: tuple[int, ...]) -> None:
+    table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]
+    assert choose_splits(table, wanted) == chosen
+
+
+@pytest.mark.parametrize("wanted", [0, 4, [3], [], "some", [0.5], True, None])
+def test_wrong_splits_are_refused(tiny: Planner, wanted: Any) -> None:
+    table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="splits"):
+        choose_splits(table, wanted)
+
+
+def sizes(run: Run) -> list[int]:
+    return [len(group) for group in run.experiment.groups(run.experiment.units())]
+
+
+def test_splits_stack_only_where_nothing_is_searched(tiny: Planner) -> None:
+    given = ("splits=7", "evaluation.out_of_fold=false")
+    stacked = tiny(*FIXED, *given)
+    assert sizes(stacked) == [STACK, 2] and not stacked.experiment.lockstep
+    cuda = with_experiment(stacked, device="cuda")
+    assert sizes(cuda) == [7] and cuda.experiment.lockstep
+    assert sizes(tiny("method=bbb", *given)) == [1] * 7
+    assert sizes(tiny(*FIXED, "splits=2")) == [1, 1]
+    assert sizes(tiny("method=pbp", *given)) == [7]
+
+
+def test_a_stack_ends_where_its_activations_fill_it(tiny: Planner) -> None:
+    given = (*FIXED, "splits=7", "evaluation.out_of_fold=false", "training.batch_size=all")
+    whole = tiny(*given, "network.width=100", "training.samples=10")
+    experiment = whole.experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert experiment.training.batch_size == len(experiment.table.splits[0].train) == 54
+    assert fits_stack(experiment.network, experiment.training) == 2
+    assert sizes(whole) == [2, 2, 2, 1]
+    assert sizes(tiny(*given, "network.width=100", "training.samples=100")) == [1] * 7
+    assert sizes(tiny(*given)) == [STACK, 2]
+
+
+def test_the_cost_counts_the_work(tiny: Planner) -> None:
+    def work(*overrides: str) -> float:
+        return tiny(*overrides).experiment.cost(1)
+
+    base = work()
+    assert work("splits=4") == pytest.approx(2 * base)
+    more = work("search.iterations=30", "training.epochs=20", "training.final_epochs=20")
+    assert 50 * base < more < 100 * base
+    assert work("training.samples=4") > base
+    two = tiny("splits=4")
+    assert two.experiment.cost(2) == pytest.approx(base)
+
+
+def test_steps_are_evaluations_and_final_fits(tiny: Planner) -> None:
+    run = tiny()
+    assert run.steps() == (0, 2 * (3 + 1)) and len(run.open_units()) == 2
+    path = run.store.file("split-00", "trials.jsonl")
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n{}\n")
+    assert run.steps() == (2, 8)
+    run.store.file("split-00", "json").write_text("{}")
+    assert run.steps() == (4, 8) and run.open_units() == ["split-01"]
+
+
+def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
+    with pytest.raises(AssertionError, match="resolved"):
+        _ = replace(tiny().experiment, loaded=None).table  # type: ignore[attr-defined]

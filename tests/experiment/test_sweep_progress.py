@@ -1,0 +1,43 @@
+"""How far a sweep is, and how long it will take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.sweep_progress import SweepProgress, time_left
+from bnnbench.files import write_text
+
+Planner = Callable[..., Run]
+
+
+def finish(run: Run) -> None:
+    write_text(run.folder.done, json.dumps({"units": list(run.experiment.units())}))
+
+
+def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("bnnbench.experiment.sweep_progress.REPORT_SECONDS", 10_000)
+    runs = [tiny(f"seed={seed}") for seed in range(4)]
+    view = SweepProgress(runs, began=1000)
+    first = view.seconds_left()
+    assert first == pytest.approx(sum(10_000 + run.experiment.cost(1) for run in runs))
+    now[0] += 6000
+    # A quarter took 100 minutes: three quarters take three times that, nearly.
+    finish(runs[0])
+    assert view.counts == (1, 4) and view.seconds_left() == pytest.approx(18000, rel=0.1)
+    assert view.sentence().startswith("1/4 runs, 1 h 40 min so far, about ")
+    for run in runs[1:]:
+        finish(run)
+    assert view.seconds_left() == 0 and view.sentence().endswith("about 0 s left")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3, "3 s"), (125, "2 min 05 s"), (4200, "1 h 10 min")]
+)
+def test_time_left(seconds: float, text: str) -> None:
+    assert time_left(seconds) == text

@@ -1,0 +1,25 @@
+"""The search's memory on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnbench.experiment import trial_log
+from bnnbench.search.base import Trial
+
+
+def test_the_log_survives_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "trials.jsonl"
+    trials = [
+        Trial({"a": 0.1 + i}, -1.0 / (i + 3), (float("nan"), 0.2), 1.5, 0.5) for i in range(3)
+    ]
+    trial_log.rewrite(path, trials[:2])
+    trial_log.append(path, trials[2])
+    whole = path.read_text()
+    assert trial_log.count(path) == 3
+    assert str(trial_log.read(path)) == str(trials), "floats and NaN come back bit for bit"
+    path.write_text(whole[:-20])
+    assert str(trial_log.read(path)) == str(trials[:2])
+    path.write_text(whole.replace('"objective"', '"obj', 1))
+    assert trial_log.read(path) == []
+    assert trial_log.read(tmp_path / "absent") == [] and trial_log.count(tmp_path / "absent") == 0

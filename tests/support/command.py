@@ -1,0 +1,25 @@
+"""What the command line prints, and where its runs went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnbench.experiment.run_folder import RunFolder
+
+
+def one_sentence(code: int, out: str, errors: str, words: list[str]) -> None:
+    """Exit code 2 and a single line on standard error, which says each of the words."""
+    assert code == 2, errors
+    assert out == ""
+    lines = errors.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("bnnbench: ")
+    assert "Traceback" not in errors
+    for word in words:
+        assert word in lines[0]
+
+
+def folder_of(out: str) -> RunFolder:
+    """The folder that a run names in its last line."""
+    last = out.strip().splitlines()[-1]
+    assert last.startswith("results: ")
+    return RunFolder(Path(last.removeprefix("results: ")))

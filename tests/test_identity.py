@@ -1,0 +1,65 @@
+"""What makes two runs the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bnnbench.identity import digest, identity_of, no_identity
+
+
+@dataclass(frozen=True)
+class Inner:
+    loss: float = 1.0
+    summary: str = no_identity("")
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner
+    loss: Any = None
+    sizes: tuple[int, ...] = (1, 2)
+    where: Path = Path("a")
+    workers: int = no_identity(1)
+
+
+BASE = Outer(Inner())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BASE, loss="nll"),
+        replace(BASE, inner=Inner(loss=2.0)),
+        replace(BASE, sizes=(1, 3)),
+        replace(BASE, where=Path("b")),
+        replace(BASE, loss={"a": [1, {"b": True}]}),
+    ],
+)
+def test_every_setting_counts_whatever_its_name_and_depth(other: Outer) -> None:
+    assert digest(identity_of(other)) != digest(identity_of(BASE))
+
+
+def test_what_declares_itself_no_part_does_not_count() -> None:
+    other = replace(BASE, workers=2, inner=Inner(summary="text"))
+    assert digest(identity_of(other)) == digest(identity_of(BASE))
+
+
+def test_classes_of_the_same_fields_are_told_apart() -> None:
+    @dataclass(frozen=True)
+    class Twin:
+        loss: float = 1.0
+
+    assert identity_of(Twin()) != identity_of(Inner())
+
+
+def test_the_order_of_keys_does_not_count() -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
+def test_what_cannot_be_told_apart_is_refused() -> None:
+    with pytest.raises(TypeError, match="object has no identity"):
+        identity_of(replace(BASE, loss=object()))
