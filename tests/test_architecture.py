@@ -1,70 +1,185 @@
-"""The shape of the code: which way imports flow, who knows what, how long files are."""
+"""The shape of the code: which way imports flow, who knows what, how long functions are."""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 import bnnbench
+from bnnbench.cli.configs import config_folder
 
 PACKAGE = Path(bnnbench.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
-    {"__init__", "types"},
-    {"settings", "paths"},
-    {"streams"},
-    {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "scaling"},
+    {"__init__", "types", "discovery"},
+    {"checks", "identity", "files"},
+    {"settings", "random_streams"},
+    {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
     {"methods"},
     {"search"},
     {"experiment"},
+    {"results"},
     {"report"},
+    {"suites"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
+GENERIC = ("experiment", "results", "report", "cli")
+SOURCES = re.compile(r"book(?!tabs)|gvi|cinelli|felekis|thesis", re.IGNORECASE)
+"""What names a publication; booktabs is a package of LaTeX."""
+
+LONGEST = 60
+"""Lines of a function, its docstring included."""
+
+
+def inside(path: Path) -> str:
+    """The file's path in the package."""
+    return path.relative_to(PACKAGE).as_posix()
+
 
 def part(path: Path) -> str:
     """The package's part a file belongs to: its folder, or its own name at the top."""
-    inside = path.relative_to(PACKAGE).parts
-    return inside[0] if len(inside) > 1 else path.stem
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else path.stem
 
 
-def imports(path: Path) -> set[str]:
-    """Absolute names of all modules a file imports, at any depth."""
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Absolute names of all modules a file imports, at any depth, and of what it takes of them."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names if node.module == "bnnbench" else {node.module or ""}
-    return found
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+    return frozenset(found)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_flow_one_way(path: Path) -> None:
-    level = LEVEL[part(path)]
+def own_imports(path: Path) -> Iterator[list[str]]:
+    """The words after `bnnbench` of everything a file imports from the package."""
     for name in imports(path):
         words = name.split(".")
         if words[0] == "bnnbench" and len(words) > 1 and words[1] != "__version__":
-            assert LEVEL[words[1]] <= level, f"{path.name} must not import {name}"
+            yield words[1:]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_the_command_line_knows_hydra(path: Path) -> None:
-    knows = any(name.split(".")[0] == "hydra" for name in imports(path))
-    assert not knows or part(path) == "cli"
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_files_stay_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+def module(path: Path) -> str:
+    words = ("bnnbench", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
 
 
 def test_every_part_has_a_layer() -> None:
-    assert {part(path) for path in FILES} <= LEVEL.keys()
+    assert {part(path) for path in FILES} == LEVEL.keys()
+
+
+def test_imports_flow_one_way() -> None:
+    wrong = [
+        f"{inside(path)} imports {'.'.join(words)}"
+        for path in FILES
+        for words in own_imports(path)
+        if LEVEL[words[0]] > LEVEL[part(path)]
+    ]
+    assert not wrong
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nowhere, also not for type checking: a circle is one thing in several files."""
+    modules = {module(path): path for path in FILES}
+    graph = {
+        name: {other for other in imports(path) if other in modules and other != name}
+        for name, path in modules.items()
+        if path.name != "__init__.py"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        raise AssertionError(f"a circle: {circle.args[1]}") from None
+
+
+def test_only_the_command_line_knows_hydra() -> None:
+    knowing = {part(p) for p in FILES if any(name.split(".")[0] == "hydra" for name in imports(p))}
+    assert knowing == {"cli"}
+
+
+def test_only_discovery_knows_suites_and_no_suite_another() -> None:
+    for path in FILES:
+        own = path.relative_to(PACKAGE).parts[1] if part(path) == "suites" else None
+        for words in own_imports(path):
+            if words[0] == "suites" and len(words) > 1:
+                assert words[1] == own, f"{inside(path)} imports {'.'.join(words)}"
+
+
+def test_a_suite_is_found_without_heavy_imports() -> None:
+    for path in PACKAGE.glob("suites/*/__init__.py"):
+        assert {words[0] for words in own_imports(path)} == {"discovery"}, inside(path)
+
+
+def docstring_lines(path: Path) -> set[int]:
+    """Lines of a file that belong to docstrings, of attributes too."""
+    found: set[int] = set()
+    holders = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for node in (node for node in ast.walk(tree(path)) if isinstance(node, holders)):
+        for child in node.body:
+            if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+                assert child.end_lineno is not None
+                found |= set(range(child.lineno, child.end_lineno + 1))
+    return found
+
+
+def test_what_is_generic_names_no_publication() -> None:
+    """But where a docstring cites its source."""
+    named = []
+    for path in (p for p in FILES if part(p) in GENERIC):
+        aside = docstring_lines(path)
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+            if token.start[0] not in aside and SOURCES.search(token.string):
+                named.append(f"{inside(path)}:{token.start[0]}: {token.string[:60]}")
+    assert not named
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{inside(path)}: {node.name}"
+        for path in FILES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST
+    ]
+    assert not long
+
+
+def test_every_folder_opens_with_what_lives_there() -> None:
+    for path in (p for p in FILES if p.name == "__init__.py"):
+        assert ast.get_docstring(tree(path)), inside(path)
+
+
+def test_a_method_is_one_file_and_one_yaml() -> None:
+    """Nothing else lies on top of `methods`, and no file there goes unnamed."""
+    files = {p.stem for p in (PACKAGE / "methods").glob("*.py") if p.name != "__init__.py"}
+    texts = [p.read_text() for p in (config_folder() / "method").glob("*.yaml")]
+    targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
+    assert {target.split(".")[2] for target in targets} == files
+
+
+def test_every_kind_of_experiment_has_a_page() -> None:
+    from bnnbench.cli.make import target
+    from bnnbench.report.pages import pages
+
+    texts = [p.read_text() for p in (config_folder() / "experiment").glob("*.yaml")]
+    targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
+    kinds = {target("experiment", {"_target_": name}).kind for name in targets}
+    assert kinds == pages().keys()

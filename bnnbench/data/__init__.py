@@ -1,4 +1,7 @@
-"""Data sources: each reads one data set, with its fixed train/test splits, into a `Table`."""
+"""Data sources: each reads one data set, with its fixed train/test splits, into a `Table`.
+
+May import types, checks and files.
+"""
 
 from __future__ import annotations
 

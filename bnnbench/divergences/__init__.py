@@ -1,1 +1,4 @@
-"""Divergences from posterior to prior: one file each."""
+"""Divergences from posterior to prior, and priors: one file each.
+
+May import types, checks and identity; a divergence knows no method.
+"""

@@ -1,1 +1,1 @@
-"""Likelihoods, which say what a network's outputs mean: one file each."""
+"""Likelihoods, which say what a network's outputs mean: one file each. May import losses."""

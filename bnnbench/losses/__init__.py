@@ -1,1 +1,1 @@
-"""Losses of a data point under its Gaussian: one file each."""
+"""Losses of a data point under its Gaussian: one file each. May import types and checks."""

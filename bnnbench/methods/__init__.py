@@ -1,1 +1,4 @@
-"""Methods: one file each. A method sees training sets and hyper-parameters, never a test target."""
+"""Ways to fit a Bayesian neural network and to predict: one file each, named by one YAML.
+
+May import networks, optimisers, losses, likelihoods, divergences and `shared`.
+"""
