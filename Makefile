@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUITE ?= small gvi
 
-.PHONY: help setup run test slow bench reproduce lint clean
+.PHONY: help setup run test slow bench reproduce lint docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,13 @@ lint: setup  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs  ## the documentation site, in site/, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:  ## remove the virtual environment and caches; outputs and data stay
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist
