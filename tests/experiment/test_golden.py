@@ -1,0 +1,50 @@
+"""The numbers of every method, preset and experiment are those on record, bit for bit.
+
+A change that moves a number on purpose records it anew, from `tests`:
+`env $(python -c "from support.golden import PORTABLE as p; print(*(f'{k}={v}' for k, v in
+p.items()))") python -m support.golden /tmp/golden > experiment/golden.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.golden import CASES, PORTABLE, needs_uci
+
+RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
+MADE = [case for case in CASES if not needs_uci(case)]
+UCI = [case for case in CASES if needs_uci(case)]
+
+
+def assert_recorded(cases: list[str], outputs: Path) -> None:
+    command = [sys.executable, "-m", "support.golden", str(outputs), *cases]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **PORTABLE},
+        cwd=Path(__file__).parents[1],
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == {case: RECORDED[case] for case in cases}
+
+
+def test_every_case_is_on_record() -> None:
+    assert RECORDED.keys() == CASES.keys() and all(RECORDED.values())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("half", [0, 1])
+def test_runs_on_data_made_here(half: int, tmp_path: Path) -> None:
+    assert_recorded(MADE[half::2], tmp_path)
+
+
+@pytest.mark.integration
+def test_runs_on_uci_data(data: Path, tmp_path: Path) -> None:
+    assert_recorded(UCI, tmp_path)

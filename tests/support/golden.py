@@ -1,0 +1,135 @@
+"""Every method, preset and experiment on a short setting, whose bits are on record.
+
+`python -m support.golden OUTPUTS CASE ...` runs cases and prints the digests of their tables as
+JSON; `golden.json` beside the test holds what they have to be. The environment of `PORTABLE` has
+the numerical libraries take the same path on every processor, and has to be set from outside,
+before they are loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+
+from bnnbench.cli.build import build
+from bnnbench.cli.compose import configs_of
+from bnnbench.cli.configs import options
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.experiment.sweep_progress import SweepProgress
+from bnnbench.types import Redundant
+
+PORTABLE = {
+    "ATEN_CPU_CAPABILITY": "default",
+    "MKL_CBWR": "COMPATIBLE",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "OMP_NUM_THREADS": "1",
+}
+
+TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
+NAMES = ["experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth"]
+
+SEARCH = "search.iterations=3 search.initial_points=2 search.folds=2"
+REST = (
+    "training.epochs=2 training.final_epochs=3 training.samples=2 evaluation.samples=4 "
+    "network.width=6 workers=1 training.compile=never device=cpu"
+)
+SHORT = f"splits=2 {SEARCH} {REST}"
+UNSEARCHED = f"splits=2 {REST}"
+FIXED = (
+    "search=none method.noise_precision=10 method.prior_precision=1 evaluation.out_of_fold=false"
+)
+STACKED = (
+    "kl,rkl,alpha,alpha_2,renyi,renyi_2,alpha_renyi,alpha_renyi_2,js,alpha_js,jeffreys,"
+    "wasserstein2,hellinger,chi2,tv,tv_lower,tv_upper,fisher"
+)
+
+READINGS = {
+    "two layers": "method=vadam depth=2",
+    "linear model": "method=bbb depth=0",
+    "float64": "method=vadam training.dtype=float64",
+    "whole batches": "method=bbb training.batch_size=all",
+    "mc_dropout gaussian": "method=mc_dropout method.noise=gaussian",
+    "mc_dropout dropconnect": "method=mc_dropout method.noise=dropconnect",
+    "practical_vi gauss_newton": "method=practical_vi method.curvature=gauss_newton",
+    "deep_ensemble adversarial": "method=deep_ensemble method.adversarial=true",
+    "laplace full": "method=laplace method.curvature=full method.predictive=sampled",
+    "laplace evidence": "method=laplace method.prior_precision_by=marginal_likelihood",
+    "bbb exponential": "method=bbb method.minibatch_weights=exponential",
+    "heteroscedastic": "method=bbb likelihood=heteroscedastic",
+    "heteroscedastic gamma": "method=vadam likelihood=heteroscedastic loss=gamma",
+    "beta": "method=bbb loss=beta",
+    "laplace prior": "method=bbb prior=laplace divergence.estimator=monte_carlo",
+    "scale mixture": "method=bbb prior=scale_mixture divergence.estimator=monte_carlo",
+    "uci": "dataset=boston",
+    "book_uci": "experiment=book_uci dataset=yacht method=pbp,vadam,bbb_x1",
+}
+"""Other paths through the code than a method's usual one, with a search."""
+
+SWEEPS = {
+    "stack of splits": f"method=vadam {UNSEARCHED} {FIXED} splits=7",
+    "divergences in a stack": f"method=bbb divergence={STACKED} {UNSEARCHED} {FIXED}",
+    "gvi_alpha": "experiment=gvi_alpha dataset=yacht divergence=alpha,renyi "
+    f"divergence.alpha=0.5,2 {UNSEARCHED}",
+    "gvi_uci": f"experiment=gvi_uci dataset=yacht depth=1,2 divergence=kl,js {UNSEARCHED}",
+    "gvi_competitors": "experiment=gvi_competitors dataset=yacht depth=1 "
+    f"method=bbb,sgld,mc_dropout divergence=kl {UNSEARCHED}",
+    "gp_toy": f"experiment=gp_toy depth=1,2 method=bbb,laplace divergence=kl,tv_lower {REST}",
+    "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
+    "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam "
+    "training.epochs=5 workers=1",
+}
+"""Runs in stacks, without a search."""
+
+CASES = {
+    **{f"method {name}": f"method={name} {SHORT}" for name in options("method")},
+    **{name: f"{words} {SHORT}" for name, words in READINGS.items()},
+    **SWEEPS,
+}
+"""By name, what follows `bnnbench run -m`."""
+
+
+def needs_uci(case: str) -> bool:
+    """Whether the case reads a UCI set."""
+    return "dataset=yacht" in CASES[case] or "dataset=boston" in CASES[case]
+
+
+def run_case(case: str, outputs: Path) -> None:
+    """Runs every job of a case, in stacks where a sweep has them, and draws nothing."""
+    runs = []
+    for config in configs_of([*CASES[case].split(), f"outputs_dir={outputs}"]):
+        with suppress(Redundant):
+            runs.append(build(config))
+    sweep = SweepProgress(runs) if len(runs) > 1 else None
+    for run in runs:
+        execute(run, lambda folder: None, sweep)
+
+
+def digests(outputs: Path) -> dict[str, str]:
+    """By the names of each run below `outputs`, a digest of its table without the seconds."""
+    found = {}
+    for folder in finished_runs(outputs):
+        path = next(p for p in map(folder.table, ("splits", "posterior")) if p.exists())
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = table.drop(columns=TIMES, errors="ignore")
+        name = " ".join(table[column].iloc[0] for column in NAMES if column in table)
+        found[name] = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()[:16]
+    return found
+
+
+def main(outputs: Path, cases: list[str]) -> None:
+    """Prints `{case: {run: digest}}`."""
+    found = {}
+    for case in cases:
+        run_case(case, outputs / case.replace(" ", "_"))
+        found[case] = digests(outputs / case.replace(" ", "_"))
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:] or list(CASES))
