@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from support.command import folder_of
+from support.config import compose
+from support.tiny_runs import finished
 
-from bnnbench.data.uci import UCI
+from bnnbench.cli.build import build
 from bnnbench.results.published import counterpart
 
 Command = Callable[..., tuple[int, str, str]]
@@ -19,22 +22,15 @@ Command = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBENCH_DATA is unset")
 
 
-def folder(output: str) -> Path:
-    return Path(output.strip().splitlines()[-1].removeprefix("results: "))
-
-
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
-def test_two_boston_splits_beat_linear_regression(
-    command: Command, tmp_path: Path, method: str
-) -> None:
+def test_two_boston_splits_beat_linear_regression(tmp_path: Path, method: str) -> None:
     """A short search suffices to be better than least squares in error and in likelihood."""
-    code, out, _ = command(
-        "run", f"method={method}", "dataset=boston", "splits=2", "search.iterations=6",
-        "search.initial_points=4", "training.final_epochs=40", f"outputs_dir={tmp_path / 'out'}",
-    )  # fmt: skip
-    assert code == 0
-    rows = pd.read_csv(folder(out) / "splits.csv")
-    table = UCI("boston", directory=os.environ["BNNBENCH_DATA"]).load()
+    short = ("search.iterations=6", "search.initial_points=4", "training.final_epochs=40")
+    words = (f"method={method}", "dataset=boston", "splits=2", "workers=1", *short)
+    run = build(compose(*words, "evaluation.out_of_fold=false", f"outputs_dir={tmp_path}"))
+    _, rows = finished(run)
+    table = run.experiment.table  # type: ignore[attr-defined]
     for split, (_, row) in zip(table.splits, rows.iterrows(), strict=False):
         x, y = table.inputs, table.targets
         model = LinearRegression().fit(x[split.train], y[split.train])
@@ -54,7 +50,7 @@ def test_published_rmse_is_within_two_combined_standard_errors(
     _, out, _ = command(
         "run", f"method={method}", f"dataset={dataset}", f"outputs_dir={tmp_path / 'out'}"
     )
-    summary = pd.read_csv(folder(out) / "summary.csv").set_index("metric").loc["rmse"]
+    summary = pd.read_csv(folder_of(out).table("summary")).set_index("metric").loc["rmse"]
     theirs = counterpart(method, dataset, "rmse")
     assert theirs is not None
     z = (summary["mean"] - theirs.mean) / np.hypot(summary["stderr"], theirs.stderr)

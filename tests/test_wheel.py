@@ -8,18 +8,24 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+import bnnbench
 from bnnbench.cli.configs import options
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.integration
 def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     subprocess.run([*build, str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    data = ("data/checksums.txt", "report/published_uci.csv", "report/book_seconds.csv")
+    package = Path(bnnbench.__file__).parent
+    data = [p.relative_to(package) for p in package.rglob("*") if p.suffix in (".csv", ".txt")]
+    assert len(data) > 3
     for name in (*data, "configs/run.yaml"):
         assert (site / "bnnbench" / name).is_file()
     environment = {**os.environ, "PYTHONPATH": str(site)}

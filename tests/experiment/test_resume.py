@@ -7,47 +7,44 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from filelock import FileLock
 from support.config import TINY
-from support.tiny_runs import TIMES
+from support.tiny_runs import TIMES, finished, tiny_run
 
 from bnnbench.experiment import trial_log
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run import Run
+
+Command = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.integration
 
 WAIT = 120.0  # seconds a step may take on a busy machine before the test gives up
 
-
-def arguments(table: Path, outputs: Path, workers: int) -> list[str]:
-    settings = [t for t in TINY if not t.startswith("search.iterations")]
-    return [
-        *(sys.executable, "-m", "bnnbench", "run", "dataset=csv", f"dataset.path={table}"),
-        *("dataset.target=y", f"outputs_dir={outputs}", f"workers={workers}", *settings),
-        *("search.iterations=8", "training.epochs=150"),
-    ]
+# Long enough to be killed in the midst of it.
+LONGER = ("search.iterations=8", "training.epochs=60")
 
 
-def start(command: list[str]) -> subprocess.Popen[str]:
+def words(table: Path, outputs: Path, *more: str) -> list[str]:
+    """What the tests below run, as the command line has it."""
+    base = ["dataset=csv", f"dataset.path={table}", "dataset.target=y", f"outputs_dir={outputs}"]
+    return ["run", *base, *TINY, *LONGER, *more]
+
+
+def start(*given: str) -> subprocess.Popen[str]:
     # A shell that runs the tests in the background has told its children to ignore Ctrl-C.
     return subprocess.Popen(
-        command,
+        [sys.executable, "-m", "bnnbench", *given],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-
-
-def finish(command: list[str]) -> RunFolder:
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    last = done.stdout.strip().splitlines()[-1]
-    assert last.startswith("results: ")
-    return RunFolder(Path(last.removeprefix("results: ")))
 
 
 def evaluations(outputs: Path) -> int:
@@ -61,68 +58,45 @@ def wait_for(outputs: Path, count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.fixture(scope="module")
-def shared_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(60, 3))
-    path = tmp_path_factory.mktemp("data") / "table.csv"
-    pd.DataFrame(x, columns=list("abc")).assign(y=np.sin(x[:, 0]) + x[:, 1]).to_csv(
-        path, index=False
-    )
-    return path
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(
-    shared_table: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    folder = finish(arguments(shared_table, tmp_path_factory.mktemp("whole"), 1))
-    return read(folder)
-
-
-def read(folder: RunFolder) -> tuple[pd.DataFrame, pd.DataFrame]:
-    splits = pd.read_csv(folder.table("splits")).drop(columns=TIMES)
-    return splits, pd.read_csv(folder.table("search")).drop(columns=["seconds", "suggest_seconds"])
+def tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    folder, splits = finished(run)
+    search = pd.read_csv(folder.table("search"))
+    return splits.drop(columns=TIMES), search.drop(columns=["seconds", "suggest_seconds"])
 
 
 @pytest.mark.parametrize(("workers", "after"), [(1, 3), (2, 5)])
-def test_kill_and_resume(
-    shared_table: Path,
-    uninterrupted: tuple[pd.DataFrame, pd.DataFrame],
-    tmp_path: Path,
-    workers: int,
-    after: int,
-) -> None:
+def test_kill_and_resume(table_csv: Path, tmp_path: Path, workers: int, after: int) -> None:
     """`kill -9` of the main process alone: workers must not live on as orphans."""
     if workers > (os.cpu_count() or 1):
         pytest.skip("needs two cores")
-    command = arguments(shared_table, tmp_path, workers)
-    process = start(command)
-    wait_for(tmp_path, after)
+    outputs = tmp_path / "killed"
+    process = start(*words(table_csv, outputs, f"workers={workers}"))
+    wait_for(outputs, after)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     process.communicate()
-    kept = evaluations(tmp_path)
+    kept = evaluations(outputs)
     assert after <= kept < 16, "the kill came too late to test anything"
-    folder = finish(command)
-    for ours, expected in zip(read(folder), uninterrupted, strict=True):
+    resumed = tiny_run(table_csv, outputs, *LONGER, f"workers={workers}")
+    assert resumed.folder.work.is_dir() and not resumed.complete()
+    whole = tiny_run(table_csv, tmp_path / "whole", *LONGER)
+    for ours, expected in zip(tables(resumed), tables(whole), strict=True):
         pd.testing.assert_frame_equal(ours, expected, check_exact=True)
-    started = folder.root / "DONE"
-    before = started.stat().st_mtime_ns
-    assert finish(command) == folder and started.stat().st_mtime_ns == before
+    before = resumed.folder.done.stat().st_mtime_ns
+    assert finished(resumed)[0] == resumed.folder
+    assert resumed.folder.done.stat().st_mtime_ns == before
 
 
 def test_ctrl_c_says_how_to_go_on_and_a_second_process_is_refused(
-    shared_table: Path, tmp_path: Path
+    command: Command, table_csv: Path, tmp_path: Path
 ) -> None:
     # So long that it still runs when the second process has been refused, on any machine.
-    command = [*arguments(shared_table, tmp_path, 1), "search.iterations=2000"]
-    process = start(command)
+    given = words(table_csv, tmp_path / "out", "workers=1", "search.iterations=2000")
+    process = start(*given)
     wait_for(tmp_path, 1)
-    second = subprocess.run(command, capture_output=True, text=True)
-    assert second.returncode == 2
-    assert "another bnnbench process is working in" in second.stderr
-    assert len(second.stderr.strip().splitlines()) == 1
+    code, _, errors = command(*given)
+    assert code == 2 and "another bnnbench process is working in" in errors
+    assert len(errors.strip().splitlines()) == 1
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=WAIT)
     assert process.returncode == 130
