@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from bnnbench.discovery import plugins
 from bnnbench.files import write_text
 from bnnbench.report import sections
-from bnnbench.report.figures.canvas import SUFFIXES, save
+from bnnbench.report.figures.canvas import save
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.renderers import latex, markdown, terminal
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
@@ -62,9 +63,7 @@ def write_report(runs: Runs, style: Style | None = None, to: Path | None = None)
         if isinstance(block, Data):
             write_text(report.table(block.name), block.table.to_csv(index=False))
         elif isinstance(block, Drawing):
-            figure = block.draw()
-            for suffix in SUFFIXES:
-                save(figure, report.figure(block.name, suffix))
+            save(block.draw(), partial(report.figure, block.name))
     return report
 
 

@@ -162,3 +162,8 @@ def by_group(
         for group, own in found.items()
         for block in (Heading(group, 3), Table(columns, tuple(own)))
     )
+
+
+def numbered(name: str, place: int) -> str:
+    """The name of one of several figures, counted from 1: `orders`, `orders_2`, ..."""
+    return name if place == 1 else f"{name}_{place}"

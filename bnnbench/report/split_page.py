@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
-from bnnbench.report.figures.canvas import SUFFIXES, save
+from bnnbench.report.figures.canvas import save
 from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.figures.objective import objective_figure
 from bnnbench.report.figures.predictions import predictions_figure
@@ -38,15 +39,11 @@ from bnnbench.results.run_files import (
     read_predictions,
     read_search,
     read_splits,
-    setting,
 )
 from bnnbench.results.summary import summarise
 
 SUMMARY = "summary"
 """Table: every metric over the splits."""
-
-RANDOM_PHASE = 5
-"""Search evaluations placed at random, where the configuration does not say."""
 
 
 def write_split_page(folder: RunFolder) -> None:
@@ -59,8 +56,7 @@ def write_split_page(folder: RunFolder) -> None:
         table = calibration_table(points, held_out)
         write_text(folder.table(CALIBRATION), table.to_csv(index=False))
     for name, figure in run_figures(folder, names, splits, points, held_out):
-        for suffix in SUFFIXES:
-            save(figure, folder.figure(name, suffix))
+        save(figure, partial(folder.figure, name))
 
 
 def run_figures(
@@ -92,8 +88,7 @@ def run_figures(
         yield "objective", objective_figure(objective)
     search = read_search(folder)
     if len(search):
-        initial = setting(folder, "search.initial_points", RANDOM_PHASE)
-        yield "search", search_figure(search, initial)
+        yield "search", search_figure(search, int(names["initial_points"]))
 
 
 def run_table(folder: RunFolder) -> Table:

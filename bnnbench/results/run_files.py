@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from omegaconf import OmegaConf
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import (
@@ -97,14 +94,6 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
         return pd.read_csv(folder.table(CALIBRATION))
     except FileNotFoundError:
         return None
-
-
-def setting(folder: RunFolder, key: str, default: Any) -> Any:
-    """A value of the run's configuration, or `default` where it is absent or null."""
-    if not folder.config.is_file():
-        return default
-    value = OmegaConf.select(OmegaConf.load(folder.config), key)
-    return default if value is None else value
 
 
 def kept_points(points: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:

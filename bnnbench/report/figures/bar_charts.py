@@ -56,7 +56,7 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     figure, grid = _panels(len(panels), most, longest, lying)
     for axes, group in zip(grid, panels, strict=False):
         (_lying if lying else _standing)(axes, group, metric, error, colours)
-        axes.set_title(group["dataset"].iloc[0])
+        axes.set_title(group["dataset"].iloc[0], y=1)  # else it is sought among all names
         axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
@@ -144,11 +144,10 @@ def _lying(
     axes.set_ylim(len(group) - 0.3, -0.7)
     axes.axvline(0, color="black", linewidth=0.8)
     _scale(axes, "x", means, metric)
-    figures = axes.secondary_yaxis("right")
-    shown = ["diverged" if math.isnan(mean) else f"{mean:.3g}" for mean in means]
-    figures.set_yticks(places, shown, fontsize="small")
-    figures.tick_params(length=0)
-    figures.spines["right"].set_visible(False)
+    beside = axes.get_yaxis_transform()
+    for place, mean in enumerate(means):
+        shown = "diverged" if math.isnan(mean) else f"{mean:.3g}"
+        axes.text(1.02, place, shown, transform=beside, va="center", fontsize="small")
 
 
 def _scale(axes: Axes, direction: str, means: pd.Series, metric: Metric) -> None:

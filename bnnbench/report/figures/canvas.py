@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,11 @@ BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 Look = dict[str, Any]
 """Keyword arguments of matplotlib that say how something looks."""
 
-SUFFIXES = ("png", "pdf")
-"""Every figure is written as both."""
+SUFFIXES: Mapping[str, Look] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+"""Every figure is written as both; what is left out of each would change from day to day."""
+
+DOTS = 150
+"""Per inch of a PNG."""
 
 
 def sketch(
@@ -46,11 +51,19 @@ def line_look(place: int, dashes: tuple[str, str, str]) -> Look:
     return {"color": PALETTE[place % colours], "linestyle": dashes[place // colours % len(dashes)]}
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Writes a PNG (150 dots per inch) or PDF, the same bytes for the same figure."""
-    suffix = path.suffix.lstrip(".")
-    metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
-    with matplotlib.rc_context({"pdf.fonttype": 42}):
-        write_atomically(
-            path, lambda file: figure.savefig(file, format=suffix, dpi=150, metadata=metadata)
-        )
+def save(figure: Figure, path_of: Callable[[str], Path]) -> None:
+    """Writes a figure as PNG and as PDF, the same bytes for the same figure.
+
+    Args:
+        figure: laid out here, once for both, which of many panels is most of the work.
+        path_of: where the file with some suffix goes.
+    """
+    figure.set_dpi(DOTS)
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+    for suffix, metadata in SUFFIXES.items():
+        with matplotlib.rc_context({"pdf.fonttype": 42}):
+            write_atomically(
+                path_of(suffix),
+                partial(figure.savefig, format=suffix, dpi=DOTS, metadata=metadata),
+            )

@@ -22,7 +22,7 @@ def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def search_figure(search: pd.DataFrame, initial: int = 5) -> Figure:
+def search_figure(search: pd.DataFrame, initial: int) -> Figure:
     """How the hyper-parameter search went.
 
     Left, the best objective (mean validation log-likelihood) after each evaluation: the median

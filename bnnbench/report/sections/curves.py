@@ -15,6 +15,7 @@ from bnnbench.report.section import (
     Section,
     Style,
     by_group,
+    numbered,
     numbers,
     words,
 )
@@ -75,7 +76,6 @@ def drawings(curves: Sequence[Curve]) -> list[Drawing]:
     found = []
     for place, start in enumerate(range(0, len(names), MOST_ROWS), 1):
         own = [c for c in curves if c.run["label"] in names[start : start + MOST_ROWS]]
-        name = "curves" if place == 1 else f"curves_{place}"
         caption = "Data, true function, predictive mean and bands"
-        found.append(Drawing(name, caption, partial(curves_figure, own)))
+        found.append(Drawing(numbered("curves", place), caption, partial(curves_figure, own)))
     return found

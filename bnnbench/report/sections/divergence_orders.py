@@ -16,6 +16,7 @@ from bnnbench.report.section import (
     Section,
     Style,
     Table,
+    numbered,
     numbers,
     words,
 )
@@ -54,13 +55,12 @@ def section(runs: Runs, style: Style) -> Section | None:
     keys = ["experiment", "method", "likelihood", "loss", "depth"]
     for place, (key, group) in enumerate(rows.groupby(keys, sort=False), 1):
         experiment, method, _, _, depth = key
-        name = "orders" if place == 1 else f"orders_{place}"
         draw = partial(orders_figure, group, runs.scored)
         cells = tuple(best_row(row) for row in best_orders(group).to_dict("records"))
         blocks += [
             Heading(f"{experiment}, {method}, depth {depth}", 3),
             Table(COLUMNS, cells),
-            Drawing(name, "Scores against alpha, a line per family", draw),
+            Drawing(numbered("orders", place), "Scores against alpha, a line per family", draw),
         ]
     return Section(tuple(blocks))
 

@@ -21,6 +21,7 @@ from bnnbench.report.section import (
     Section,
     Style,
     Table,
+    numbered,
     numbers,
     words,
 )
@@ -30,6 +31,9 @@ from bnnbench.results.published import with_published
 from bnnbench.results.reader import Runs
 
 ORDER = 1
+
+MOST_PANELS = 8
+"""Data sets of one bar chart; further ones go on further figures."""
 
 COMPARISON = (
     *words("Method", "Metric"),
@@ -52,12 +56,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     table = with_published(runs.scored)
     blocks: list[Block] = [Heading("Results", 1), Paragraph(sentence(table))]
     for metric in printed_in("figures"):
-        title = f"Test {metric.word}"
-        draw = partial(bars_figure, table, metric, style.error)
-        blocks += [
-            Heading(title),
-            Drawing(metric.key, f"{title} of every run, by data set", draw),
-        ]
+        blocks += [Heading(f"Test {metric.word}"), *bar_charts(table, metric, style.error)]
     ours, theirs = result_tables(table, printed_in("page")), comparison_tables(table)
     for dataset, own in ours.items():
         blocks += [Heading(dataset), own]
@@ -67,6 +66,23 @@ def section(runs: Runs, style: Style) -> Section | None:
         blocks += [Heading("How to read the comparison"), Paragraph(COMPARISON_STATEMENT)]
     text = "Every metric of every run, at full precision:"
     return Section((*blocks, Data("results", table.reset_index(), text)))
+
+
+def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]:
+    """Figures of at most `MOST_PANELS` data sets each.
+
+    Args:
+        table: what `with_published` returns.
+        metric: of the figures.
+        error: a key of `ERRORS`.
+    """
+    datasets, found = list(table["dataset"].unique()), []
+    for place, start in enumerate(range(0, len(datasets), MOST_PANELS), 1):
+        own = table[table["dataset"].isin(datasets[start : start + MOST_PANELS])]
+        caption = f"Test {metric.word} of every run, by data set"
+        draw = partial(bars_figure, own, metric, error)
+        found.append(Drawing(numbered(metric.key, place), caption, draw))
+    return found
 
 
 def sentence(table: pd.DataFrame) -> str:

@@ -12,14 +12,19 @@ from bnnbench.results.reader import Runs
 
 ORDER = 4
 
-MOST_NAMES = 60
-"""Places in one panel, and panels in a row; of more, nothing could be read."""
+MOST_PLACES = 600
+"""Boxes of one figure; of more, nothing could be read."""
 
 SPREAD_STATEMENT = (
     "A row of panels per depth, a column per data set. Boxes: median, quartiles, and whiskers to "
     "the last split within 1.5 interquartile ranges; splits beyond are dots, and those beyond the "
     "panel are counted at its top. Means: mean ± standard error over splits, which a few lost "
     "splits can carry off the panel (then an arrow points to them). Lower is better in all."
+)
+
+TOO_MANY = (
+    f"More than {MOST_PLACES} runs are too many for one figure: report fewer, those of one "
+    "experiment or data set, to see them."
 )
 
 
@@ -32,7 +37,10 @@ def section(runs: Runs, style: Style) -> Section | None:
     choices = shown.groupby(["dataset", "method"])[["divergence", "depth"]].nunique()
     if not (choices > 1).any(axis=None):
         return None
-    blocks: list[Block] = [Heading("Spread over splits"), Paragraph(SPREAD_STATEMENT)]
+    heading = Heading("Spread over splits")
+    if len(shown) > MOST_PLACES:
+        return Section((heading, Paragraph(TOO_MANY)))
+    blocks: list[Block] = [heading, Paragraph(SPREAD_STATEMENT)]
     for kind in DRAWN:
         for metric in printed_in("figures"):
             caption = f"{kind.capitalize()} of the {metric.loss_axis} by name, depth and data set"

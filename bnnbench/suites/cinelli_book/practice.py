@@ -14,8 +14,8 @@ from bnnbench.results.significance import tally
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, geometric_mean
 
 PRACTICE_STATEMENT = (
-    'The book\'s Table 4.4 rates its methods "without any number". Our words follow from numbers by '
-    "these rules; the book's stand beside them."
+    'The book\'s Table 4.4 rates its methods "without any number". Our words follow from numbers '
+    "by these rules; the book's stand beside them."
 )
 
 RULES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,15 +12,12 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, SUFFIXES, Look, save
+from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, save
 from bnnbench.report.numbers import plus_minus
 from bnnbench.report.page import Page
 from bnnbench.report.section import Table, numbers, words
+from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 from bnnbench.types import UserError
-
-KIND = "linear_regression"
-POSTERIOR, POINTS = "posterior", "points"
-"""Tables of such a run: a row per posterior and weight, and the points that were fitted."""
 
 STYLES: Mapping[str, Look] = {
     "exact": {"color": GREY, "linewidth": 1.6},
@@ -57,8 +55,7 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
 def write_line_page(folder: RunFolder) -> None:
     """Writes the figure from `posterior.csv` and `points.csv`."""
     figure = posterior_figure(read_posterior(folder), pd.read_csv(folder.table(POINTS)))
-    for suffix in SUFFIXES:
-        save(figure, folder.figure("posterior", suffix))
+    save(figure, partial(folder.figure, "posterior"))
 
 
 def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,87 @@
+"""How long a report over many runs takes: `python tests/benchmarks/report.py [RUNS]`.
+
+Makes finished runs that nobody trained (20 data sets, 50 runs of 20 splits on each, unless told
+otherwise) in a temporary folder, reports them in a process of its own as `bnnbench report` does,
+and says how long that took, start included.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.runs import add_arrays, make_run, of_order
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.calibration import QUALITIES, RECALIBRATED
+from bnnbench.results.run_files import CALIBRATION
+
+DATASETS, SPLITS, POINTS = 20, 20, 50
+"""Data sets; splits of each run; test points of each split."""
+
+DIVERGENCES = ("kl", "rkl", "js", "fisher", "tv_lower", "tv_upper", "jeffreys", "hellinger",
+               "chi2", "tv", "wasserstein2", "alpha_js")  # fmt: skip
+METHODS = ("vadam", "vprop", "pbp", "pbp_200", "mc_dropout", "mc_dropout_x1", "mc_dropout_x10",
+           "deep_ensemble", "sgld", "psgld", "laplace", "map", "practical_vi", "bbb_x2")  # fmt: skip
+
+
+def kinds() -> Iterator[dict[str, Any]]:
+    """Fifty runs as a sweep leaves them: 12 divergences at 3 depths, and 14 other methods."""
+    for divergence, depth in product(DIVERGENCES, (1, 2, 3)):
+        yield {"method": "bbb", "depth": depth, **of_order(divergence)}
+    for method in METHODS:
+        yield {"method": method}
+
+
+def make(outputs: Path, dataset: str, kind: dict[str, Any], generator: np.random.Generator) -> None:
+    """One finished run, its page's calibration included."""
+    rmse = 3 + generator.normal() * 0.2 + generator.normal(size=SPLITS) * 0.5
+    scores = {"split": range(SPLITS), "rmse": rmse, "crps": rmse / 2, "at_bound": ""}
+    for name in ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian"):
+        scores[name] = -rmse + generator.normal(size=SPLITS) * 0.1
+    variant = f"depth{kind.get('depth', 1)}-{kind.get('divergence', 'kl')}"
+    folder = make_run(outputs, variant, dataset=dataset, **kind, **scores)
+    add_calibration(folder, generator)
+    target = generator.normal(size=SPLITS * POINTS)
+    add_arrays(folder, arrays={
+        "split": np.repeat(range(SPLITS), POINTS), "row": np.arange(SPLITS * POINTS),
+        "target": target, "mean": target + generator.normal(size=len(target)),
+        "epistemic_variance": np.full(len(target), 0.1),
+        "noise_variance": np.full(len(target), 0.9),
+    })  # fmt: skip
+
+
+def add_calibration(folder: RunFolder, generator: np.random.Generator) -> None:
+    """What the run's own page would have found."""
+    names = ("none", *RECALIBRATED)
+    rows = pd.DataFrame(product(names, range(SPLITS)), columns=["recalibration", "split"])
+    numbers = {quality: generator.uniform(size=len(rows)) for quality in QUALITIES}
+    rows.assign(**numbers).to_csv(folder.table(CALIBRATION), index=False)
+
+
+def main(runs: int) -> None:
+    generator = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as place:
+        outputs = Path(place) / "outputs"
+        wanted = product((f"set_{k:02d}" for k in range(DATASETS)), kinds())
+        for _, (dataset, kind) in zip(range(runs), wanted, strict=False):
+            make(outputs, dataset, kind, generator)
+        started = time.perf_counter()
+        command = [sys.executable, "-m", "bnnbench", "report", str(outputs)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        print(f"{runs} runs reported in {time.perf_counter() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
