@@ -1,45 +1,42 @@
-"""What the tests share: tiny data, a quick plan, and the command line in this process."""
+"""Fixtures for all tests: tiny data, a quick plan, and the command line in this process."""
 
 from __future__ import annotations
 
+from support import one_thread  # isort: skip  # before torch is imported
+
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from support.config import TINY, compose
+from support.tiny_runs import tiny_run
 
-os.environ.setdefault("MPLBACKEND", "Agg")
-torch.set_num_threads(1)
+from bnnbench.data import archive
+from bnnbench.experiment.run import Run
 
-# Every setting that makes a run small, without changing what it does.
-TINY = [
-    "search.iterations=3",
-    "search.initial_points=2",
-    "search.folds=3",
-    "training.epochs=2",
-    "training.final_epochs=2",
-    "training.samples=2",
-    "training.batch_size=16",
-    "evaluation.samples=5",
-    "network.width=4",
-    "splits=2",
-]
+torch.set_num_threads(one_thread.THREADS)
 
 
-def compose(*overrides: str) -> dict[str, Any]:
-    """The configuration the command line would see, as plain containers."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from omegaconf import OmegaConf
+@pytest.fixture
+def data() -> Path:
+    """The folder BNNBENCH_DATA names; a test that needs it is skipped without one."""
+    folder = os.environ.get("BNNBENCH_DATA")
+    if not folder:
+        pytest.skip("BNNBENCH_DATA is not set")
+    return Path(folder)
 
-    from bnnbench.cli.configs import config_folder, quote_options
 
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        config = hydra_compose("run", overrides=quote_options(overrides))
-    return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+@pytest.fixture
+def yacht(data: Path, tmp_path: Path) -> Path:
+    """A data folder that holds a private copy of yacht only."""
+    folder = tmp_path / "uci"
+    archive.fetch(["yacht"], folder, source=data)
+    return folder
 
 
 @pytest.fixture
@@ -64,6 +61,12 @@ def tiny_plan(table_csv: Path, tmp_path: Path) -> Callable[..., Any]:
         return build(compose(*base, *TINY, f"outputs_dir={tmp_path / 'out'}", *overrides))[1]
 
     return make
+
+
+@pytest.fixture
+def tiny(table_csv: Path, tmp_path: Path) -> Callable[..., Run]:
+    """`tiny(*overrides)`: a checked run on the small table."""
+    return partial(tiny_run, table_csv, tmp_path / "out")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Metrics against definitions and scipy; scaling against numpy."""
+"""Metrics against definitions and scipy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
+from torch import Tensor
 
 from bnnbench import metrics
-from bnnbench.preprocessing import standardise
 from bnnbench.types import Prediction
 
 RNG = np.random.default_rng(0)
@@ -78,23 +78,37 @@ def test_scores_change_units_as_they_should() -> None:
     )
 
 
-def test_each_part_is_scaled_by_its_own_statistics() -> None:
-    inputs = [RNG.normal(3, 2, size=(n, 2)) for n in (5, 8)]
-    targets = [RNG.normal(-1, 4, size=n) for n in (5, 8)]
-    data, scaler = standardise(inputs, targets, (0, 0), torch.device("cpu"), torch.float64)
-    assert data.inputs.shape == (2, 8, 2) and data.counts == (5, 8)
-    for r, n in enumerate((5, 8)):
-        expected = (inputs[r] - inputs[r].mean(0)) / inputs[r].std(0)
-        np.testing.assert_allclose(data.inputs[r, :n], expected)
-    assert not data.inputs[0, 5:].any() and not data.targets[0, 5:].any()
-    shift, scale = scaler.target_units()
-    np.testing.assert_allclose(shift[0] + scale[0] * data.targets[0, :5], targets[0])
+# A noise of its own for every sample and point.
+MIXED = np.random.default_rng(4)
+MIXED_LOC, MIXED_NOISE = MIXED.normal(size=(5, 1, 4)), MIXED.uniform(0.05, 2, size=(5, 1, 4))
+MIXED_TARGETS = MIXED.normal(size=4)
 
 
-def test_constant_columns_keep_scale_one() -> None:
-    constant = np.full((50, 1), 0.1) * 3  # sums of this leave rounding noise in the deviation
-    data, scaler = standardise(
-        [constant], [np.arange(50.0)], (0,), torch.device("cpu"), torch.float64
-    )
-    assert scaler.input_scale[0, 0] == 1.0
-    assert data.inputs.abs().max() < 1e-12
+def mixture() -> tuple[Prediction, Tensor, Tensor]:
+    loc, noise = torch.from_numpy(MIXED_LOC), torch.from_numpy(MIXED_NOISE)
+    prediction = Prediction(loc, torch.zeros(1, 1, 1).double(), noise)
+    return prediction, torch.from_numpy(MIXED_TARGETS)[None], torch.ones(1, 4, dtype=torch.bool)
+
+
+def test_scores_use_each_components_own_noise() -> None:
+    loc, scale = MIXED_LOC[:, 0], MIXED_NOISE[:, 0] ** 0.5
+    density = stats.norm.pdf(MIXED_TARGETS, loc, scale)
+    total = loc.var(0) + (scale**2).mean(0)
+
+    def squared_error(x: float, m: int) -> float:
+        return (stats.norm.cdf(x, loc[:, m], scale[:, m]).mean() - (x >= MIXED_TARGETS[m])) ** 2
+
+    crps = [
+        integrate.quad(squared_error, -20, MIXED_TARGETS[m], args=(m,))[0]
+        + integrate.quad(squared_error, MIXED_TARGETS[m], 20, args=(m,))[0]
+        for m in range(4)
+    ]
+    expected = {
+        "rmse": np.sqrt(np.mean((MIXED_TARGETS - loc.mean(0)) ** 2)),
+        "log_likelihood": np.log(density.mean(0)).mean(),
+        "log_likelihood_joint": np.log(density.prod(1).mean()) / 4,
+        "log_likelihood_gaussian": stats.norm.logpdf(MIXED_TARGETS, loc.mean(0), total**0.5).mean(),
+        "crps": np.mean(crps),
+    }
+    ours = {name: metric(*mixture()).item() for name, metric in metrics.METRICS.items()}
+    assert ours == pytest.approx(expected, rel=1e-6)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
-from test_known_answers import LAMBDA, TAU, N, exact_posterior, fit, linear_data
+from support.linear_model import LAMBDA, TAU, N, design, exact_posterior, fit, linear_data
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -19,9 +19,9 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
-from bnnbench.methods import curvature as curvatures
 from bnnbench.methods import laplace
 from bnnbench.methods.laplace import Laplace, most_probable_prior
+from bnnbench.methods.shared import gauss_newton as curvatures
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gauss_newton import CURVATURES
 from bnnbench.methods.shared.trainer import train
@@ -37,10 +37,6 @@ exact_structures = pytest.mark.parametrize("curvature", ["full", "kronecker"])
 likelihoods = pytest.mark.parametrize(
     "likelihood", LIKELIHOODS, ids=lambda c: c.label + c.loss.label
 )
-
-
-def design() -> Tensor:
-    return torch.cat([linear_data().inputs[0], torch.ones(N, 1).double()], 1)
 
 
 def method(curvature: str, **settings: Any) -> Laplace:
@@ -89,9 +85,9 @@ def gauss_newton(fitted: Laplace, posterior: Posterior, data: TrainingSet, r: in
 @structures
 def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
     """The diagonal has the exact precision's: the best that it can do."""
-    mean, precision = exact_posterior(linear_data())
+    mean, precision = exact_posterior()
     fitted = method(curvature)
-    posterior = fit(fitted, 4000, learning_rate=0.01)
+    posterior = fit(fitted, 600, learning_rate=0.05)
     held = torch.diag(precision.diagonal()) if curvature == "diagonal" else precision
     covariance = torch.linalg.inv(held)
     torch.testing.assert_close(fitted.covariance(posterior)[0], covariance)
@@ -136,7 +132,7 @@ def best_prior(objective: Callable[[float], float]) -> float:
 @exact_structures
 def test_log_evidence_is_the_exact_marginal_likelihood(curvature: str) -> None:
     fitted = method(curvature)
-    posterior = fit(fitted, 4000, learning_rate=0.01)
+    posterior = fit(fitted, 600, learning_rate=0.05)
     exact = log_marginal_likelihood(LAMBDA)
     found = fitted.log_evidence(posterior, linear_data())
     # Second order in what Adam leaves of the way to the mode.
@@ -152,7 +148,7 @@ def test_the_chosen_prior_has_the_most_evidence(curvature: str) -> None:
         chooses = method(
             curvature, prior_precision_by="marginal_likelihood", initial_prior_precision=initial
         )
-        posterior = fit(chooses, 4000, learning_rate=0.01)
+        posterior = fit(chooses, 600, learning_rate=0.05)
         chosen = posterior.hyper["prior_precision"].item()
         precision = TAU * design().T @ design() + chosen * torch.eye(3).double()
         covariance = chooses.covariance(posterior)[0]

@@ -1,27 +1,29 @@
-"""SGLD: a posterior known in closed form, step sizes, which samples are kept and their worth."""
+"""SGLD: a posterior known in closed form, step sizes, and which samples are kept."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 import torch
-from rich.console import Console
-from test_known_answers import LAMBDA, TAU, N, exact_posterior, linear_data, one_batch
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    N,
+    columns,
+    design,
+    exact_posterior,
+    linear_data,
+    one_batch,
+)
 from torch import Tensor
 
-from bnnbench.experiment.split_experiment import SplitsExperiment
 from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
-from bnnbench.report.split_page import run_table
-from bnnbench.results.tables import summarise
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet, UserError
 
@@ -78,7 +80,7 @@ def test_chains_find_the_exact_posterior_of_a_linear_model(share: float, epochs:
     A step of size eps takes `w - mean` to `(1 - eps Lambda / 2) (w - mean)` plus noise, whose
     stationary covariance is `(Lambda - eps Lambda^2 / 4)^-1`: the posterior's as eps falls to 0.
     """
-    mean, precision = exact_posterior(linear_data())
+    mean, precision = exact_posterior()
     size = 2 * share / torch.linalg.eigvalsh(precision).max().item()
     method = almost_constant(TAU * size, burn_in=0.25)
     loc, covariance = moments(fit(method, epochs, chains=200))
@@ -99,7 +101,7 @@ def test_preconditioned_chains_find_it_but_for_the_term_left_out(
     decay: float, widest: float
 ) -> None:
     """Where V is a short average, G falls and rises with w, and the posterior comes out wide."""
-    mean, precision = exact_posterior(linear_data())
+    mean, precision = exact_posterior()
     method = almost_constant(0.02 / N, preconditioned=True)
     loc, covariance = moments(fit(method, 2000, chains=100, betas=(0.9, decay)))
     deviations = precision.inverse().diagonal().sqrt()
@@ -116,9 +118,8 @@ def test_step_by_hand(preconditioned: bool) -> None:
     w, b, epsilon, square = 0.2, -0.1, (0.5, -1.0), (0.3, 0.6)
     state = {"loc": torch.tensor([[w, b]]).double(), "steps": torch.tensor([[3.0]]).double()}
     state |= {"square": torch.tensor([square]).double()} if preconditioned else {}
-    columns = {name: torch.full((1, 1), value).double() for name, value in HYPER.items()}
     batch, noise = one_batch(), (torch.tensor([epsilon]).double(),)
-    new = method.update(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns, batch, noise)
+    new = method.update(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns(), batch, noise)
     errors = [w * x + b - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
     gradients = TAU * (errors[0] + 3 * errors[1]) / 2, TAU * sum(errors) / 2
     step = 0.3 / 10 * (2 + 3) ** -0.7
@@ -175,42 +176,6 @@ def test_prediction_is_the_mixture_of_evenly_spaced_networks(
     method = SGLD(label="s", thinning=1)
     posterior, inputs = fit(method, 12, chains=2), linear_data().inputs.expand(2, -1, -1)
     prediction = method.predict(posterior, inputs, samples, Streams([1], (0, 0)))
-    design = torch.cat([inputs[0], torch.ones(N, 1)], 1)
-    expected = posterior.state["chain"][:, places] @ design.T
+    expected = posterior.state["chain"][:, places] @ design().T
     torch.testing.assert_close(prediction.loc, expected.transpose(0, 1))
     torch.testing.assert_close(prediction.noise_variance(), torch.full((2, N), 1 / TAU).double())
-
-
-def test_effective_sample_size_of_autoregressions() -> None:
-    """`x_t = rho x_(t-1) + noise` is worth `(1 - rho) / (1 + rho)` of its length."""
-    length, rho = 8000, torch.tensor([-0.5, 0.0, 0.5, 0.9]).double()
-    noise = torch.randn(length, 40, 4, generator=torch.Generator().manual_seed(0)).double()
-    steps = [noise[0] / (1 - rho.square()).sqrt()]
-    for shock in noise[1:]:
-        steps.append(rho * steps[-1] + shock)
-    sizes = effective_sample_size(torch.stack(steps))
-    expected = ((1 - rho) / (1 + rho)).clamp(max=1) * length  # one that alternates gains nothing
-    assert sizes.shape == (40, 4) and (sizes <= length).all()
-    torch.testing.assert_close(sizes.mean(0), expected, rtol=0.05, atol=0)
-
-
-def test_effective_sample_size_of_a_series_that_stays_or_drifts() -> None:
-    still, alone, drifting = torch.ones(9, 2), torch.ones(1, 2), torch.arange(100.0)[:, None]
-    assert effective_sample_size(still).isnan().all()
-    assert effective_sample_size(alone).isnan().all()
-    assert effective_sample_size(drifting).item() < 4
-
-
-def test_diagnostics_reach_the_files_and_the_table(tiny_plan: Callable[..., Any]) -> None:
-    fixed = ["method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false"]
-    plan = tiny_plan("method=sgld", *fixed, "training.final_epochs=20")
-    folder = SplitsExperiment(label="uci").run(plan, lambda folder: None)
-    splits = pd.read_csv(folder.splits)
-    assert (splits["diag.kept_samples"] == 8).all(), "20 epochs of 4 steps, half of them, by fives"
-    assert splits["diag.effective_samples"].between(1, 8).all()
-    summary = summarise(splits).set_index("metric")
-    assert summary.loc["diag.kept_samples", "mean"] == 8
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(run_table(folder))
-    assert "Effective samples" in shown.get()

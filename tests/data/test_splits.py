@@ -1,0 +1,48 @@
+"""Seeded splits: their rule, their literal rows, and the settings that name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.user_errors import assert_one_sentence
+
+from bnnbench.data.csv_table import CSV
+from bnnbench.data.embedded import Diabetes
+from bnnbench.data.splits import seeded_splits
+from bnnbench.types import UserError
+
+
+def test_seeded_splits_follow_their_rule() -> None:
+    splits = seeded_splits(506, 20, 0.1, seed=3)
+    assert [(len(s.train), len(s.test)) for s in splits] == [(455, 51)] * 20  # as published
+    for split, again in zip(splits, seeded_splits(506, 5, 0.1, seed=3), strict=False):
+        assert np.array_equal(split.train, again.train) and np.array_equal(split.test, again.test)
+    tests = {tuple(sorted(s.test)) for seed in (3, 4) for s in seeded_splits(506, 20, 0.1, seed)}
+    assert len(tests) == 40
+
+
+def test_seeded_splits_never_change() -> None:
+    # Literal rows: a change of generator would silently change every published number.
+    assert seeded_splits(10, 2, 0.2, seed=0)[1].test.tolist() == [6, 7]
+
+
+def test_seeded_splits_leave_rows_to_train_on() -> None:
+    assert len(seeded_splits(10, 1, 0.5, seed=0)[0].train) == 5
+    assert len(seeded_splits(10, 1, 0.01, seed=0)[0].test) == 1
+    with pytest.raises(UserError) as error:
+        seeded_splits(10, 1, 0.6, seed=0)
+    assert_one_sentence(error, "dataset.test_fraction", "leaves 4")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("n_splits", 0), ("test_fraction", 1.0), ("split_seed", -1), ("split_seed", 2**32)],
+)
+def test_split_settings_are_checked(key: str, value: float) -> None:
+    settings: dict[str, Any] = {key: value}
+    with pytest.raises(UserError, match=rf"^dataset\.{key} must be"):
+        Diabetes(**settings)
+    with pytest.raises(UserError, match=rf"^dataset\.{key} must be"):
+        CSV(path="x.csv", target="y", **settings)

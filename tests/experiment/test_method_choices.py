@@ -1,0 +1,76 @@
+"""What a method is and holds, in its runs: names, folders, refusals, diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.methods import METHODS, PRESETS, class_of, takes_likelihood
+from support.tiny_runs import finished
+
+from bnnbench.cli.configs import options
+from bnnbench.experiment.run import Run
+from bnnbench.results.metrics import heading_of
+from bnnbench.results.summary import summarise
+from bnnbench.types import Redundant, UserError
+
+Planner = Callable[..., Run]
+
+PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]
+OTHERS = [pair for pair in PAIRS if pair != ("gaussian", "nll")]
+MADE_FOR_ONE = [o for o in (*METHODS, *PRESETS) if not takes_likelihood(class_of(o))]
+
+
+@pytest.mark.parametrize("option", MADE_FOR_ONE)
+def test_a_method_made_for_one_likelihood_refuses_others(tiny: Planner, option: str) -> None:
+    tiny(f"method={option}")
+    for likelihood, loss in OTHERS:
+        refusal = f"likelihood={likelihood} with loss={loss}.*{option}"
+        with pytest.raises(UserError, match=refusal):
+            tiny(f"method={option}", f"likelihood={likelihood}", f"loss={loss}")
+
+
+@pytest.mark.parametrize("likelihood", sorted(options("likelihood")))
+def test_what_is_searched_is_what_the_method_has(tiny: Planner, likelihood: str) -> None:
+    for option in METHODS:
+        if option in MADE_FOR_ONE and likelihood != "gaussian":
+            continue
+        experiment = tiny(f"method={option}", f"likelihood={likelihood}").experiment
+        searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
+        assert searched == list(experiment.method.hyper_names)  # type: ignore[attr-defined]
+
+
+def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None:
+    names = [
+        tiny("method=bbb", *more).folder.root.name
+        for more in ([], ["likelihood=heteroscedastic"], ["loss=beta"],
+                     ["loss=beta", "loss.beta=1.2"], ["loss=gamma"])
+    ]  # fmt: skip
+    assert len(set(names)) == 5
+    assert "-kl-heteroscedastic-nll-seed0-" in names[1]
+    named = tiny("method=bbb", "likelihood=heteroscedastic", "loss=gamma").record.names
+    assert (named["likelihood"], named["loss"]) == ("heteroscedastic", "gamma")
+
+
+def test_a_run_is_named_by_its_divergence(tiny: Planner) -> None:
+    run = tiny("method=bbb", "divergence=ar", "divergence.alpha=2", "depth=2")
+    assert "/bbb/depth2-renyi_2-" in run.folder.root.as_posix()
+    with pytest.raises(Redundant, match=r"divergence is js.*method=bbb"):
+        tiny("method=mc_dropout", "divergence=js")
+
+
+def test_splits_advance_together_where_the_method_says_so(tiny: Planner) -> None:
+    together = tiny("method=pbp").experiment
+    assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
+    for option in METHODS:
+        assert tiny(f"method={option}").experiment.lockstep == class_of(option).stack_splits
+
+
+def test_diagnostics_reach_the_files_and_the_table(tiny: Planner) -> None:
+    fixed = ["method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false"]
+    _, splits = finished(tiny("method=sgld", *fixed, "training.final_epochs=20"))
+    assert (splits["diag.kept_samples"] == 8).all(), "20 epochs of 4 steps, half of them, by fives"
+    assert splits["diag.effective_samples"].between(1, 8).all()
+    summary = summarise(splits).set_index("metric")
+    assert summary.loc["diag.kept_samples", "mean"] == 8
+    assert heading_of("diag.effective_samples") == "Effective samples"

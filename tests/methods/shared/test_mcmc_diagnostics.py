@@ -1,0 +1,27 @@
+"""What a chain is worth, against series whose worth is known."""
+
+from __future__ import annotations
+
+import torch
+
+from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+
+
+def test_effective_sample_size_of_autoregressions() -> None:
+    """`x_t = rho x_(t-1) + noise` is worth `(1 - rho) / (1 + rho)` of its length."""
+    length, rho = 8000, torch.tensor([-0.5, 0.0, 0.5, 0.9]).double()
+    noise = torch.randn(length, 40, 4, generator=torch.Generator().manual_seed(0)).double()
+    steps = [noise[0] / (1 - rho.square()).sqrt()]
+    for shock in noise[1:]:
+        steps.append(rho * steps[-1] + shock)
+    sizes = effective_sample_size(torch.stack(steps))
+    expected = ((1 - rho) / (1 + rho)).clamp(max=1) * length  # one that alternates gains nothing
+    assert sizes.shape == (40, 4) and (sizes <= length).all()
+    torch.testing.assert_close(sizes.mean(0), expected, rtol=0.05, atol=0)
+
+
+def test_effective_sample_size_of_a_series_that_stays_or_drifts() -> None:
+    still, alone, drifting = torch.ones(9, 2), torch.ones(1, 2), torch.arange(100.0)[:, None]
+    assert effective_sample_size(still).isnan().all()
+    assert effective_sample_size(alone).isnan().all()
+    assert effective_sample_size(drifting).item() < 4

@@ -1,0 +1,83 @@
+"""Moments through a network against high precision and Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import pytest
+import torch
+from support.pbp import state_of
+
+from bnnbench.methods.pbp import unpack
+from bnnbench.methods.shared.moment_propagation import forward, gamma_matched, rectify, rectify_back
+from bnnbench.nn import MLP
+
+ALPHAS = [-1e4, -60, -37, -30, -12, -6.001, -5.999, -5, -1, -1e-8, 0, 1e-8, 1, 5, 12, 30, 60, 1e4]
+
+
+def exact(loc: float, variance: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Moments of the rectified Gaussian in 400 digits, straight from the definition."""
+    loc, variance = mpmath.mpf(loc), mpmath.mpf(variance)
+    scale = mpmath.sqrt(variance)
+    cdf, pdf = mpmath.ncdf(loc / scale), mpmath.npdf(loc / scale)
+    mean = loc * cdf + scale * pdf
+    return mean, (loc**2 + variance) * cdf + loc * scale * pdf - mean**2
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("variance", [1e-6, 1.0, 40.0])
+def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: float) -> None:
+    loc = torch.tensor([alpha * math.sqrt(variance)], dtype=torch.float64)
+    ours = rectify(loc, torch.tensor([variance], dtype=torch.float64))
+    with mpmath.workdps(400):
+        expected = exact(loc.item(), variance)
+        pairs = [(ours.mean, expected[0]), (ours.variance, expected[1])]
+        step = mpmath.mpf(10) ** -80 * mpmath.sqrt(variance)
+        for k in range(2):
+            one = torch.ones(1).double()
+            d = rectify_back(ours, (one * (k == 0), one * (k == 1)))
+            low, high = exact(loc.item() - step, variance)[k], exact(loc.item() + step, variance)[k]
+            pairs.append((d[0], (high - low) / (2 * step)))
+            v = mpmath.mpf(variance)
+            low, high = exact(loc.item(), v - step * v)[k], exact(loc.item(), v + step * v)[k]
+            pairs.append((d[1], (high - low) / (2 * step * v)))
+        for value, truth in pairs:
+            assert value.item() == pytest.approx(float(truth), rel=1e-8, abs=1e-290)
+
+
+def test_forward_moments_against_monte_carlo() -> None:
+    """With one hidden layer they are exact: its units are independent."""
+    mlp, samples = MLP((2, 6, 1)), 200_000
+    state = state_of(mlp, replicas=1)
+    inputs = torch.randn(1, 3, 2).double()
+    (loc, variance), _, _ = forward(unpack(mlp, state), inputs)
+    drawn = state["loc"] + state["var"].sqrt() * torch.randn(samples, mlp.n_weights).double()
+    (w1, b1), (w2, b2) = (
+        (w[0], b[0]) for w, b in unpack(mlp, {"loc": drawn, "var": drawn})
+    )  # fmt: skip
+    hidden = ((inputs @ w1 + b1) / math.sqrt(3)).relu()
+    outputs = ((hidden @ w2 + b2) / math.sqrt(7))[..., 0]
+    spread = outputs.std(0)
+    assert ((outputs.mean(0) - loc[0]).abs() < 4 * spread / samples**0.5).all()
+    squares = (outputs - loc[0]).square()
+    assert ((squares.mean(0) - variance[0]).abs() < 4 * squares.std(0) / samples**0.5).all()
+
+
+def test_gamma_match_is_the_printed_equations_and_conjugate_in_the_limit() -> None:
+    a, b, v, e = 6.0, 4.0, 0.3, 1.7
+    k = [math.exp(-0.5 * e**2 / s) / math.sqrt(s) for s in (v + b / (a - 1 + i) for i in range(3))]
+    alpha = 1 / (k[0] * k[2] / k[1] ** 2 * (a + 1) / a - 1)
+    beta = 1 / (k[2] / k[1] * (a + 1) / b - k[1] / k[0] * a / b)
+    ours = gamma_matched(*tensors((a, b), v, e**2))
+    assert [t.item() for t in ours] == pytest.approx([alpha, beta])
+    far = gamma_matched(*tensors((a, b), v, 1e7))  # Z underflows
+    assert all(t.isfinite().all() and t > 0 for t in far)
+    ours = gamma_matched(*tensors((1e5, 1e5), 0.0, e**2))
+    assert ours[0].item() - 1e5 == pytest.approx(0.5, abs=1e-4)
+    assert ours[1].item() - 1e5 == pytest.approx(e**2 / 2, abs=1e-3)
+
+
+def tensors(gamma: tuple[float, float], *values: float) -> tuple:
+    one = torch.ones(1, 1).double()
+    return (gamma[0] * one, gamma[1] * one), *(value * one for value in values)

@@ -1,0 +1,49 @@
+"""Configurations as the command line composes them, each composed once in a process."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from bnnbench.cli.configs import GROUPS, config_folder, quote_options
+
+# Every setting that makes a run small, without changing what it does.
+TINY = [
+    "search.iterations=3",
+    "search.initial_points=2",
+    "search.folds=3",
+    "training.epochs=2",
+    "training.final_epochs=2",
+    "training.samples=2",
+    "training.batch_size=16",
+    "evaluation.samples=5",
+    "network.width=4",
+    "splits=2",
+]
+
+
+def compose(*overrides: str) -> dict[str, Any]:
+    """The whole configuration of `bnnbench run`, as plain containers."""
+    return deepcopy(_composed("run", tuple(quote_options(overrides))))
+
+
+def compose_only(*overrides: str) -> dict[str, Any]:
+    """The groups that are named and no other: for what refers to nothing else, in half the time.
+
+    Args:
+        overrides: such as `divergence=renyi`, `prior=gaussian` and `divergence.alpha=2`.
+    """
+    added = (f"+{o}" if o.partition("=")[0] in (*GROUPS, "data_dir") else o for o in overrides)
+    return deepcopy(_composed(None, tuple(added)))
+
+
+@cache
+def _composed(name: str | None, overrides: tuple[str, ...]) -> Any:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf
+
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        config = hydra_compose(name, overrides=list(overrides))
+    return OmegaConf.to_container(config, resolve=True)

@@ -1,0 +1,73 @@
+"""A linear-Gaussian problem, whose posterior is known, and a minibatch to work out by hand."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import Batch
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import Hyper, TrainingSet
+
+TAU, LAMBDA, N = 4.0, 2.0, 40  # precisions of noise and prior, rows
+
+
+def linear_data() -> TrainingSet:
+    """N rows of two correlated inputs."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(1, N, 2, generator=generator, dtype=torch.float64)
+    inputs[..., 1] += 0.5 * inputs[..., 0]
+    noise = torch.randn(1, N, generator=generator, dtype=torch.float64)
+    targets = inputs @ torch.tensor([1.0, -0.5]).double() + 0.3 + noise / TAU**0.5
+    return TrainingSet(inputs, targets, (N,), (0,))
+
+
+def design() -> Tensor:
+    """The inputs with a column of ones, `[N, 3]`."""
+    return torch.cat([linear_data().inputs[0], torch.ones(N, 1).double()], 1)
+
+
+def exact_posterior() -> tuple[Tensor, Tensor]:
+    """Mean and precision of the conjugate posterior over `(w1, w2, bias)`."""
+    x = design()
+    precision = TAU * x.T @ x + LAMBDA * torch.eye(3).double()
+    return torch.linalg.solve(precision, TAU * x.T @ linear_data().targets[0]), precision
+
+
+def columns(**values: float) -> Hyper:
+    """Hyper-parameters of one replica; the two precisions unless they are given."""
+    known = {"noise_precision": TAU, "prior_precision": LAMBDA, **values}
+    return {name: torch.full((1, 1), value).double() for name, value in known.items()}
+
+
+def linear_task(method: StochasticMethod, epochs: int, **settings: object) -> FitTask:
+    """A fit of the linear model with full batches, unless the settings say otherwise."""
+    hyper = columns(dropout=1e-12)
+    training = Training(**{"batch_size": N, "dtype": "float64", "samples": 50, **settings})
+    streams = Streams([1], (0,), dtype=torch.float64)
+    own = {name: hyper[name] for name in method.hyper_names}
+    return FitTask(linear_data(), own, Network(depth=0), training, epochs, streams)
+
+
+@cache
+def fit(method: StochasticMethod, epochs: int, **settings: object) -> Posterior:
+    """The method's posterior of the linear model, fitted once in a process."""
+    return method.fit(linear_task(method, epochs, **settings))
+
+
+def one_batch() -> Batch:
+    """Two of ten rows with one input, after a step with both betas at a half."""
+    half = torch.full((1, 1), 0.5).double()
+    return Batch(
+        inputs=torch.tensor([[[1.0], [3.0]]]).double(),
+        targets=torch.tensor([[2.0, -1.0]]).double(),
+        weights=torch.tensor([[0.5, 0.5]]).double(),
+        counts=torch.tensor([[10.0]]).double(),
+        unbias=(1 / (1 - half), 1 / (1 - half**2)),
+        share=torch.ones(1, 1).double(),
+    )

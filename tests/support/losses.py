@@ -1,0 +1,20 @@
+"""Every loss, at the orders that the tests use."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnbench.losses.base import Loss
+from bnnbench.losses.beta import Beta
+from bnnbench.losses.gamma import Gamma
+from bnnbench.losses.nll import NLL
+
+LOSSES: list[Loss] = [NLL(), Beta(beta=1.5), Beta(beta=3.0), Gamma(gamma=1.5), Gamma(gamma=3.0)]
+
+
+def name_of(loss: Loss) -> str:
+    """Its label and order."""
+    return loss.label + "".join(str(getattr(loss, n, "")) for n in ("beta", "gamma"))
+
+
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name_of)

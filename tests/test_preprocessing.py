@@ -1,0 +1,32 @@
+"""Scaling against numpy: by the statistics of each training part, and of nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from bnnbench.preprocessing import standardise
+
+RNG = np.random.default_rng(0)
+
+
+def test_each_part_is_scaled_by_its_own_statistics() -> None:
+    inputs = [RNG.normal(3, 2, size=(n, 2)) for n in (5, 8)]
+    targets = [RNG.normal(-1, 4, size=n) for n in (5, 8)]
+    data, scaler = standardise(inputs, targets, (0, 0), torch.device("cpu"), torch.float64)
+    assert data.inputs.shape == (2, 8, 2) and data.counts == (5, 8)
+    for r, n in enumerate((5, 8)):
+        expected = (inputs[r] - inputs[r].mean(0)) / inputs[r].std(0)
+        np.testing.assert_allclose(data.inputs[r, :n], expected)
+    assert not data.inputs[0, 5:].any() and not data.targets[0, 5:].any()
+    shift, scale = scaler.target_units()
+    np.testing.assert_allclose(shift[0] + scale[0] * data.targets[0, :5], targets[0])
+
+
+def test_constant_columns_keep_scale_one() -> None:
+    constant = np.full((50, 1), 0.1) * 3  # sums of this leave rounding noise in the deviation
+    data, scaler = standardise(
+        [constant], [np.arange(50.0)], (0,), torch.device("cpu"), torch.float64
+    )
+    assert scaler.input_scale[0, 0] == 1.0
+    assert data.inputs.abs().max() < 1e-12
