@@ -1,0 +1,48 @@
+"""A suite plugs in by being there: a folder of the package, or an entry point of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import bnnbench.suites
+from bnnbench import discovery
+
+
+@pytest.fixture(autouse=True)
+def _found_anew() -> Iterator[None]:
+    discovery._packages.cache_clear()
+    yield
+    discovery._packages.cache_clear()
+
+
+def test_every_folder_is_a_suite_of_its_name() -> None:
+    top = Path(bnnbench.suites.__path__[0])
+    folders = {path.parent.name for path in top.glob("*/__init__.py")}
+    assert {suite.name for suite in discovery.suites()} == folders and len(folders) >= 3
+
+
+def test_what_a_suite_runs_says_in_what_it_takes_part() -> None:
+    for suite in discovery.suites():
+        assert suite.summary and suite.sweeps
+        for sweep in suite.sweeps:
+            assert sweep.sizes and set(sweep.sizes) <= set(discovery.SIZES)
+
+
+def test_another_package_may_bring_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "foreign_suite"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from bnnbench.discovery import Suite, Sweep\n"
+        'SUITE = Suite("foreign", "of another package", (Sweep("uci"),))\n'
+    )
+    (package / "page.py").write_text("SECTIONS = ()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("foreign", "foreign_suite", discovery.GROUP)
+    monkeypatch.setattr(discovery, "entry_points", lambda group: [point])
+    assert discovery.suites()[-1].name == "foreign"
+    assert [module.__name__ for module in discovery.plugins("page")][-1] == "foreign_suite.page"
+    assert "foreign_suite.claims" not in [m.__name__ for m in discovery.plugins("claims")]
