@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.reader import Runs
 
 CORRELATION = 0.1  # of two splits: the test fraction
@@ -197,7 +197,7 @@ def tally(pairs: pd.DataFrame) -> pd.DataFrame:
     found = verdicts(pairs)
     sides = [
         pd.DataFrame({
-            "metric": pairs["metric"],
+            "metric": pd.Categorical(pairs["metric"], list(BY_KEY)),  # sorts by their table
             "method": pairs[side],
             "wins": found == side,
             "ties": found.isin(["equivalent", "undecided"]),
@@ -205,6 +205,6 @@ def tally(pairs: pd.DataFrame) -> pd.DataFrame:
         })
         for side, other in (("a", "b"), ("b", "a"))
     ]  # fmt: skip
-    counts = pd.concat(sides).groupby(["metric", "method"])[["wins", "ties", "losses"]].sum()
-    order = list(dict.fromkeys(pairs["metric"]))
-    return counts.astype(int).reindex(order, level="metric").reset_index()
+    groups = pd.concat(sides).groupby(["metric", "method"], observed=True)
+    counts = groups[["wins", "ties", "losses"]].sum().astype(int)
+    return counts.reset_index().astype({"metric": object})

@@ -33,7 +33,8 @@ DATASETS, SPLITS, POINTS = 20, 20, 50
 DIVERGENCES = ("kl", "rkl", "js", "fisher", "tv_lower", "tv_upper", "jeffreys", "hellinger",
                "chi2", "tv", "wasserstein2", "alpha_js")  # fmt: skip
 METHODS = ("vadam", "vprop", "pbp", "pbp_200", "mc_dropout", "mc_dropout_x1", "mc_dropout_x10",
-           "deep_ensemble", "sgld", "psgld", "laplace", "map", "practical_vi", "bbb_x2")  # fmt: skip
+           "deep_ensemble", "sgld", "psgld", "laplace", "map", "practical_vi",
+           "bbb_x2")  # fmt: skip
 
 
 def kinds() -> Iterator[dict[str, Any]]:

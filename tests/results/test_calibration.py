@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.runs import make_run
 
-from bnnbench.report.plotting import calibration_figure
 from bnnbench.results.calibration import (
     LEVELS,
     QUALITIES,
-    RECALIBRATED,
     calibration_table,
     coverage,
+    gather_calibration,
     mean_widths,
     ranks,
 )
+from bnnbench.results.reader import read_runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration
+from bnnbench.results.run_files import CALIBRATION
 
 
 def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:
@@ -49,8 +50,6 @@ def test_coverage_of_known_errors() -> None:
     ).assign(noise_variance=0.25, split=0)
     # With unit variance the 68.3 % interval ends at 1, the 95 % interval at 1.96.
     assert coverage(frame, np.array([0.6826, 0.95])).tolist() == [0.5, 0.75]
-    curve = calibration_figure(frame).axes[0].lines[1]
-    assert np.interp(0.95, *curve.get_data()) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("claimed", [0.3, 3.0])
@@ -89,17 +88,6 @@ def test_extreme_ranks_give_finite_answers(name: str, value: float) -> None:
     assert ((inverse > 0) & (inverse < 1)).all()
 
 
-def test_the_figure_shows_both_recalibrations_beside_the_prediction() -> None:
-    alone = calibration_figure(points(0.3)).axes[0]
-    beside = calibration_figure(points(0.3), points(0.3, seed=1)).axes[0]
-    assert set(RECALIBRATED.values()).isdisjoint(line.get_label() for line in alone.lines)
-    curves = {str(line.get_label()): line.get_ydata() for line in beside.lines}
-    levels = np.linspace(0.01, 0.99, 99)
-    for name in RECALIBRATED.values():
-        better = np.abs(curves[name] - levels).mean()
-        assert better < np.abs(curves["as predicted"] - levels).mean() / 2
-
-
 def test_a_split_that_could_learn_nothing_keeps_its_plain_row() -> None:
     both = pd.concat([points(1.0), points(1.0).assign(split=1)])
     table = calibration_table(both, points(1.0, seed=1))
@@ -107,21 +95,16 @@ def test_a_split_that_could_learn_nothing_keeps_its_plain_row() -> None:
     assert table.loc[table["recalibration"] == "isotonic", "split"].tolist() == [0]
 
 
-def test_report_refreshes_what_was_deleted(
-    command: Callable[..., tuple[int, str, str]], tiny_plan: Callable[..., Any]
-) -> None:
-    from bnnbench.experiment.split_experiment import SplitsExperiment
-    from bnnbench.report.split_page import write_run_report
-
-    plan = tiny_plan("method=vadam")
-    folder = SplitsExperiment(label="uci").run(plan, write_run_report)
-    figure: Path = folder.figure("calibration", "png")
-    before = folder.calibration.read_text(), figure.read_bytes()
-    assert set(pd.read_csv(folder.calibration)["recalibration"]) == {"none", *RECALIBRATIONS}
-    folder.calibration.unlink()
-    figure.unlink()
-    code, *_ = command("report", str(plan.outputs), "--refresh")
-    assert code == 0
-    assert (folder.calibration.read_text(), figure.read_bytes()) == before
-    page = (plan.outputs / "report" / "results.md").read_text()
-    assert "## Calibration" in page and "after Platt-style scaling" in page
+def test_runs_are_gathered_from_what_their_pages_found(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    assert gather_calibration(read_runs(tmp_path)).empty
+    folder = make_run(tmp_path, method="vadam")
+    both = pd.concat([points(1.0), points(0.1).assign(split=1)])
+    found = calibration_table(both, points(1.0, seed=1))
+    found.to_csv(folder.table(CALIBRATION), index=False)
+    table = gather_calibration(read_runs(tmp_path)).reset_index().set_index("recalibration")
+    assert list(table.index) == ["none", *RECALIBRATIONS]
+    errors = found.loc[found["recalibration"] == "none", "calibration_error"]
+    assert table.loc["none", "calibration_error_mean"] == pytest.approx(errors.mean())
+    assert table.loc["none", "calibration_error_stderr"] == pytest.approx(errors.sem())
+    assert math.isnan(table.loc["platt", "width_90_stderr"])

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pandas as pd
 import pytest
-from test_book_report import duels
-from test_gvi import runs
+from support.pairs import duels
 
-from bnnbench.report.overview import write_report
-from bnnbench.report.score_distributions import scores_by_split
 from bnnbench.results.claims import Claim
-from bnnbench.results.significance import all_pairs
-from bnnbench.results.tables import gather
 from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
-from bnnbench.suites.felekis_gvi.comparison import (
-    DIVERGENCES,
-    ThesisRuns,
-    contender,
-    over_splits,
-    paired,
-    rivals_section,
-)
+from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
 TEXTS = [text for text, _, _ in STATEMENTS]
 
@@ -82,9 +69,10 @@ def suite(
         duels({name: -place for place, name in enumerate(names)}, data).assign(depth=depth)
         for data, (depth, names) in product(("boston", "concrete"), order.items())
     )
+    pairs = pairs.assign(a=pairs["run_a"], b=pairs["run_b"])
     pairs = pairs[pairs["metric"].isin(["rmse", "log_likelihood"])]
     orders = pd.DataFrame([
-        {"dataset": "boston", "family": family, "order": order_, "rmse_mean": distance,
+        {"dataset": "boston", "divergence_family": family, "order": order_, "rmse_mean": distance,
          "log_likelihood_mean": -distance}
         for family in ("alpha", "renyi", "alpha_renyi")
         for order_ in (0.25, 0.5, 1.25, 2.0, 3.0)
@@ -200,52 +188,6 @@ def test_the_nearest_are_not_called_calibrated_if_they_are_far() -> None:
     far = {(name, 1): 0.9 if name in ("tv_lower", "alpha_renyi") else 0.95 for name in DIVERGENCES}
     text = "1 layer: TVL and aAR are the best calibrated."
     assert claim(suite(shares=far), text).verdict == "not confirmed"
-
-
-def test_contenders_are_told_by_divergence_or_method() -> None:
-    rows = [("bbb", "alpha_renyi_2"), ("bbb", "tv_lower"), ("mc_dropout", "kl")]
-    found = [contender({"method": method, "divergence": name}) for method, name in rows]
-    assert found == ["alpha_renyi", "tv_lower", "mc_dropout"]
-
-
-def test_the_suite_is_read_from_finished_runs(tmp_path: Path) -> None:
-    for depth, shift in ((1, 0.0), (2, 1.0)):
-        scores = {"kl": 5 + shift, "js": 3 + shift}
-        runs(tmp_path, scores, depth=depth, experiment="gvi_uci")
-    runs(tmp_path, {"kl": 9}, depth=1, experiment="other")
-    found, _ = over_splits(scores_by_split(tmp_path))
-    assert found.loc[("boston", 2, "js")].tolist() == pytest.approx([4, 0.4])
-    assert found["rmse"].tolist() == pytest.approx([3, 5, 4, 6])
-    pairs = paired(gather(tmp_path), all_pairs(tmp_path))
-    assert sorted(pairs["depth"]) == [1, 1, 2, 2]
-    names = {frozenset(pair) for pair in combinations(("kl", "js"), 2)}
-    assert {frozenset(pair) for pair in pairs[["a", "b"]].to_numpy().tolist()} == names
-    report = write_report(tmp_path)
-    table = pd.read_csv(report.table("gvi_claims")).set_index("text")
-    assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
-    assert "## What the GVI thesis says" in report.page.read_text()
-
-
-def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> None:
-    runs(tmp_path, {"kl": 5, "js": 3, "rkl": 9}, experiment="gvi_uci")
-    assert rivals_section(scores_by_split(tmp_path)) is None
-    runs(tmp_path, {"kl": 4}, experiment="gvi_uci", method="sgld")
-    section = rivals_section(scores_by_split(tmp_path))
-    assert section is not None and list(section.figures) == ["rivals_rmse", "rivals_log_likelihood"]
-    ticks = section.figures["rivals_rmse"].axes[0].get_xticklabels()
-    assert {tick.get_text() for tick in ticks} == {"bbb · kl", "bbb · js", "sgld"}
-
-
-def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        runs(tmp_path / name, {"kl_w0.1": 5, "js_w0.1": 3, "alpha_2_w0.1": 4}, experiment="gvi_uci")
-    found, _ = over_splits(scores_by_split(tmp_path / "one"))
-    assert set(found.index.unique("name")) == {"kl", "js", "alpha"}
-    pairs = paired(gather(tmp_path / "one"), all_pairs(tmp_path / "one"))
-    assert set(pairs["a"]) | set(pairs["b"]) == {"kl", "js", "alpha"}
-    runs(tmp_path / "two", {"kl": 6}, experiment="gvi_uci")
-    mixed, _ = over_splits(scores_by_split(tmp_path / "two"))
-    assert set(mixed.index.unique("name")) == {"kl", "kl_w0.1", "js_w0.1", "alpha_w0.1"}
 
 
 def test_criteria_of_other_runs_say_nothing_of_the_divergences() -> None:

@@ -1,0 +1,61 @@
+"""`bnnbench compare` on finished runs that nobody trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command import one_sentence
+from support.runs import RMSE, make_run
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    """Two methods on two data sets; the second is always one better."""
+    for dataset in ("boston", "yacht"):
+        make_run(tmp_path, dataset=dataset)
+        make_run(tmp_path, dataset=dataset, method="pbp", rmse=np.array(RMSE) - 1)
+    return tmp_path
+
+
+def test_every_pair_below_a_folder(command: Command, outputs: Path) -> None:
+    code, out, _ = command("compare", str(outputs))
+    assert code == 0 and "P(equivalent)" in out and "wins, ties, losses" in out
+    (row,) = [line for line in out.splitlines() if "+1" in line and "yacht" in line]
+    assert row.split() == ["yacht", "bbb_x1", "pbp", "+1", "0.000", "0.000", "1.000", "pbp"]
+
+
+def test_two_folders_name_their_methods(command: Command, outputs: Path) -> None:
+    one, all_of_them = str(outputs / "uci/boston/bbb_x1"), str(outputs / "uci")
+    code, out, _ = command("compare", one, all_of_them)
+    assert code == 0 and "boston" in out and "yacht" not in out
+    assert "bbb_x1 (1st)" in out and "bbb_x1 (2nd)" in out and "equivalent" in out
+
+
+def test_ours_beside_published_results(command: Command, outputs: Path, tmp_path: Path) -> None:
+    code, out, _ = command("compare", "--published", str(outputs))
+    assert code == 0 and "3.59 ± 0.21" in out and "Khan et al. 2018: BBVI" in out
+    make_run(tmp_path / "deep", depth=2)
+    one_sentence(*command("compare", "--published", str(tmp_path / "deep")), ["nothing published"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["nowhere"], "nowhere"),
+        ([], "outputs"),
+        (["--rope", "-1", "."], "--rope"),
+        ([".", ".", "."], "two folders"),
+    ],
+)
+def test_mistakes(command: Command, arguments: list[str], word: str) -> None:
+    one_sentence(*command("compare", *arguments), [word])
+
+
+def test_one_run_alone_is_nothing_to_compare(command: Command, outputs: Path) -> None:
+    outcome = command("compare", str(outputs / "uci/boston/pbp"))
+    one_sentence(*outcome, ["share two splits"])

@@ -1,0 +1,65 @@
+"""`bnnbench report` on finished runs that nobody trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command import one_sentence
+from support.runs import add_arrays, make_folder, make_run
+
+from bnnbench.discovery import suites
+from bnnbench.results.run_files import CALIBRATION
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No figure is drawn: these tests are of words."""
+    monkeypatch.setattr("bnnbench.report.overview.save", lambda figure, path_of: None)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_it_prints_a_table_and_ends_with_the_folder(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path)
+    code, out, _ = command("report", str(tmp_path), "--error", "stderr")
+    assert code == 0
+    lines = out.splitlines()
+    assert any("bbb_x1" in line and "5.0 ± 1.1" in line for line in lines)
+    assert lines[-1] == f"report: {tmp_path / 'report'}"
+    code, out, _ = command("report", str(tmp_path), "--to", str(tmp_path / "here"))
+    assert code == 0 and (tmp_path / "here" / "results.md").is_file()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_refresh_writes_anew_what_each_run_shows(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bnnbench.report.split_page.save", lambda figure, path_of: None)
+    folder = make_run(tmp_path)
+    add_arrays(folder)
+    page = tmp_path / "report" / "results.md"
+    assert command("report", str(tmp_path))[0] == 0 and "## Calibration" not in page.read_text()
+    assert command("report", str(tmp_path), "--refresh")[0] == 0
+    assert folder.table(CALIBRATION).is_file() and "## Calibration" in page.read_text()
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path)
+    (tmp_path / "file").touch()
+    outcome = command("report", str(tmp_path), "--to", str(tmp_path / "file"))
+    one_sentence(*outcome, ["cannot write the report", "file"])
+
+
+def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path) -> None:
+    names = {"experiment": "linear_regression", "dataset": "line", "method": "bbb"}
+    make_folder(tmp_path, names, "v1", "linear_regression")
+    for verb in ("report", "compare"):
+        one_sentence(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
+
+
+def test_help_names_every_suite(command: Command) -> None:
+    code, out, _ = command("report", "--help")
+    assert code == 0 and all(suite.name in out for suite in suites())

@@ -1,0 +1,111 @@
+"""The figures over many runs: where panels, lines and names stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.grids import make_grid
+from support.made_data import calibrated, curve
+from support.pairs import duels
+from support.runs import of_order
+
+from bnnbench.report.figures.curves import curves_figure
+from bnnbench.report.figures.divergence_orders import orders_figure
+from bnnbench.report.figures.heat_map import heat_map
+from bnnbench.report.figures.interval_coverage import sigma_figure
+from bnnbench.report.figures.objective import objectives_figure
+from bnnbench.report.figures.spread import DRAWN, draw_means, limits, spread_figure
+from bnnbench.results.divergence_orders import with_orders
+from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.reader import read_runs
+
+
+def test_heat_map_shows_the_probabilities() -> None:
+    pairs = pd.concat([duels({"a": 1, "b": 2, "c": 1}, name) for name in ("boston", "yacht")])
+    own = pairs[pairs["metric"] == "rmse"]
+    figure = heat_map(own.assign(a=own["run_a"], b=own["run_b"]))
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["boston", "yacht"]
+    image = figure.axes[0].images[0].get_array()
+    assert image is not None and np.ma.getmaskarray(image)[0, 0]
+    assert image[1, 0] == pytest.approx(0.99) and image[0, 1] == pytest.approx(0.01)
+
+
+def test_a_family_is_a_line_and_kl_another(tmp_path: Path) -> None:
+    for order, mean in ((0.5, 5), (2, 3), (3, 4)):
+        kind = of_order("alpha", order)
+        make_grid(tmp_path, {kind["divergence"]: mean}, **kind)
+    make_grid(tmp_path, {"kl": 4.5}, experiment="other")
+    table = read_runs(tmp_path).scored
+    axes = orders_figure(with_orders(table), table).axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    assert lines["kl"].get_ydata()[0] == pytest.approx(4.5)
+    assert axes.containers[0].lines[0].get_ydata().tolist() == pytest.approx([5, 3, 4])
+    alone = table[table["divergence"] != "kl"]
+    assert "kl" not in {
+        x.get_label() for x in orders_figure(with_orders(alone), alone).axes[0].lines
+    }
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_panels_stand_by_depth_and_data_set(tmp_path: Path, kind: str) -> None:
+    make_grid(tmp_path, {"kl": 5, "js": 3})
+    make_grid(tmp_path, {"kl": 6}, depth=2)
+    figure = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"], kind)
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == ["boston · depth 1", "boston · depth 2"]
+    names = [name.get_text() for name in figure.axes[1].get_xticklabels()]
+    assert names == ["bbb", "bbb · js", "bbb · kl"]
+
+
+def test_axes_cut_off_lost_splits_above_and_never_the_best() -> None:
+    values = [np.array([2.4, 2.5, 2.6]), np.array([2.5, 2.5, 900.0]), np.array([1.0, 1.1, 1.2])]
+    low, high = limits(values)
+    assert low < 1.0 and 2.6 < high < 900
+
+
+def test_a_mean_above_the_panel_has_an_arrow_and_a_lone_split_no_error() -> None:
+    axes = spread_figure(
+        pd.DataFrame({"dataset": "d", "depth": 1, "label": ["a"], "rmse": [1.0]}),
+        BY_KEY["rmse"],
+        "means",
+    ).axes[0]
+    inside = [np.array([1.0, 1.1]), np.array([1.2]), *[np.array([1.0, 1.2])] * 4]
+    values = [*inside, np.array([9e3, 9e3])]
+    draw_means(axes, list(range(7)), values)
+    assert [text.get_text() for text in axes.texts] == ["9e+03 ↑"]
+
+
+def test_curves_stand_by_method_and_data_set() -> None:
+    figure = curves_figure([curve("a", "small"), curve("b", "small"), curve("b", "large")])
+    shown = [axes.get_title() for axes in figure.axes if axes.get_visible()]
+    assert shown == ["a · small", "b · small", "b · large"] and len(figure.axes) == 4
+
+
+def test_depths_are_columns_of_panels() -> None:
+    curves = [curve("a"), curve("b"), curve("a", depth="2")]
+    shown = [axes.get_title() for axes in curves_figure(curves).axes if axes.get_visible()]
+    assert shown == ["a · toy · depth -", "a · toy · depth 2", "b · toy · depth -"]
+
+
+def test_a_line_per_run_against_a_gaussians() -> None:
+    figure = sigma_figure([calibrated(1.0, label="honest"), calibrated(0.5, label="sure", depth=2)])
+    assert [axes.get_title() for axes in figure.axes] == ["toy · depth -", "toy · depth 2"]
+    (gaussian, honest, _) = figure.axes[0].lines
+    np.testing.assert_allclose(honest.get_ydata(), gaussian.get_ydata(), atol=0.02)
+
+
+def test_objectives_stand_by_depth_and_data_set() -> None:
+    rows = [
+        {"run": f"{label}{depth}", "dataset": "boston", "depth": depth, "label": label,
+         "epoch": epoch, "objective": -epoch}
+        for label, depth in (("a", 1), ("b", 1), ("a", 2))
+        for epoch in (1, 2)
+    ]  # fmt: skip
+    first, second = objectives_figure(pd.DataFrame(rows)).axes
+    assert [line.get_label() for line in first.lines] == ["a", "b"]
+    assert second.lines[0].get_color() == first.lines[0].get_color()
+    assert first.get_yscale() == "symlog"

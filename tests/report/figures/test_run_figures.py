@@ -1,0 +1,93 @@
+"""The figures of one run: what they draw, where numbers are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_points, make_search, make_splits
+
+from bnnbench.report.figures.objective import objective_figure
+from bnnbench.report.figures.predictions import predictions_figure
+from bnnbench.report.figures.reliability import reliability_figure
+from bnnbench.report.figures.scores_by_split import splits_figure
+from bnnbench.report.figures.search import best_so_far, search_figure
+from bnnbench.results.calibration import RECALIBRATED
+
+TARGET = "median value [1000 USD]"
+
+
+def boastful(seed: int) -> pd.DataFrame:
+    """Standard Gaussian targets under a model that claims a third of the deviation."""
+    target = np.random.default_rng(seed).normal(size=2000)
+    variances = {"epistemic_variance": 0.04, "noise_variance": 0.05}
+    return pd.DataFrame({"split": 0, "target": target, "mean": 0.0, **variances})
+
+
+def test_diverged_splits_are_crosses_at_the_bottom() -> None:
+    splits = make_splits(rmse=(3.0, 4.0, 5.0, math.nan), diverged=[0, 0, 0, 1])
+    left, right = splits_figure(splits, TARGET).axes
+    crosses = [line for line in left.lines if line.get_marker() == "x"]
+    assert [line.get_xdata().tolist() for line in crosses] == [[3]]
+    assert left.get_ylabel() == "test RMSE [1000 USD]"
+    assert right.get_ylabel() == "test log-likelihood [nats]"
+
+
+def test_predictions_name_the_target_and_skip_lost_points() -> None:
+    points = pd.DataFrame(make_points())
+    points.loc[0, "mean"] = math.nan
+    axes = predictions_figure(points, TARGET).axes[0]
+    assert axes.get_xlabel() == "observed median value [1000 USD]"
+    assert len(axes.collections[0].get_offsets()) == len(points) - 1
+    nothing = predictions_figure(points.iloc[:1], TARGET).axes[0]
+    assert nothing.get_title().startswith("0 of 0 test points")
+
+
+def test_reliability_is_the_share_inside_each_level() -> None:
+    frame = pd.DataFrame(
+        {"target": [0.5, -1.5, 2.5, 0.0], "mean": 0.0, "epistemic_variance": 0.75}
+    ).assign(noise_variance=0.25, split=0)
+    curve = reliability_figure(frame).axes[0].lines[1]
+    assert np.interp(0.95, *curve.get_data()) == pytest.approx(0.75)
+    assert len(reliability_figure(frame.iloc[:0]).axes[0].lines) == 1
+
+
+def test_both_recalibrations_stand_beside_the_prediction() -> None:
+    alone = reliability_figure(boastful(0)).axes[0]
+    assert set(RECALIBRATED.values()).isdisjoint(line.get_label() for line in alone.lines)
+    beside = reliability_figure(boastful(0), boastful(1)).axes[0]
+    curves = {str(line.get_label()): line.get_ydata() for line in beside.lines}
+    levels = np.linspace(0.01, 0.99, 99)
+    for name in RECALIBRATED.values():
+        better = np.abs(curves[name] - levels).mean()
+        assert better < np.abs(curves["as predicted"] - levels).mean() / 2
+
+
+def test_the_best_so_far_is_no_diverged_evaluation() -> None:
+    search = pd.DataFrame(
+        {"split": 0, "iteration": range(4), "objective": [math.nan, -3.0, -5.0, -2.0]}
+    )
+    best = best_so_far(search)[0].tolist()
+    assert math.isnan(best[0]) and best[1:] == [-3, -3, -2]
+
+
+def test_a_search_has_a_second_panel_only_for_a_pair_of_precisions() -> None:
+    search = make_search()
+    tried = search_figure(search, 3).axes[1]
+    best = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
+    assert sorted(tried.collections[1].get_offsets()[:, 0]) == pytest.approx(sorted(best))
+    assert len(search_figure(search.drop(columns="hp.prior_precision"), 3).axes) == 1
+
+
+def test_an_objective_is_its_splits_and_the_medians_of_its_parts() -> None:
+    epochs = np.arange(1, 21)
+    table = pd.concat([
+        pd.DataFrame({"split": k, "epoch": epochs, "loss": 1.0 + k, "complexity": 0.5})
+        for k in range(3)
+    ])  # fmt: skip
+    axes = objective_figure(table.assign(objective=table["loss"] + 0.5)).axes[0]
+    lines = {str(line.get_label()): line.get_ydata() for line in axes.lines}
+    assert lines["objective, median"][0] == 2.5 and lines["loss, median"][0] == 2
+    assert len(axes.lines) == 3 + 3

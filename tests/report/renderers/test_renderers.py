@@ -1,0 +1,75 @@
+"""The same blocks as a page, a paper and a terminal's table."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from bnnbench.report.numbers import MISSING
+from bnnbench.report.renderers import latex, markdown, terminal
+from bnnbench.report.section import (
+    Column,
+    Data,
+    Drawing,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    by_group,
+    numbers,
+    words,
+)
+
+COLUMNS = (*words("Method"), *numbers("RMSE [m]"), Column("Source", "text"))
+ROWS = (("my_method", "5.0 ± 1.1", "A & B 2018"), ("b · c", MISSING, ""))
+PARTS = tuple(
+    Table(COLUMNS, ROWS, "results", group, "a title", "mean ± 5 %") for group in ("boston", "yacht")
+)
+
+
+def test_markdown_knows_every_block() -> None:
+    blocks = (
+        Heading("Results", 1),
+        Paragraph("Text."),
+        Items(("one", "two")),
+        PARTS[0],
+        Drawing("rmse", "What it shows", Figure),
+        Data("results", pd.DataFrame({"a": [1]}), "Everything:"),
+    )
+    page = markdown.page([Section(blocks)])
+    assert page.startswith("# Results\n\nText.\n\n- one\n- two\n\n| Method ")
+    assert "|:----------|-----------:|:-----------|" in page
+    assert page.endswith("![What it shows](rmse.png)\n\nEverything: [results.csv](results.csv).\n")
+
+
+def test_latex_joins_the_tables_of_one_name() -> None:
+    nameless = Table(COLUMNS, ROWS)
+    text = latex.paper([Section((Heading("x"), PARTS[0], nameless)), Section((PARTS[1],))])
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
+    assert r"\begin{longtable}{lrp{45mm}}" in text and r"\label{tab:results}" in text
+    assert r"\caption{mean $\pm$ 5 \%}" in text
+    assert r"\quad my\_method & $5.0 \pm 1.1$ & A \& B 2018 \\" in text
+    assert r"\quad b $\cdot$ c & -- &  \\" in text
+    assert text.index(r"\textit{boston}") < text.index(r"\textit{yacht}")
+
+
+def test_a_terminal_shows_groups_title_and_caption() -> None:
+    console = Console(width=60, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(terminal.grid(PARTS))
+        console.print(terminal.grid([Table(COLUMNS, ROWS)]))
+    first, second = capture.get().split("yacht")
+    assert "a title" in first and "boston" in first and "RMSE [m]" in first
+    assert "mean ± 5 %" in second and second.count("my_method") == 2
+
+
+def test_rows_are_gathered_by_their_group() -> None:
+    blocks = by_group(COLUMNS, ("b", "a", "b"), [("1",), ("2",), ("3",)])
+    assert blocks == (
+        Heading("b", 3), Table(COLUMNS, (("1",), ("3",))),
+        Heading("a", 3), Table(COLUMNS, (("2",),)),
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""What sections print of numbers that can be checked by hand, and when they have nothing to say."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from support.grids import make_grid
+from support.made_data import make_curve_run
+from support.runs import RMSE, add_arrays, make_folder, make_run, of_order
+
+from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.report.numbers import MISSING
+from bnnbench.report.overview import found_sections, results_table
+from bnnbench.report.section import Data, Drawing, Heading, Paragraph, Section, Style, Table
+from bnnbench.report.sections import (
+    calibration,
+    curves,
+    divergence_orders,
+    information_criteria,
+    interval_coverage,
+    objective,
+    results,
+    significance,
+    spread,
+)
+from bnnbench.results.calibration import calibration_table
+from bnnbench.results.reader import read_runs
+from bnnbench.results.run_files import CALIBRATION, kept_points, read_predictions, read_splits
+
+
+def tables(section: Section | None) -> list[Table]:
+    assert section is not None
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
+def drawn(section: Section | None) -> list[str]:
+    assert section is not None
+    return [block.name for block in section.blocks if isinstance(block, Drawing)]
+
+
+def kept(section: Section | None) -> list[str]:
+    assert section is not None
+    return [block.name for block in section.blocks if isinstance(block, Data)]
+
+
+def test_runs_of_other_kinds_are_passed_over(tmp_path: Path) -> None:
+    names = {"experiment": "line", "dataset": "line", "method": "bbb"}
+    make_folder(tmp_path, names, "v1", "toy")
+    runs = read_runs(tmp_path)
+    assert all(section(runs, Style()) is None for section in found_sections())
+
+
+def test_results_stand_by_data_set_beside_published_ones(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    make_run(tmp_path, dataset="another", rmse=(*RMSE[:3], math.nan), diverged=[0, 0, 0, 1])
+    section = results.section(read_runs(tmp_path), Style())
+    other, ours, theirs = tables(section)
+    assert (other.group, ours.group, theirs.group) == ("another", "boston", "boston")
+    assert other.rows[0][:2] == ("bbb_x1", "4.00 ± 0.58") and other.rows[0][-1] == "4 (1 diverged)"
+    assert ours.rows == (
+        ("bbb_x1", "5.0 ± 1.1", "-2.50 ± 0.20", "-2.60 ± 0.20", "1.5", "100", "4"),
+    )
+    assert theirs.rows[0] == (
+        "bbb_x1", "RMSE", "5.0 ± 1.1", "3.59 ± 0.21", "+1.3", "Khan et al. 2018: BBVI",
+    )  # fmt: skip
+    assert "Diverged splits (1 in all) are left out." in ours.caption
+    assert "standard error over 4 splits; original units; log-likelihood = mean" in ours.caption
+    assert drawn(section) == ["rmse", "log_likelihood"] and kept(section) == ["results"]
+    assert results_table(read_runs(tmp_path)).row_count == 4
+
+
+def test_pairs_are_counted_and_drawn_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path)
+    assert significance.section(read_runs(tmp_path), Style()) is None
+    make_run(tmp_path, method="vadam")
+    section = significance.section(read_runs(tmp_path), Style())
+    (table,) = tables(section)
+    assert table.rows[:2] == (("rmse", "bbb_x1", "0", "1", "0"), ("rmse", "vadam", "0", "1", "0"))
+    assert drawn(section) == ["comparison_rmse", "comparison_log_likelihood"]
+    monkeypatch.setattr(significance, "MOST_COMPARED", 1)
+    assert drawn(significance.section(read_runs(tmp_path), Style())) == []
+
+
+def test_the_best_order_is_said_by_family(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"kl": 5})
+    assert divergence_orders.section(read_runs(tmp_path), Style()) is None
+    for depth, order, mean in ((d, o, m) for d in (1, 2) for o, m in ((0.5, 5), (2, 3), (3, 4))):
+        kind = of_order("alpha", order)
+        make_grid(tmp_path, {kind["divergence"]: mean}, depth=depth, **kind)
+    section = divergence_orders.section(read_runs(tmp_path), Style())
+    first, _ = tables(section)
+    assert first.rows[0] == (
+        "boston", "alpha", "test RMSE [original units]", "2", "3.00 ± 0.13", "5", "3.5",
+    )  # fmt: skip
+    assert drawn(section) == ["orders", "orders_2"] and kept(section) == ["orders"]
+
+
+def test_a_lone_kind_of_run_has_no_spread_to_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_grid(tmp_path, {"kl": 5})
+    assert spread.section(read_runs(tmp_path), Style()) is None
+    make_grid(tmp_path, {"js": 3})
+    section = spread.section(read_runs(tmp_path), Style())
+    assert drawn(section) == [
+        "boxes_rmse", "boxes_log_likelihood", "means_rmse", "means_log_likelihood",
+    ]  # fmt: skip
+    monkeypatch.setattr(spread, "MOST_PLACES", 1)
+    section = spread.section(read_runs(tmp_path), Style())
+    assert section is not None
+    assert section.blocks == (Heading("Spread over splits"), Paragraph(spread.TOO_MANY))
+
+
+def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    assert calibration.section(read_runs(tmp_path), Style()) is None
+    add_arrays(folder)
+    points = read_predictions(folder)
+    assert points is not None
+    found = calibration_table(kept_points(points, read_splits(folder)))
+    found.to_csv(folder.table(CALIBRATION), index=False)
+    section = calibration.section(read_runs(tmp_path), Style())
+    (table,) = tables(section)
+    (row,) = table.rows
+    assert row[0] == "bbb_x1" and row[2:4] == (MISSING, MISSING)
+    assert row[7].startswith(f"{found['width_90'].mean():.3f}"[:4]) and kept(section) == [
+        "calibration"
+    ]
+
+
+def test_the_toys_sections_have_a_row_per_run(tmp_path: Path) -> None:
+    scored = {"train_log_likelihood": -2.0, "training_rows": 50, "parameters": 7}
+    for depth in (1, 2):
+        folder = make_curve_run(tmp_path, scale=1.0, depth=depth, dataset="toy", **scored)
+    add_arrays(folder, OBJECTIVE, {"split": [0], "epoch": [1], "loss": [1.0], "complexity": [0.5]})
+    runs = read_runs(tmp_path)
+    along, inside, criteria = (
+        module.section(runs, Style())
+        for module in (curves, interval_coverage, information_criteria)
+    )
+    assert [row[:2] for row in tables(along)[0].rows] == [("bbb_x1", "1"), ("bbb_x1", "2")]
+    assert tables(inside)[0].rows[0] == ("bbb_x1", "1", "0.68", "0.00")
+    assert tables(criteria)[0].rows[0][:6] == ("bbb_x1", "1", "7", "50", "100", "227")
+    assert drawn(along) == ["curves"] and drawn(inside) == ["sigma"]
+    assert drawn(objective.section(runs, Style())) == ["objectives"]
+
+
+def test_further_curves_go_on_further_figures(tmp_path: Path) -> None:
+    for k in range(curves.MOST_ROWS + 1):
+        make_curve_run(tmp_path, scale=1.0, dataset="toy", method=f"m{k}")
+    assert drawn(curves.section(read_runs(tmp_path), Style())) == ["curves", "curves_2"]

@@ -1,0 +1,37 @@
+"""A run's page is that of the kind which its record names."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.runs import make_run
+
+from bnnbench.discovery import plugins
+from bnnbench.report.pages import page_of, pages, show
+from bnnbench.report.split_page import PAGE
+
+
+def test_suites_add_pages_for_their_own_kinds() -> None:
+    own = {page.kind for module in plugins("page") for page in getattr(module, "PAGES", ())}
+    assert own and set(pages()) == {PAGE.kind, *own}
+
+
+def test_a_run_shows_its_table_and_its_notes(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    assert page_of(folder) is PAGE
+    console = Console(width=140, file=io.StringIO())
+    with console.capture() as capture:
+        show(folder, console)
+    text = capture.get()
+    assert "RMSE [1000 USD]" in text and "5.0 ± 1.1" in text and "3.59 ± 0.21" in text
+    assert "+1.3" in text and "Khan et al. 2018: BBVI" in text and "Total [s]" in text
+    assert "chosen noise_precision on a search bound in 3 of 4 splits" in text
+
+
+@pytest.mark.parametrize("kind", pages())
+def test_every_page_has_its_parts(kind: str) -> None:
+    page = pages()[kind]
+    assert page.kind == kind and all(map(callable, (page.write, page.table, page.notes)))

@@ -1,0 +1,120 @@
+"""What one run on splits shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.made_data import make_curve_run
+from support.runs import RMSE, add_arrays, add_search, make_points, make_run, make_search, names_of
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
+from bnnbench.report.split_page import run_figures, run_notes, run_table, write_split_page
+from bnnbench.results.recalibration import RECALIBRATIONS
+from bnnbench.results.run_files import (
+    CALIBRATION,
+    kept_points,
+    read_held_out,
+    read_predictions,
+    read_search,
+    read_splits,
+)
+
+
+def figures_of(folder: RunFolder, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    points = read_predictions(folder)
+    found = run_figures(folder, names or names_of(), read_splits(folder), points, None)
+    return dict(found)
+
+
+def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    add_search(folder)
+    add_arrays(folder)
+    add_arrays(folder, OUT_OF_FOLD)
+    write_split_page(folder)
+    assert pd.read_csv(folder.table("summary"))["mean"][0] == pytest.approx(5)
+    table = pd.read_csv(folder.table(CALIBRATION))
+    assert set(table["recalibration"]) == {"none", *RECALIBRATIONS}
+    for name in ("splits", "predictions", "calibration", "search"):
+        assert folder.figure(name, "png").read_bytes().startswith(b"\x89PNG")
+        assert folder.figure(name, "pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_figures_are_those_that_the_files_can_show(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    assert list(figures_of(folder)) == ["splits"]
+    folder.table(SEARCH).write_text("")
+    assert list(figures_of(folder)) == ["splits"] and read_search(folder).empty
+    toy = make_curve_run(tmp_path, scale=1.0)
+    add_arrays(toy, OBJECTIVE, {"split": [0], "epoch": [1], "loss": [1.0], "complexity": [0.5]})
+    names = names_of(made=True, inputs=1)
+    assert list(figures_of(toy, names)) == [
+        "splits", "predictions", "calibration", "curve", "objective",
+    ]  # fmt: skip
+
+
+def test_the_random_phase_is_that_of_the_record(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    add_search(folder)
+    axes = figures_of(folder)["search"].axes[0]
+    shaded = axes.transData.inverted().transform(axes.patches[0].get_extents().get_points())
+    assert shaded[:, 0] == pytest.approx([0.5, 3.5])
+
+
+def test_points_of_lost_splits_and_folds_are_left_out(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, diverged=[0, 1, 0, 0])
+    points = make_points()
+    add_arrays(folder)
+    add_arrays(folder, OUT_OF_FOLD, {**points, "mean": np.where(points["split"] == 2, np.nan, 1.0)})
+    predictions, held_out = read_predictions(folder), read_held_out(folder)
+    assert predictions is not None and held_out is not None
+    assert set(kept_points(predictions, read_splits(folder))["split"]) == {0, 2, 3}
+    assert set(held_out["split"]) == {0, 1, 3}
+
+
+def test_published_values_stand_beside_ours_where_there_are_any(tmp_path: Path) -> None:
+    table = run_table(make_run(tmp_path))
+    assert [column.title for column in table.columns] == [
+        "metric", "mean ± stderr", "std", "published", "z", "source",
+    ]  # fmt: skip
+    cells = {row[0]: row[1:] for row in table.rows}
+    assert cells["RMSE [1000 USD]"] == (
+        "5.0 ± 1.1", "2.2", "3.59 ± 0.21", "+1.3", "Khan et al. 2018: BBVI",
+    )  # fmt: skip
+    assert cells["CRPS [1000 USD]"][2:] == ("", "", "")
+    assert (table.title, table.caption.count("std = ")) == ("boston, bbb_x1", 1)
+    alone = run_table(make_run(tmp_path, method="map"))
+    assert len(alone.columns) == 3 and all(len(row) == 3 for row in alone.rows)
+
+
+def test_one_split_has_values_and_no_spread(tmp_path: Path) -> None:
+    table = run_table(make_curve_run(tmp_path, scale=1.0))
+    assert [column.title for column in table.columns][1:3] == ["value", ""]
+    assert {row[2] for row in table.rows} == {""} and "std" not in table.caption
+
+
+def test_notes_say_what_was_lost_and_what_lies_on_a_bound(tmp_path: Path) -> None:
+    notes = run_notes(make_run(tmp_path))
+    assert notes[0].startswith("chosen noise_precision on a search bound in 3 of 4 splits")
+    assert notes[1].startswith("chosen prior_precision on a search bound in 1 of 4 splits")
+    assert notes[2].startswith("z = (ours - published)")
+    lost = make_run(tmp_path, method="map", diverged=[0, 0, 0, 1], at_bound="")
+    (note,) = run_notes(lost)
+    assert note.startswith("1 of 4 splits diverged (split 3)")
+
+
+def test_a_run_without_any_finite_score_is_still_shown(tmp_path: Path) -> None:
+    lost = dict.fromkeys(("rmse", "log_likelihood", "log_likelihood_joint", "crps"), math.nan)
+    folder = make_run(tmp_path, **lost, diverged=1)
+    add_arrays(folder, PREDICTIONS, {**make_points(), "mean": np.full(40, np.nan)})
+    make_search().assign(objective=math.nan).to_csv(folder.table(SEARCH), index=False)
+    write_split_page(folder)
+    assert folder.figure("search", "png").stat().st_size > 5000
+    assert len(run_table(folder).rows) == 9 and len(RMSE) == 4

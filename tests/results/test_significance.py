@@ -1,0 +1,131 @@
+"""The Bayesian correlated t-test against baycomp's own entry point, and the pairs around it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from baycomp import two_on_single
+from support.runs import make_run
+
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.reader import Runs, read_runs
+from bnnbench.results.significance import (
+    COLUMNS,
+    all_pairs,
+    compare_scores,
+    correlated_t_test,
+    named,
+    pairs_between,
+    tally,
+    verdicts,
+)
+
+RNG = np.random.default_rng(0)
+BASE = 3 + 0.5 * RNG.normal(size=20)
+RMSE = BY_KEY["rmse"]
+
+
+def make_twenty(outputs: Path, method: str, rmse: np.ndarray, dataset: str = "boston") -> None:
+    """A finished run of twenty splits whose scores all follow from one."""
+    likelihoods = ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian")
+    scores = {"split": range(20), "rmse": rmse, "crps": rmse / 2, "at_bound": ""}
+    scores |= dict.fromkeys(likelihoods, -rmse)
+    make_run(outputs, method=method, dataset=dataset, **scores)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three methods on two data sets: b is clearly better than a, c is a's twin."""
+    path = tmp_path_factory.mktemp("outputs")
+    for dataset in ("boston", "yacht"):
+        scores = {"a": BASE, "b": BASE - 1, "c": BASE + 1e-6 * RNG.normal(size=20)}
+        for method, rmse in scores.items():
+            make_twenty(path, method, rmse, dataset)
+    return path
+
+
+def by_method(runs: Runs) -> pd.DataFrame:
+    return named(all_pairs(runs), runs.scored["method"])
+
+
+def test_twenty_splits_equal_two_runs_of_ten_folds_in_baycomp() -> None:
+    a, b = BASE, BASE + 0.1 + 0.3 * RNG.normal(size=20)
+    np.testing.assert_allclose(
+        correlated_t_test(a, b, 0.05), two_on_single(a, b, rope=0.05, runs=2)
+    )
+    without = correlated_t_test(a, b, 0.0)
+    np.testing.assert_allclose((without[0], without[2]), two_on_single(a, b, runs=2))
+
+
+def test_lower_rmse_and_higher_likelihood_are_better() -> None:
+    better = BASE - 1 + 0.01 * RNG.normal(size=20)
+    for metric in printed_in("pairs"):
+        compared = compare_scores(metric.sign * BASE, metric.sign * better, metric)
+        assert compared is not None and compared["p_worse"] > 0.99
+
+
+def test_diverged_splits_are_left_out() -> None:
+    lost = BASE.copy()
+    lost[3] = math.nan
+    compared = compare_scores(lost, BASE - 1, RMSE)
+    assert compared is not None and compared["splits"] == 19
+    assert compared["difference"] == pytest.approx(1)
+    assert compare_scores(lost[3:5], BASE[3:5], RMSE) is None
+
+
+def test_pairs_verdicts_and_tally(outputs: Path) -> None:
+    pairs = by_method(read_runs(outputs))
+    assert len(pairs) == 2 * 3 * 3 and tuple(pairs)[: len(COLUMNS)] == COLUMNS
+    rmse = pairs[(pairs["metric"] == "rmse") & (pairs["dataset"] == "yacht")].set_index(["a", "b"])
+    assert rmse.loc[("a", "b"), "p_worse"] > 0.99 and rmse.loc[("a", "c"), "p_equivalent"] > 0.99
+    assert verdicts(rmse).tolist() == ["b", "equivalent", "a"]
+    assert (
+        verdicts(rmse.assign(p_better=0.5, p_worse=0.5, p_equivalent=0)).tolist()
+        == ["undecided"] * 3
+    )
+    counts = tally(pairs).set_index(["metric", "method"])
+    assert counts.loc[("rmse", "b")].tolist() == [4, 0, 0]
+    assert counts.loc[("rmse", "a")].tolist() == [0, 2, 2]
+
+
+def test_runs_without_a_name_are_left_out(outputs: Path) -> None:
+    runs = read_runs(outputs)
+    some = runs.scored.loc[runs.scored["method"] != "c", "method"]
+    pairs = named(all_pairs(runs), some)
+    assert set(pairs["a"]) | set(pairs["b"]) == {"a", "b"} and len(pairs) == 2 * 3
+
+
+def test_one_run_alone_has_no_pair_and_still_its_columns(outputs: Path) -> None:
+    pairs = all_pairs(read_runs(outputs / "uci/boston/a"))
+    assert pairs.empty and tuple(pairs) == COLUMNS
+    assert tally(named(pairs, pd.Series(dtype=object))).empty
+
+
+def test_two_folders(outputs: Path) -> None:
+    first, second = read_runs(outputs / "uci" / "boston" / "a"), read_runs(outputs / "uci")
+    pairs = pairs_between(first, second)
+    assert set(pairs["dataset"]) == {"boston"}
+    assert second.scored.loc[pairs["run_b"].unique(), "method"].tolist() == ["a", "b", "c"]
+    twice = pairs[pairs["run_a"] == pairs["run_b"]]
+    assert len(twice) == 3 and (twice["p_equivalent"] == 1).all()
+
+
+def test_copies_of_runs_in_a_report_do_not_count(outputs: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(outputs, copied)
+    before = all_pairs(read_runs(copied))
+    shutil.copytree(copied / "uci/boston/a", copied / "report/uci/boston/a")
+    pd.testing.assert_frame_equal(all_pairs(read_runs(copied)), before)
+
+
+def test_pairs_stand_in_the_order_of_labels(outputs: Path) -> None:
+    runs = read_runs(outputs)
+    pairs = named(all_pairs(runs), labels(runs.scored))
+    own = pairs[(pairs["metric"] == "rmse") & (pairs["dataset"] == "boston")]
+    assert own[["a", "b"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]

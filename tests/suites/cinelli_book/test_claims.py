@@ -1,0 +1,116 @@
+"""The book's claims on made-up numbers for which they hold or fail."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from support.book_comparison import comparison, frame
+from support.pairs import duels
+
+from bnnbench.results.claims import Claim
+from bnnbench.suites.cinelli_book.claims import STATEMENTS, TIME, claims
+from bnnbench.suites.cinelli_book.comparison import BookRuns, book_runs, book_seconds
+
+
+def claim(given: BookRuns, text: str) -> Claim:
+    (found,) = [c for c in claims(given) if c.text == text]
+    return found
+
+
+TEXTS = [text for text, _, _ in STATEMENTS]
+
+FALSE = {
+    "PBP trains fastest.": [{"total": {"pbp": 35}}],
+    "PBP is 34 times faster than the runner-up.": [
+        {"total": {"pbp": 2.1}},
+        {"total": {"pbp": 0.4}},
+    ],
+    "Without hyper-parameter search PBP would be the slowest on average.": [{"fit": {"vadam": 11}}],
+    "BBBx2 is by far the slowest.": [{"total": {"vadam": 90}}, {"total": {"pbp": 109}}],
+    "BBBx2, of twice the samples, takes 80 % longer than BBBx1.": [
+        {"total": {"bbb_x2": 60 * 1.39}},
+        {"total": {"bbb_x2": 60 * 2.61}},
+    ],
+    "Vadam takes 16 % longer than BBBx1.": [
+        {"total": {"vadam": 60 * 1.07}},
+        {"total": {"vadam": 60 * 1.33}},
+    ],
+    "Vadam trains faster than BBBx2.": [{"total": {"vadam": 109}}],
+    "BBBx2 performs better than Vadam on average.": [{"strength": {"vadam": 3.5}}],
+    "MCDOx1 takes 10 % longer than MCDOx10.": [
+        {"total": {"mc_dropout_x1": 34 * 1.04}},
+        {"total": {"mc_dropout_x1": 34 * 1.21}},
+    ],
+    "MCDOx1 performs slightly but consistently better than MCDOx10.": [
+        {"strength": {"mc_dropout_x10": 7}},
+        {"strength": {"mc_dropout_x10": 6}},
+    ],
+    # A place that is shared is nobody's.
+    "MCDOx1 performs best overall.": [{"strength": {"pbp": 7}}, {"strength": {"pbp": 6}}],
+    "MCDOx10 performs second best.": [{"strength": {"pbp": 5.5}}, {"strength": {"pbp": 5}}],
+    "PBP performs third best.": [{"strength": {"bbb_x1": 7}}, {"strength": {"pbp": 3}}],
+}
+
+
+def test_every_statement_can_fail() -> None:
+    assert set(FALSE) == set(TEXTS)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_claim_that_holds_is_confirmed(text: str) -> None:
+    assert claim(comparison(), text).verdict == "confirmed"
+
+
+@pytest.mark.parametrize(("text", "change"), [(t, c) for t in FALSE for c in FALSE[t]])
+def test_a_claim_that_fails_is_not_confirmed(text: str, change: dict[str, Any]) -> None:
+    assert claim(comparison(**change), text).verdict == "not confirmed"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_claim_without_its_runs_is_not_tested(text: str) -> None:
+    lone = book_runs(frame({"boston": {"mc_dropout_x1": 1}, "yacht": {"vadam": 1}}), duels({}))
+    assert lone is not None
+    found = claim(lone, text)
+    assert found.verdict == "not tested" and found.evidence.startswith("no data set has all of ")
+
+
+def test_slight_differences_count_by_their_consistency() -> None:
+    """No t-test decides anything, yet the means all lean one way; whoever comes first in a pair."""
+    text = "MCDOx1 performs slightly but consistently better than MCDOx10."
+    slight = comparison(sure=0.6)
+    evidence = "better mean in 2 of 2; t-tests won 0, lost 0 (1 data set)"
+    assert (claim(slight, text).verdict, claim(slight, text).evidence) == ("confirmed", evidence)
+    swapped = slight.pairs.rename(columns={"a": "b", "b": "a"})
+    swapped["difference"] *= -1
+    assert claim(BookRuns(slight.runs, swapped), text).evidence == evidence
+    one_way = slight.pairs["metric"] == "rmse"
+    mixed = slight.pairs.assign(difference=slight.pairs["difference"].where(one_way, 0))
+    assert claim(BookRuns(slight.runs, mixed), text).verdict == "not confirmed"
+
+
+def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:
+    totals = {
+        "boston": {"bbb_x1": 1, "bbb_x2": 1.5},
+        "yacht": {"bbb_x1": 10, "bbb_x2": 24},
+        "wine": {"bbb_x2": 1e6},
+    }
+    found = book_runs(frame(totals), duels({}))
+    assert found is not None
+    evidence = claim(found, "BBBx2, of twice the samples, takes 80 % longer than BBBx1.").evidence
+    book = math.sqrt(3279 / 1813 * 1634 / 1139)
+    assert evidence == (
+        f"BBBx2 {math.sqrt(1.5 * 2.4):.3g} (2 data sets); the book's table: BBBx2 {book:.3g}, "
+        "confirmed"
+    )
+
+
+def test_the_books_own_table_bears_out_its_text() -> None:
+    found = book_runs(frame(book_seconds().to_dict("index")), duels({}))
+    assert found is not None
+    timed = [c for c in claims(found) if c.source == TIME]
+    assert {c.verdict for c in timed} == {"confirmed"}
+    for c in timed:
+        ours, theirs = c.evidence.split("; the book's table: ")
+        assert theirs == ours.replace(" (8 data sets)", ", confirmed")

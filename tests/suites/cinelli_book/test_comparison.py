@@ -1,0 +1,51 @@
+"""Which runs the book's comparison is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.book_comparison import frame
+from support.pairs import duels
+
+from bnnbench.suites.cinelli_book.comparison import book_runs
+from bnnbench.suites.cinelli_book.page import coverage_sentence
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"experiment": "uci"},
+        {"depth": 2},
+        {"likelihood": "heteroscedastic"},
+        {"loss": "beta"},
+        {"divergence": "renyi_0.5"},
+        {"dataset": "protein"},
+        {"method": "mc_dropout"},
+    ],
+)
+def test_other_runs_are_no_part_of_the_comparison(change: dict[str, Any]) -> None:
+    assert book_runs(frame({"boston": {"pbp": 1}}), duels({})) is not None
+    assert book_runs(frame({"boston": {"pbp": 1}}, **change), duels({})) is None
+
+
+def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
+    runs = pd.concat([
+        frame({"boston": {"bbb_x1": 1}}),
+        frame({"boston": {"pbp": 3}}, splits=5, variant="seed1"),
+        frame({"boston": {"pbp": 2}}, variant="seed0"),
+    ])  # fmt: skip
+    found = book_runs(
+        runs, duels({"boston bbb_x1": 1, "boston pbp seed1": 2, "boston pbp seed0": 3})
+    )
+    assert found is not None
+    assert found.table("total_seconds").loc["boston", ["bbb_x1", "pbp"]].tolist() == [1, 2]
+    assert found.pairs[["metric", "a", "b"]].to_numpy().tolist() == [
+        ["rmse", "bbb_x1", "pbp"],
+        ["log_likelihood", "bbb_x1", "pbp"],
+    ]
+    sentence = coverage_sentence(found)
+    assert sentence.startswith("2 of the 48 runs") and "wine (all)" in sentence
+    assert "boston (BBBx2, Vadam, MCDOx1, MCDOx10)" in sentence
+    assert "1 more was left out" in sentence and "fewer than" not in sentence
