@@ -1,0 +1,91 @@
+"""Puts measured numbers into the README and the pages: `python docs/tools/update_readme.py`.
+
+Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies in
+`docs/results`: `session.txt` (the end of `make run`), `book_uci/results.csv` (put there by
+`docs/tools/update_results.py`) and `speed.md` (`make bench`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from bnnbench.report.numbers import MISSING
+
+DOCS = Path(__file__).parents[1]
+RESULTS = DOCS / "results"
+
+SMALL = 0.2
+"""Mean below which two decimals would say too little."""
+
+
+def session() -> str:
+    return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
+
+
+def speed() -> str:
+    return (RESULTS / "speed.md").read_text().rstrip()
+
+
+def with_published() -> pd.DataFrame:
+    """The book's comparison, as far as papers print an RMSE beside it."""
+    table = pd.read_csv(RESULTS / "book_uci" / "results.csv")
+    return table[table["rmse_published"].notna()].sort_values(["method", "dataset"])
+
+
+def with_error(mean: float, stderr: float) -> str:
+    """Three decimals; some published means were printed to two, with no error left to see."""
+    return f"{mean:.3f} ± {stderr:.3f}" if pd.notna(stderr) else f"{mean:.2f}"
+
+
+def results() -> str:
+    rows = [
+        {
+            "data set": run["dataset"],
+            "method": run["method"],
+            "RMSE": with_error(run["rmse_mean"], run["rmse_stderr"]),
+            "published": with_error(run["rmse_published"], run["rmse_published_stderr"]),
+            "z": f"{run['rmse_z']:+.1f}" if pd.notna(run["rmse_z"]) else MISSING,
+            "log-likelihood": with_error(run["log_likelihood_mean"], run["log_likelihood_stderr"]),
+            "source": run["rmse_source"].split(" (")[0],
+        }
+        for run in with_published().to_dict("records")
+    ]
+    return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
+def headline() -> str:
+    """A row per data set, a column per method: ours, and the published mean in brackets."""
+    rows: dict[str, dict[str, str]] = {}
+    for run in with_published().to_dict("records"):
+        decimals = 3 if run["rmse_mean"] < SMALL else 2
+        known = decimals if pd.notna(run["rmse_published_stderr"]) else 2
+        ours = f"{run['rmse_mean']:.{decimals}f} ± {run['rmse_stderr']:.{decimals}f}"
+        cell = f"{ours} ({run['rmse_published']:.{known}f})"
+        rows.setdefault(run["dataset"], {})[run["method"]] = cell
+    table = pd.DataFrame(rows).T.sort_index().rename_axis("data set").fillna(MISSING)
+    return table.reset_index().to_markdown(index=False, disable_numparse=True)
+
+
+BLOCKS: dict[Path, tuple[Callable[[], str], ...]] = {
+    DOCS.parent / "README.md": (session, headline),
+    DOCS / "measured.md": (results, speed),
+}
+"""Which page has which blocks; a block is named as its function."""
+
+
+def main() -> None:
+    for page, blocks in BLOCKS.items():
+        text = page.read_text()
+        for block in blocks:
+            name = block.__name__
+            pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+            text = pattern.sub(lambda m, b=block: f"{m[1]}\n{b()}\n\n{m[2]}", text)
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Gathers what experiments left into `docs/results`: `python docs/tools/update_results.py OUTPUTS`.
+
+Each experiment's report goes to a folder of its name; PDF twins of the figures, and tables too
+large for git, stay behind. Then `docs/tools/update_readme.py` carries the numbers into the pages.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.report.folder import ReportFolder
+from bnnbench.report.overview import write_report
+from bnnbench.results.reader import Runs, read_runs
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+LARGEST = 500_000
+"""Bytes of a table; what is larger follows from the runs, and `bnnbench report` writes it again."""
+
+
+def gather(experiment: Path) -> None:
+    """The report over one experiment's runs, or each run's own table and figure."""
+    target = RESULTS / experiment.name
+    shutil.rmtree(target, ignore_errors=True)
+    runs = read_runs(experiment)
+    if runs.scored.empty:
+        for folder in runs.folders.values():
+            show(folder, target / folder.root.parent.name)
+    else:
+        publish(runs, target)
+    first = next(iter(runs.folders.values()))
+    shutil.copy(first.environment, target / "machine.json")
+
+
+def publish(runs: Runs, target: Path) -> None:
+    """A report without what git should not hold; the page says where that is to be had."""
+    report = write_report(runs, to=target)
+    for twin in target.glob("*.pdf"):
+        twin.unlink()
+    for table in target.glob("*.csv"):
+        if table.stat().st_size > LARGEST:
+            table.unlink()
+            leave_out(report, table.name)
+
+
+def leave_out(report: ReportFolder, name: str) -> None:
+    """Turns the page's link to a table into a word on who writes it."""
+    page = report.page.read_text()
+    said = f"`{name}`, which `bnnbench report` writes"
+    report.page.write_text(page.replace(f"[{name}]({name})", said))
+
+
+def show(folder: RunFolder, target: Path) -> None:
+    """What one run shows by itself: its figures, and the tables that they are drawn from."""
+    target.mkdir(parents=True)
+    for figure in folder.figure("", "png").parent.glob("*.png"):
+        shutil.copy(figure, target)
+        shutil.copy(folder.table(figure.stem), target)
+
+
+if __name__ == "__main__":
+    for path in sorted(Path(sys.argv[1]).iterdir()):
+        if path.is_dir() and any(finished_runs(path)):
+            gather(path)
+            print(f"{path.name}: {RESULTS / path.name}")
