@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from bnnbench.preprocessing import standardise
+from bnnbench.preprocessing import pad, real_rows, standardise
 
 RNG = np.random.default_rng(0)
 
@@ -30,3 +30,9 @@ def test_constant_columns_keep_scale_one() -> None:
     )
     assert scaler.input_scale[0, 0] == 1.0
     assert data.inputs.abs().max() < 1e-12
+
+
+def test_padding_is_told_from_real_rows() -> None:
+    arrays = [np.ones((2, 3)), np.ones((4, 3))]
+    assert pad(arrays).sum((1, 2)).tolist() == [6, 12]
+    assert real_rows(arrays).tolist() == [[True, True, False, False], [True] * 4]

@@ -30,3 +30,17 @@ def test_seeds_differ_along_every_step_of_the_path() -> None:
     assert len(seeds) == len(paths)
     assert all(0 <= seed < 2**63 for seed in seeds)
     assert derive_seed(0, 1, "final") == derive_seed(0, 1, "final")
+
+
+def test_draws_made_several_steps_at_a_time_are_all_used_in_turn() -> None:
+    """As on a GPU, where a launch for every step would dominate."""
+    streams = Streams([1, 2], (0, 0, 1))
+    streams._chunk = 3
+    draws = [streams.normal(4, 6) for _ in range(4)]
+    assert {draw.shape for draw in draws} == {(4, 3, 6)}
+    made = torch.stack(draws).flatten(1)
+    assert (torch.pdist(made) > 1).all()
+    first, second = (torch.Generator().manual_seed(seed) for seed in (1, 2))
+    for group, generator in ((0, first), (2, second)):
+        whole = torch.empty(3, 4, 6).normal_(generator=generator)
+        assert torch.equal(torch.stack(draws[:3])[:, :, group], whole)

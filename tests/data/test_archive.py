@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from support.tables import NOWHERE, SHAPES
 from support.user_errors import assert_one_sentence
 
@@ -127,3 +128,13 @@ def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path)
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
     assert_one_sentence(error, str(bad), "absent")
     assert not (tmp_path / "fresh").exists()
+
+
+def test_what_is_whole_is_not_fetched_again(yacht: Path) -> None:
+    archive.fetch(["yacht"], yacht, base_url=NOWHERE)
+    assert archive.verify(["yacht"], yacht)[0].ok
+
+
+def test_a_server_that_does_not_answer_is_told_from_one_that_is_not_there() -> None:
+    assert archive._reason(requests.Timeout()) == "no answer in time"
+    assert archive._reason(requests.ConnectionError()) == "no connection"

@@ -82,3 +82,9 @@ def test_corrupt_file_is_named_and_refused(yacht: Path, file: str, damage: str) 
     with pytest.raises(UserError) as error:
         UCI("yacht", directory=str(yacht), base_url=NOWHERE).load()
     assert_one_sentence(error, str(path), "corrupt", f"bnnbench data fetch yacht --dir {yacht}")
+
+
+def test_a_folder_must_be_named() -> None:
+    with pytest.raises(UserError) as error:
+        UCI("yacht", directory="")
+    assert_one_sentence(error, "data_dir")

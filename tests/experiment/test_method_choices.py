@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support.methods import METHODS, PRESETS, class_of, takes_likelihood
+from support.methods import METHODS, class_of, takes_likelihood
 from support.tiny_runs import finished
 
 from bnnbench.cli.configs import options
@@ -15,10 +15,11 @@ from bnnbench.results.summary import summarise
 from bnnbench.types import Redundant, UserError
 
 Planner = Callable[..., Run]
+Command = Callable[..., tuple[int, str, str]]
 
 PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]
 OTHERS = [pair for pair in PAIRS if pair != ("gaussian", "nll")]
-MADE_FOR_ONE = [o for o in (*METHODS, *PRESETS) if not takes_likelihood(class_of(o))]
+MADE_FOR_ONE = [o for o in METHODS if not takes_likelihood(class_of(o))]
 
 
 @pytest.mark.parametrize("option", MADE_FOR_ONE)
@@ -31,13 +32,14 @@ def test_a_method_made_for_one_likelihood_refuses_others(tiny: Planner, option: 
 
 
 @pytest.mark.parametrize("likelihood", sorted(options("likelihood")))
-def test_what_is_searched_is_what_the_method_has(tiny: Planner, likelihood: str) -> None:
+def test_a_run_searches_and_stacks_as_its_method_says(tiny: Planner, likelihood: str) -> None:
     for option in METHODS:
         if option in MADE_FOR_ONE and likelihood != "gaussian":
             continue
         experiment = tiny(f"method={option}", f"likelihood={likelihood}").experiment
         searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
         assert searched == list(experiment.method.hyper_names)  # type: ignore[attr-defined]
+        assert experiment.lockstep == class_of(option).stack_splits
 
 
 def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None:
@@ -52,18 +54,19 @@ def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None
     assert (named["likelihood"], named["loss"]) == ("heteroscedastic", "gamma")
 
 
-def test_a_run_is_named_by_its_divergence(tiny: Planner) -> None:
+def test_a_run_is_named_by_its_divergence(tiny: Planner, command: Command) -> None:
     run = tiny("method=bbb", "divergence=ar", "divergence.alpha=2", "depth=2")
     assert "/bbb/depth2-renyi_2-" in run.folder.root.as_posix()
     with pytest.raises(Redundant, match=r"divergence is js.*method=bbb"):
         tiny("method=mc_dropout", "divergence=js")
+    code, _, errors = command("run", "method=mc_dropout", "divergence=js")
+    assert code == 2 and "divergence is js" in errors and "method=bbb" in errors
 
 
-def test_splits_advance_together_where_the_method_says_so(tiny: Planner) -> None:
+def test_splits_of_pbp_advance_together(tiny: Planner) -> None:
     together = tiny("method=pbp").experiment
     assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
-    for option in METHODS:
-        assert tiny(f"method={option}").experiment.lockstep == class_of(option).stack_splits
+    assert not tiny("method=vadam").experiment.lockstep
 
 
 def test_diagnostics_reach_the_files_and_the_table(tiny: Planner) -> None:

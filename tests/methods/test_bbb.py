@@ -7,8 +7,12 @@ import torch
 from support.linear_model import N, exact_posterior, fit, linear_task
 from support.methods import HYPER, small_task, training_set
 
+from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
+from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.bbb import BBB
+from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
 from bnnbench.random_streams import Streams
 
 
@@ -40,3 +44,41 @@ def test_the_complexity_of_a_posterior_is_its_divergence() -> None:
     prior = torch.tensor(HYPER["prior_precision"], dtype=torch.float64).rsqrt()
     want = kl(loc, scale, torch.zeros_like(prior), prior).sum(1) / torch.tensor(data.counts)
     torch.testing.assert_close(posterior.trace["complexity"][-1], want)
+
+
+def test_a_sampled_divergence_draws_for_its_complexity_too() -> None:
+    data = training_set()
+    sampled = KL(label="kl", estimator="monte_carlo")
+    method = BBB(label="bbb", divergence=sampled)
+    posterior = method.fit(small_task(method, data))
+    seeds, dtype = [5, 6], torch.float64
+    drawn = method.complexity(posterior, Streams(seeds, data.groups, dtype=dtype))
+    same = Streams(seeds, data.groups, dtype=dtype)
+    epsilon = same.normal(TRACED_SAMPLES, posterior.mlp.n_weights)
+    prior = posterior.hyper["prior_precision"]
+    expected = sampled.value(*method.moments(posterior), prior, epsilon)
+    torch.testing.assert_close(drawn, expected)
+
+
+def test_methods_share_a_stack_where_only_their_divergence_differs() -> None:
+    first, second = KL(label="kl"), JS(label="js")
+    method = BBB(label="bbb", divergence=first)
+    together = method.together([BBB(label="bbb", divergence=second)], 4)
+    assert together == BBB(label="bbb", divergence=StackedDivergences((first, second), 4))
+    estimated = KL(label="kl", estimator="monte_carlo")
+    for other in (
+        BBB(label="bbb", divergence=second, initial_precision=20.0),
+        BBB(label="bbb", divergence=estimated),
+        BBB(label="bbb", divergence=StackedDivergences((first, second), 4)),
+        MAP(label="map"),
+    ):
+        assert method.together([other], 4) is None
+    assert MAP(label="map").together([MAP(label="map")], 4) is None
+
+
+def test_its_covariance_is_diagonal_and_it_learns_two_numbers_for_each_weight() -> None:
+    method = BBB(label="bbb", divergence=KL(label="kl"))
+    posterior = method.fit(small_task(method, training_set()))
+    variance = method.moments(posterior)[1].square()
+    torch.testing.assert_close(method.covariance(posterior), torch.diag_embed(variance))
+    assert method.parameters(posterior.mlp) == 2 * variance.shape[1]

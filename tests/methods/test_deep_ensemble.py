@@ -67,3 +67,16 @@ def test_reach_is_a_share_of_each_inputs_range() -> None:
     inputs = linear_data().inputs[0]
     expected = 0.1 * (inputs.amax(0) - inputs.amin(0))
     torch.testing.assert_close(fit(method, 1).state["reach"][0], expected)
+
+
+def test_samples_are_the_members_in_turn_and_all_of_them_are_learnt() -> None:
+    method = DeepEnsemble(label="d", members=3)
+    posterior = fit(method, 3)
+    weights = method.sample_weights(posterior, 7, Streams([1], (0,)))
+    assert torch.equal(weights, method.networks(posterior)[[0, 1, 2, 0, 1, 2, 0]])
+    assert method.parameters(posterior.mlp) == 3 * MAP(label="m").parameters(posterior.mlp) == 9
+
+
+def test_an_ensemble_of_one_is_as_sure_as_map() -> None:
+    assert MAP(label="m").point_estimate and DeepEnsemble(label="d", members=1).point_estimate
+    assert not DeepEnsemble(label="d").point_estimate

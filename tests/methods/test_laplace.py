@@ -342,3 +342,8 @@ def test_a_full_matrix_that_is_too_large_is_refused_before_training() -> None:
     task = FitTask(padded_data(), {}, network, Training(), 1, Streams([1], (0, 0)))
     with pytest.raises(UserError, match="at most 2000 uncertain weights, not 2001"):
         fitted.fit(task)
+
+
+def test_a_prior_is_given_or_chosen_by_the_marginal_likelihood() -> None:
+    with pytest.raises(UserError, match=r"method\.prior_precision=2.*marginal_likelihood"):
+        method("full", prior_precision=2.0, prior_precision_by="marginal_likelihood")

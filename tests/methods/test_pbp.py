@@ -196,3 +196,7 @@ def test_adf_leaves_the_prior_factors_as_they_were_incorporated() -> None:
 def test_mistakes_are_named(setting: str, value: object) -> None:
     with pytest.raises(UserError, match=f"method.{setting}"):
         PBP(label="pbp", **{setting: value})
+
+
+def test_it_learns_a_mean_and_a_variance_of_every_weight() -> None:
+    assert PBP(label="pbp").parameters(MLP((2, 4, 1))) == 2 * (3 * 4 + 5)

@@ -10,6 +10,7 @@ from support.linear_model import N, columns, exact_posterior, fit, one_batch
 from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
+from bnnbench.types import UserError
 
 
 @pytest.mark.parametrize("batch_size", [N, 10])
@@ -38,3 +39,8 @@ def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: b
     scale = (expected.sqrt() if square_root else expected) + 0.2
     torch.testing.assert_close(new["s"], expected)
     torch.testing.assert_close(new["loc"], loc - 0.01 * (gradient + 0.2 * loc) / scale)
+
+
+def test_the_square_root_is_a_yes_or_a_no() -> None:
+    with pytest.raises(UserError, match=r"method\.square_root"):
+        Vprop(label="v", square_root="maybe")  # type: ignore[arg-type]

@@ -112,6 +112,15 @@ def cases() -> Iterator[Case]:
             yield replace(plain[-1], likelihood="heteroscedastic", loss="gamma")
 
 
+def programs() -> dict[type[Method], Case]:
+    """Of each class with a step of its own the last variant, which has the most to it."""
+    return {
+        class_of(option): plain_cases(option)[-1]
+        for option in reversed(METHODS)
+        if "update" in vars(class_of(option))
+    }
+
+
 def training_set() -> TrainingSet:
     """Three replicas, the first two of one group, of different numbers of rows."""
     generator = torch.Generator().manual_seed(3)

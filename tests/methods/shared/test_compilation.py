@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support.divergences import divergence, sampled
-from support.methods import METHODS, Case, class_of, plain_cases, small_task, training_set
+from support.methods import Case, programs, small_task, training_set
 
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods import pbp
@@ -31,12 +31,7 @@ from bnnbench.settings import Network
 
 pytestmark = pytest.mark.skipif(not compilation.available(), reason="no compiler")
 
-# The last variant of each class with a step of its own, which has the most to it.
-PROGRAMS = {
-    class_of(option): plain_cases(option)[-1].method
-    for option in reversed(METHODS)
-    if "update" in vars(class_of(option))
-}
+PROGRAMS = {owner: case.method for owner, case in programs().items()}
 # A likelihood's part is the same in all of them, and is built with these.
 PROGRAMS[MAP] = Case("map", likelihood="heteroscedastic").method
 PROGRAMS[Vadam] = Case("vadam", likelihood="heteroscedastic", loss="gamma").method
