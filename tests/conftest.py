@@ -1,4 +1,4 @@
-"""Fixtures for all tests: tiny data, a quick plan, and the command line in this process."""
+"""Fixtures for all tests: tiny data, a quick run, and the command line in this process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from support.config import TINY, compose
 from support.tiny_runs import tiny_run
 
 from bnnbench.data import archive
@@ -49,18 +47,6 @@ def table_csv(tmp_path: Path) -> Path:
     rows = np.column_stack([x, y])
     np.savetxt(path, rows, delimiter=",", header="a,b,c,y", comments="", fmt="%.17g")
     return path
-
-
-@pytest.fixture
-def tiny_plan(table_csv: Path, tmp_path: Path) -> Callable[..., Any]:
-    """`tiny_plan(*overrides)`: a checked plan on the small table."""
-    from bnnbench.cli.build import build
-
-    def make(*overrides: str) -> Any:
-        base = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-        return build(compose(*base, *TINY, f"outputs_dir={tmp_path / 'out'}", *overrides))[1]
-
-    return make
 
 
 @pytest.fixture
