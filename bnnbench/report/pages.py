@@ -12,6 +12,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.page import Page
 from bnnbench.report.renderers import terminal
 from bnnbench.report.split_page import PAGE
+from bnnbench.types import UserError
 
 
 @cache
@@ -22,8 +23,18 @@ def pages() -> dict[str, Page]:
 
 
 def page_of(folder: RunFolder) -> Page:
-    """The page of a run that is finished, or about to be."""
-    return pages()[read_record(folder).kind]
+    """The page of a run that is finished, or about to be.
+
+    Raises:
+        UserError: if there is none for runs of its kind.
+    """
+    kind = read_record(folder).kind
+    if kind not in pages():
+        raise UserError(
+            f"{folder.root} is a run of kind {kind}, which no page shows; the suite that it came "
+            "from is not there or has no page for it."
+        )
+    return pages()[kind]
 
 
 def write_page(folder: RunFolder) -> None:

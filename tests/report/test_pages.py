@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.runs import make_run
+from support.runs import make_folder, make_run
 
 from bnnbench.discovery import plugins
-from bnnbench.report.pages import page_of, pages, show
+from bnnbench.report.pages import page_of, pages, show, write_page
 from bnnbench.report.split_page import PAGE
+from bnnbench.types import UserError
 
 
 def test_suites_add_pages_for_their_own_kinds() -> None:
@@ -29,6 +30,13 @@ def test_a_run_shows_its_table_and_its_notes(tmp_path: Path) -> None:
     assert "RMSE [1000 USD]" in text and "5.0 ± 1.1" in text and "3.59 ± 0.21" in text
     assert "+1.3" in text and "Khan et al. 2018: BBVI" in text and "Total [s]" in text
     assert "chosen noise_precision on a search bound in 3 of 4 splits" in text
+
+
+def test_a_kind_without_a_page_is_said(tmp_path: Path) -> None:
+    names = {"experiment": "x", "dataset": "x", "method": "x"}
+    folder = make_folder(tmp_path, names, "v1", "unheard of")
+    with pytest.raises(UserError, match="kind unheard of, which no page shows"):
+        write_page(folder)
 
 
 @pytest.mark.parametrize("kind", pages())

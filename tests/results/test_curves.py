@@ -8,7 +8,7 @@ import pytest
 from support.made_data import curve, make_curve_run
 from support.runs import add_arrays, make_run
 
-from bnnbench.experiment.split_files import OUT_OF_FOLD, TRAINING
+from bnnbench.experiment.split_files import OUT_OF_FOLD, PREDICTIONS, TRAINING
 from bnnbench.results.curves import curve_table, curves_of, read_curve
 from bnnbench.results.reader import read_runs
 
@@ -44,3 +44,8 @@ def test_a_run_that_kept_no_training_points_stands_alone(tmp_path: Path) -> None
     assert curves_of(read_runs(tmp_path)) == []
     lone = read_curve(folder, {"method": "bbb", "made": True, "inputs": 1})
     assert lone is not None and lone.training.empty and lone.run["label"] == "bbb"
+
+
+def test_a_run_whose_predictions_are_gone_has_no_curve(tmp_path: Path) -> None:
+    make_curve_run(tmp_path, scale=1.0).arrays(PREDICTIONS).unlink()
+    assert curves_of(read_runs(tmp_path)) == []

@@ -19,8 +19,6 @@ ByOrder = tuple[str, pd.Series, float]
 
 def by_order(suite: ThesisRuns) -> Iterator[ByOrder]:
     """One per family, data set and score."""
-    if suite.orders.empty:
-        return
     for (family, _), own in suite.orders.groupby(["divergence_family", "dataset"], sort=False):
         for metric in printed_in("figures"):
             losses = losses_by_order(own, metric)

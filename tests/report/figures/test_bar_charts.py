@@ -73,6 +73,13 @@ def test_bars_that_dwarf_the_others_bend_the_axis_and_long_names_lay_them_down(
     assert axes.get_yscale() == "linear"
 
 
+def test_panels_that_no_data_set_needs_are_hidden(tmp_path: Path) -> None:
+    for k in range(5):
+        make_run(tmp_path, dataset=f"set_{k}")
+    panels = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
+    assert [axes.get_visible() for axes in panels] == [True] * 5 + [False] * 3
+
+
 def test_no_bar_of_an_rmse_reaches_below_zero(tmp_path: Path) -> None:
     make_run(tmp_path, rmse=np.array([1.0, 1.0, 1.0, 60.0]))
     (axes,) = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes

@@ -34,6 +34,13 @@ def test_heat_map_shows_the_probabilities() -> None:
     assert image[1, 0] == pytest.approx(0.99) and image[0, 1] == pytest.approx(0.01)
 
 
+def test_panels_that_no_data_set_needs_are_empty() -> None:
+    pairs = pd.concat([duels({"a": 1, "b": 2}, f"set_{k}") for k in range(5)])
+    own = pairs[pairs["metric"] == "rmse"]
+    panels = heat_map(own.assign(a=own["run_a"], b=own["run_b"])).axes[:8]
+    assert [axes.axison for axes in panels] == [True] * 5 + [False] * 3
+
+
 def test_a_family_is_a_line_and_kl_another(tmp_path: Path) -> None:
     for order, mean in ((0.5, 5), (2, 3), (3, 4)):
         kind = of_order("alpha", order)
@@ -109,3 +116,21 @@ def test_objectives_stand_by_depth_and_data_set() -> None:
     assert [line.get_label() for line in first.lines] == ["a", "b"]
     assert second.lines[0].get_color() == first.lines[0].get_color()
     assert first.get_yscale() == "symlog"
+
+
+def test_a_panel_without_runs_is_hidden_and_lost_objectives_set_no_scale() -> None:
+    rows = [
+        {"run": f"{data}{depth}", "dataset": data, "depth": depth, "label": "a", "epoch": epoch,
+         "objective": np.nan}
+        for data, depth in (("boston", 1), ("yacht", 2))
+        for epoch in (1, 2)
+    ]  # fmt: skip
+    panels = objectives_figure(pd.DataFrame(rows)).axes
+    assert [axes.get_visible() for axes in panels] == [True, False, False, True]
+
+
+def test_the_names_of_a_column_have_a_place_at_every_depth(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"kl": 5, "js": 3})
+    make_grid(tmp_path, {"kl": 6, "js": 4}, depth=2, dataset="yacht")
+    panels = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"], "means").axes
+    assert [len(axes.containers) for axes in panels] == [1, 0, 0, 1]

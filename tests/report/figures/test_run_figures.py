@@ -91,3 +91,9 @@ def test_an_objective_is_its_splits_and_the_medians_of_its_parts() -> None:
     lines = {str(line.get_label()): line.get_ydata() for line in axes.lines}
     assert lines["objective, median"][0] == 2.5 and lines["loss, median"][0] == 2
     assert len(axes.lines) == 3 + 3
+
+
+def test_an_objective_that_was_lost_is_drawn_without_a_scale() -> None:
+    table = pd.DataFrame({"split": 0, "epoch": range(1, 5), "loss": np.nan, "complexity": 0.5})
+    lost = table.assign(complexity=np.nan, objective=np.nan)
+    assert objective_figure(lost).axes[0].get_xlabel() == "epoch"

@@ -9,7 +9,7 @@ import pytest
 from support.book_comparison import frame
 from support.pairs import duels
 
-from bnnbench.suites.cinelli_book.comparison import book_runs
+from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
 from bnnbench.suites.cinelli_book.page import coverage_sentence
 
 
@@ -49,3 +49,10 @@ def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
     assert sentence.startswith("2 of the 48 runs") and "wine (all)" in sentence
     assert "boston (BBBx2, Vadam, MCDOx1, MCDOx10)" in sentence
     assert "1 more was left out" in sentence and "fewer than" not in sentence
+
+
+def test_a_whole_comparison_misses_nothing() -> None:
+    totals = book_seconds().to_dict("index")
+    found = book_runs(frame(totals), duels({}))
+    assert found is not None
+    assert coverage_sentence(found) == "48 of the 48 runs of the book's comparison are finished."

@@ -6,10 +6,11 @@ import math
 
 import pandas as pd
 import pytest
-from support.book_comparison import comparison
+from support.book_comparison import comparison, frame
+from support.pairs import duels
 
 from bnnbench.report.numbers import MISSING
-from bnnbench.suites.cinelli_book.comparison import book_seconds
+from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
 from bnnbench.suites.cinelli_book.practice import (
     net_wins,
     practice_table,
@@ -47,3 +48,10 @@ def test_the_table_has_the_books_words_beside_ours() -> None:
         "Very fast",
     )  # fmt: skip
     assert rows["BBBx1"][0] == rows["BBBx2"][0] == str(statements("bbb"))
+
+
+def test_without_opponents_there_is_no_word_on_quality() -> None:
+    alone = book_runs(frame({"boston": {"pbp": 1.0}}), duels({}))
+    assert alone is not None
+    (row,) = practice_table(alone).rows
+    assert row[3:5] == (MISSING, MISSING) and row[6:8] == ("1", "OK")

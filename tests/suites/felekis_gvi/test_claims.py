@@ -194,3 +194,10 @@ def test_criteria_of_other_runs_say_nothing_of_the_divergences() -> None:
     whole = suite()
     others = replace(whole, criteria=whole.criteria[whole.criteria["name"] == "mc_dropout"])
     assert claim(others, TEXTS[-1]).verdict == "not tested"
+
+
+def test_a_score_that_no_order_has_is_passed_over() -> None:
+    whole = suite()
+    lost = replace(whole, orders=whole.orders.assign(log_likelihood_mean=float("nan")))
+    found = claim(lost, TEXTS[0])
+    assert found.verdict == "confirmed" and "A better in 1, worse in 0" in found.evidence
