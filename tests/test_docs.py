@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def test_a_printed_layer_imports_nothing_from_those_below(level: int) -> None:
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bnnbench."):
                     assert (node.module or "").split(".")[1] not in below, f"{file}: {node.module}"
+
+
+def test_the_tables_of_the_pages_are_those_of_the_published_results() -> None:
+    blocks = runpy.run_path(str(DOCS / "tools" / "update_readme.py"))
+    for page in blocks["BLOCKS"]:
+        assert page.read_text() == blocks["filled"](page), "run docs/tools/update_readme.py"
 
 
 def test_no_large_table_is_published() -> None:

@@ -77,15 +77,22 @@ BLOCKS: dict[Path, tuple[Callable[[], str], ...]] = {
 """Which page has which blocks; a block is named as its function."""
 
 
-def main() -> None:
-    for page, blocks in BLOCKS.items():
-        text = page.read_text()
-        for block in blocks:
-            name = block.__name__
-            pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-            text = pattern.sub(lambda m, b=block: f"{m[1]}\n{b()}\n\n{m[2]}", text)
-        page.write_text(text)
+def filled(page: Path) -> str:
+    """The text of a page with its blocks as they are to be.
+
+    Raises:
+        ValueError: if the page does not have the marks of a block once.
+    """
+    text = page.read_text()
+    for block in BLOCKS[page]:
+        name = block.__name__
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text, found = pattern.subn(lambda m, b=block: f"{m[1]}\n{b()}\n\n{m[2]}", text)
+        if found != 1:
+            raise ValueError(f"{page} has {found} blocks {name}, not one")
+    return text
 
 
 if __name__ == "__main__":
-    main()
+    for one in BLOCKS:
+        one.write_text(filled(one))
