@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.pairs import duels
 
-from bnnbench.results.claims import Claim
+from bnnbench.results.claims import Claim, checked
 from bnnbench.suites.felekis_gvi.claims import STATEMENTS, claims
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
@@ -142,8 +142,11 @@ FALSE: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+WHOLE = suite()
+
+
 def claim(given: ThesisRuns, text: str) -> Claim:
-    (found,) = [c for c in claims(given) if c.text == text]
+    (found,) = checked([one for one in STATEMENTS if one[0] == text], given)
     return found
 
 
@@ -153,12 +156,12 @@ def test_every_statement_can_fail() -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_claim_holds_or_fails_by_the_numbers(text: str) -> None:
-    assert claim(suite(), text).verdict == "confirmed"
+    assert claim(WHOLE, text).verdict == "confirmed"
     assert claim(suite(**FALSE[text]), text).verdict == "not confirmed"
 
 
 def test_a_claim_without_its_runs_is_not_tested_and_without_any_is_not_shown() -> None:
-    whole = suite()
+    whole = WHOLE
     lone = replace(
         whole,
         orders=whole.orders[whole.orders["order"] > 1],
@@ -176,7 +179,7 @@ def test_a_claim_without_its_runs_is_not_tested_and_without_any_is_not_shown() -
 
 
 def test_orders_that_make_no_difference_neither_help_nor_are_best() -> None:
-    whole = suite()
+    whole = WHOLE
     even = whole.orders.assign(rmse_mean=3 + whole.orders["order"] / 1000, log_likelihood_mean=-2.5)
     found = claim(replace(whole, orders=even), TEXTS[0])
     assert found.verdict == "not confirmed"
@@ -191,13 +194,13 @@ def test_the_nearest_are_not_called_calibrated_if_they_are_far() -> None:
 
 
 def test_criteria_of_other_runs_say_nothing_of_the_divergences() -> None:
-    whole = suite()
+    whole = WHOLE
     others = replace(whole, criteria=whole.criteria[whole.criteria["name"] == "mc_dropout"])
     assert claim(others, TEXTS[-1]).verdict == "not tested"
 
 
 def test_a_score_that_no_order_has_is_passed_over() -> None:
-    whole = suite()
+    whole = WHOLE
     lost = replace(whole, orders=whole.orders.assign(log_likelihood_mean=float("nan")))
     found = claim(lost, TEXTS[0])
     assert found.verdict == "confirmed" and "A better in 1, worse in 0" in found.evidence
