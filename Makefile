@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SUITE ?= small gvi
+SUITE ?= small felekis_gvi
 
 .PHONY: help setup run test slow bench reproduce lint docs clean
 
@@ -20,16 +20,17 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 run: setup  ## the main job on embedded data: vadam on diabetes, 20 splits
 	$(BIN)/bnnbench run
 
-test: setup  ## the tests
-	$(BIN)/python -m pytest
+test: setup  ## the tests, on all cores
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: setup  ## the tests that train for minutes on real data
 	$(BIN)/python -m pytest -m slow
 
-bench: setup  ## speed and memory, as ratios in one run
+bench: setup  ## speed and memory, as ratios in one run; a report over a thousand runs
 	$(BIN)/python tests/benchmarks/speed.py
+	$(BIN)/python tests/benchmarks/report.py
 
-reproduce: setup  ## the published experiments, resumable (SUITE=small, gvi, all; default: small, then gvi)
+reproduce: setup  ## the published experiments, resumable (SUITE: one or more of small, all and the names of suites; default: small felekis_gvi)
 	for suite in $(SUITE); do $(BIN)/bnnbench reproduce $$suite || exit; done
 
 lint: setup  ## ruff and mypy
