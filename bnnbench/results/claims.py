@@ -18,17 +18,18 @@ VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 Finding = tuple[bool | None, str]
 """Whether a rule holds, None where its runs are missing, and the numbers."""
 
-Runs = TypeVar("Runs", contravariant=True)
+Given = TypeVar("Given", contravariant=True)
+"""What a source's rules look at: its own runs, in its own shape."""
 
 
-class Check(Protocol[Runs]):
+class Check(Protocol[Given]):
     """A rule that says of some runs whether a claim holds."""
 
     @property
     def rule(self) -> str:
         """What has to hold."""
 
-    def find(self, runs: Runs) -> Finding:
+    def find(self, runs: Given) -> Finding:
         """Applies the rule."""
 
 
@@ -51,7 +52,7 @@ class Claim:
     rule: str
 
 
-def checked(statements: Iterable[tuple[str, str, Check[Runs]]], runs: Runs) -> list[Claim]:
+def checked(statements: Iterable[tuple[str, str, Check[Given]]], runs: Given) -> list[Claim]:
     """Every statement (text, source, check) with its verdict, in their order."""
     found = []
     for text, source, check in statements:
