@@ -24,7 +24,7 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench run --help                            every setting, with examples
   bnnbench list                                  what can be chosen
   bnnbench report                                all finished runs in one table and chart
-  bnnbench reproduce small                       every published experiment, resumable
+  bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, and how surely
 """
 
