@@ -159,6 +159,7 @@ class SplitExperiment(Experiment):
             "inputs": self.table.inputs.shape[1],
             "made": self.table.truth is not None,
             "target": self.table.target,
+            "training_part": self.evaluation.training_part,
             "initial_points": getattr(self.search, "initial_points", 0),
         }
 

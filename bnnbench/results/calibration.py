@@ -17,7 +17,12 @@ from scipy.stats import norm
 
 from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
-from bnnbench.results.run_files import read_calibration
+from bnnbench.results.run_files import (
+    kept_points,
+    read_calibration,
+    read_held_out,
+    read_predictions,
+)
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 """Credible levels over which the calibration error is averaged."""
@@ -128,6 +133,16 @@ def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None
     return pd.DataFrame(rows, columns=["recalibration", "split", *QUALITIES])
 
 
+def calibration_of(runs: Runs, run: str) -> pd.DataFrame | None:
+    """What the run's page found, or the same anew where that is gone; None without predictions."""
+    folder = runs.folders[run]
+    found = read_calibration(folder)
+    if found is None and (points := read_predictions(folder)) is not None:
+        kept = kept_points(points, runs.splits[runs.splits["run"] == run])
+        found = calibration_table(kept, read_held_out(folder))
+    return found
+
+
 def gather_calibration(runs: Runs) -> pd.DataFrame:
     """Calibration of every run that predicted, over its splits that did not diverge.
 
@@ -135,7 +150,7 @@ def gather_calibration(runs: Runs) -> pd.DataFrame:
         Rows in the order of `Runs.scored`, by `run` and `recalibration`; for each of `QUALITIES`
         its `<quality>_mean` and `<quality>_stderr`.
     """
-    found = {run: read_calibration(runs.folders[str(run)]) for run in runs.scored.index}
+    found = {run: calibration_of(runs, str(run)) for run in runs.scored.index}
     pieces = [table.assign(run=run) for run, table in found.items() if table is not None]
     if not pieces:
         return pd.DataFrame()

@@ -10,9 +10,6 @@ from bnnbench.results.reader import Runs
 CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
 """Column to printed name; lower is better in all."""
 
-NEEDED = {"train_log_likelihood", "training_rows", "parameters"}
-"""Columns of splits, the first only where `evaluation.training_part` asked for it."""
-
 
 def criteria(splits: pd.DataFrame) -> pd.DataFrame:
     """The columns of `CRITERIA` of each split (thesis, section 5.0.2).
@@ -37,13 +34,12 @@ def criteria_table(runs: Runs) -> pd.DataFrame:
     """A row per run that scored its training part, index `run`; no row where none did.
 
     Columns: `parameters`, `rows` (of a split, on average) and those of `CRITERIA`, means over the
-    splits that did not diverge.
+    splits that did not diverge; missing where all of them did.
     """
-    if not set(runs.splits) >= NEEDED:
+    scored = runs.scored
+    if scored.empty or not scored["training_part"].any():
         return pd.DataFrame()
-    # A table of many runs has the column for all of them, empty for those that kept no such score.
-    asked = runs.splits.groupby("run")["train_log_likelihood"].transform("count") > 0
-    splits = runs.splits[asked]
+    splits = runs.splits[runs.splits["run"].isin(scored.index[scored["training_part"]])]
     groups = splits.groupby("run", sort=False)
     kept = splits[splits["diverged"] == 0]
     means = criteria(kept).groupby(kept["run"]).mean()

@@ -30,3 +30,10 @@ def test_criteria_of_runs_that_scored_their_training_part(tmp_path: Path) -> Non
     (row,) = criteria_table(read_runs(tmp_path)).to_dict("records")
     assert (row["rows"], row["parameters"], row["neg_log_likelihood"]) == (50, 7, 125)
     assert row["aic"] == 14 + 250
+
+
+def test_a_run_that_diverged_on_every_split_is_there_without_values(tmp_path: Path) -> None:
+    scored = {"train_log_likelihood": float("nan"), "training_rows": 50, "parameters": 7}
+    make_grid(tmp_path, {"js": 5}, diverged=1, **scored)
+    (row,) = criteria_table(read_runs(tmp_path)).to_dict("records")
+    assert (row["rows"], row["parameters"]) == (50, 7) and math.isnan(row["bic"])

@@ -36,6 +36,7 @@ NAMES: Mapping[str, Any] = {
     "seed": 7,
     "inputs": 13,
     "made": False,
+    "training_part": False,
     "target": "median value [1000 USD]",
     "initial_points": 3,
 }
@@ -119,6 +120,7 @@ def make_run(outputs: Path, variant: str = "v1", **changes: Any) -> RunFolder:
         variant: the name of its folder.
         changes: names of the record, and columns of `splits.csv`.
     """
+    changes = {"training_part": "train_log_likelihood" in changes, **changes}
     names = names_of(**{k: v for k, v in changes.items() if k in NAMES})
     folder = make_folder(outputs, names, variant, KIND)
     make_splits(**changes).to_csv(folder.table(SPLITS), index=False)

@@ -30,12 +30,10 @@ from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.gaussian import GaussianMethod
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.settings import Network, Training
+from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 from bnnbench.types import Table, TrainingSet, UserError
 
 WEIGHTS = ("w0", "w1")
-
-POSTERIOR, POINTS = "posterior", "points"
-"""Tables: the three posteriors, a row per weight; the data that were fitted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +69,7 @@ class LinearRegression(Experiment):
     device: str
     splits: Any = "all"
     loaded: Table | None = no_identity(None)
-    kind: ClassVar[str] = "linear_regression"
+    kind: ClassVar[str] = KIND
     unit_noun: ClassVar[str] = "line"
     step_noun: ClassVar[str] = "lines"
 

@@ -19,13 +19,12 @@ from bnnbench.data.linear_gaussian import Line
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import read_record
 from bnnbench.suites.linear_regression.experiment import (
-    POINTS,
-    POSTERIOR,
     diagonal,
     exact_posterior,
     mean_field,
     true_weights,
 )
+from bnnbench.suites.linear_regression.tables import POINTS, POSTERIOR
 
 Command = Callable[..., tuple[int, str, str]]
 EXPERIMENT = "experiment=linear_regression"
