@@ -90,7 +90,8 @@ class Scaler:
         )
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self.device, self.dtype)
+        # Copied always: NumPy's memory is aligned by chance, and with it the last bits of products.
+        return torch.from_numpy(array).to(self.device, self.dtype, copy=True)
 
 
 def standardise(
