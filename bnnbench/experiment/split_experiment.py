@@ -106,8 +106,8 @@ class SplitExperiment(Experiment):
                 f"search.folds must be at most {rows}, the training rows of "
                 f"{self.table.name}, not {self.search.folds}."
             )
-        if self.space and self.search.iterations == 0:
-            self.search.suggest(self.space, (), 0)  # says what a search of no steps needs
+        if self.space and not self.search.searches:
+            self.search.suggest(self.space, (), 0)  # says what it needs instead
         choose_splits(self.table, self.splits)
 
     @property

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bnnbench.checks import check_int
 from bnnbench.identity import no_identity
@@ -49,12 +50,14 @@ class Search(ABC):
         summary: one line for `bnnbench list`.
         iterations: evaluations per split.
         folds: folds of the shuffled cross-validation behind each evaluation.
+        searches: class attribute, whether it can suggest anything at all.
     """
 
     label: str
     summary: str = no_identity("")
     iterations: int = 0
     folds: int = 5
+    searches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_int("search.iterations", self.iterations, least=0)

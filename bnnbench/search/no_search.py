@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from bnnbench.identity import no_identity
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
@@ -15,10 +17,13 @@ class NoSearch(Search):
     """Every hyper-parameter must carry a value.
 
     Attributes:
-        initial_points: not used; a protocol that shortens a search sets it whatever the search.
+        iterations: not used, as `initial_points`; a protocol that shortens a search sets both,
+            whatever the search.
     """
 
-    initial_points: int = 0
+    iterations: int = no_identity(0)
+    initial_points: int = no_identity(0)
+    searches: ClassVar[bool] = False
 
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
