@@ -20,7 +20,16 @@ PARTS_OF_METHODS = ("divergence", "loss", "likelihood")
 USUAL = {"divergence": "kl", "prior": "gaussian", "likelihood": "gaussian", "loss": "nll"}
 """What stands for "no choice was made" where a method has none."""
 
-EXECUTION = ("outputs_dir", "workers", "data_dir", "experiment", "hydra", "protocol", "device")
+EXECUTION = (
+    "outputs_dir",
+    "workers",
+    "resume",
+    "data_dir",
+    "experiment",
+    "hydra",
+    "protocol",
+    "device",
+)
 """Keys that every experiment has a use for: where and how it runs."""
 
 CARRIED = {
@@ -87,7 +96,8 @@ def build(config: Config, jobs: int = 1) -> Run:
     experiment: Experiment = make_from_groups("experiment", groups["experiment"], groups)
     experiment = experiment.resolved()
     experiment.check()
-    return Run(experiment, Path(str(config["outputs_dir"])), config, workers)
+    outputs = Path(str(config["outputs_dir"]))
+    return Run(experiment, outputs, config, workers, config["resume"])
 
 
 def offered(config: Config) -> Config:

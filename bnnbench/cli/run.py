@@ -17,7 +17,8 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.cli.compose import CONFIG_NAME, plain, sentence
-from bnnbench.cli.configs import config_folder, quote_options
+from bnnbench.cli.configs import config_folder
+from bnnbench.cli.words import hydra_words
 from bnnbench.types import Redundant, UserError
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def run_command(overrides: Sequence[str]) -> int:
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
     _hide_subcommand()
-    _check_launcher(overrides)
-    words = quote_options(overrides)
+    words = hydra_words(overrides)
+    _check_launcher(words)
     sys.argv = ["bnnbench", *words]
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
@@ -86,7 +87,7 @@ class Jobs:
         from bnnbench.cli.build import build, refuse_idle
         from bnnbench.cli.show import show_run
         from bnnbench.cli.sweep import runs_of, side_by_side
-        from bnnbench.experiment.execution import execute
+        from bnnbench.experiment.execution import execute, standing
         from bnnbench.report.pages import write_page
 
         jobs = _concurrent_jobs()
@@ -100,6 +101,8 @@ class Jobs:
                 self.sweep = runs_of(self.words)
             elif HydraConfig.get().job.num == 0:
                 side_by_side(self.words)
+        for sentence in standing(run):
+            print(f"bnnbench: {sentence}", file=sys.stderr)
         show_run(execute(run, write_page, self.sweep))
         self.ran += 1
 

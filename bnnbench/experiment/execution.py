@@ -7,22 +7,26 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 import torch
 
 from bnnbench.experiment.base import Member
+from bnnbench.experiment.code import changes
 from bnnbench.experiment.environment import as_yaml, write_environment
 from bnnbench.experiment.progress import watch
-from bnnbench.experiment.record import write_record
+from bnnbench.experiment.record import Record, read_record, write_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import assembling, claimed, working
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.files import write_text
+from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], None]
 """Adds what readers look at (summary, figures) to a run whose tables are all there."""
@@ -40,14 +44,16 @@ def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> Run
         UserError: if the folder is not writable or another process works on the same units.
     """
     folder = run.folder
-    if run.complete():
+    if run.resume and run.complete():
         return folder
     folder.create()
-    todo = run.open_units()
+    todo = run.open_units() if run.resume else list(run.experiment.units())
     with claimed(run.store, todo):
-        if not folder.config.exists():
-            write_text(folder.config, as_yaml(run.config))
-        write_record(folder, run.record)
+        if not run.resume:
+            folder.done.unlink(missing_ok=True)
+            run.store.discard(todo)
+        write_text(folder.config, as_yaml(run.config))
+        write_record(folder, recorded(run))
         if todo:
             write_environment(folder, run.workers)
             stack = stack_of(run, sweep.runs if sweep else ())
@@ -55,6 +61,40 @@ def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> Run
                 run_units(stack, todo)
         finish(run, report)
     return folder
+
+
+def recorded(run: Run) -> Record:
+    """The run's record, with the codes of its units that are there already before its own."""
+    before = codes_before(run) if run.store.units() else []
+    own = [code for code in run.record.codes if code not in before]
+    return replace(run.record, codes=(*before, *own))
+
+
+def codes_before(run: Run) -> list[Mapping[str, Any]]:
+    """The codes that made what is in the run's folder; none where nothing says so."""
+    try:
+        return list(read_record(run.folder).codes)
+    except UserError:
+        return []
+
+
+def standing(run: Run) -> list[str]:
+    """What whoever asks for a run must know before: that it is finished, that its code differs."""
+    sentences = []
+    done = run.folder.finished() if run.resume and run.complete() else None
+    if done:
+        when = datetime.fromisoformat(done.finished).astimezone()
+        sentences.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
+    if run.resume and run.store.units():
+        (now,) = run.record.codes
+        differing = [file for code in codes_before(run) for file in changes(code, now)]
+        if differing:
+            files = ", ".join(dict.fromkeys(differing))
+            sentences.append(
+                f"{files} changed since {'it was' if done else 'some of it was'} run; "
+                "--force runs it again"
+            )
+    return sentences
 
 
 def run_units(stack: Sequence[Run], units: Sequence[str]) -> None:

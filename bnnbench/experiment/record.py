@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,12 +21,15 @@ class Record:
         digest: of the identity; no two different runs share it.
         names: columns that name the run in tables: plain values.
         identity: every setting that can change a number.
+        codes: that its units were made by, of `code_of`, the last one last; one, unless the code
+            was changed in the middle of the run.
     """
 
     kind: str
     digest: str
     names: Mapping[str, Any]
     identity: Mapping[str, Any]
+    codes: Sequence[Mapping[str, Any]] = ()
 
 
 def write_record(folder: RunFolder, record: Record) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnnbench.checks import check_int
+from bnnbench.checks import check_bool, check_int
 from bnnbench.experiment.base import Experiment, Member
+from bnnbench.experiment.code import code_of
 from bnnbench.experiment.record import Record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
@@ -26,15 +26,18 @@ class Run:
         outputs: folder of all runs.
         config: the configuration as it was composed, for the record.
         workers: processes.
+        resume: whether what is finished already is kept; otherwise it is done again.
     """
 
     experiment: Experiment
     outputs: Path
     config: Mapping[str, Any]
     workers: int = 1
+    resume: bool = True
 
     def __post_init__(self) -> None:
         check_int("workers", self.workers)
+        check_bool("resume", self.resume)
 
     @cached_property  # reads the whole data, and progress asks twice a second
     def record(self) -> Record:
@@ -42,7 +45,8 @@ class Run:
         experiment = self.experiment
         identity = experiment.identity()
         names = {"experiment": experiment.label, **experiment.names()}
-        return Record(experiment.kind, digest(identity), names, identity)
+        codes = (code_of(experiment),)
+        return Record(experiment.kind, digest(identity), names, identity, codes)
 
     @cached_property
     def folder(self) -> RunFolder:
@@ -67,11 +71,8 @@ class Run:
 
     def complete(self) -> bool:
         """Whether all units that were asked for are in the run's tables."""
-        try:
-            there = json.loads(self.folder.done.read_text())["units"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-        return set(self.experiment.units()) <= set(there)
+        done = self.folder.finished()
+        return done is not None and set(self.experiment.units()) <= set(done.units)
 
     def steps(self) -> tuple[int, int]:
         """Finished and total steps of the units that were asked for."""

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from bnnbench.types import UserError
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the mark of a complete run says.
+
+    Attributes:
+        finished: when, ISO 8601 in UTC.
+        units: that are in its tables, in their order.
+    """
+
+    finished: str
+    units: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,14 @@ class RunFolder:
     def figure(self, name: str, suffix: str) -> Path:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
+
+    def finished(self) -> Done | None:
+        """What `DONE` says; None where it is not there or damaged."""
+        try:
+            mark = json.loads(self.done.read_text())
+            return Done(str(mark["finished"]), tuple(mark["units"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def create(self) -> None:
         """Makes the folder.

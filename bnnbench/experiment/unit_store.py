@@ -51,6 +51,15 @@ class UnitStore:
         piece = {"tables": tables, "arrays": list(arrays)}
         write_text(self.file(unit, "json"), json.dumps(piece, indent=1))
 
+    def discard(self, units: Sequence[str]) -> None:
+        """Forgets all that is kept of some units; their locks stay."""
+        for unit in units:
+            # First what says that the unit is finished.
+            self.file(unit, "json").unlink(missing_ok=True)
+            for path in self.folder.work.glob(f"{unit}.*"):
+                if path.suffix != ".lock":
+                    path.unlink(missing_ok=True)
+
     def assemble(self) -> list[str]:
         """Writes every table and array file of the run from its finished units, in order.
 

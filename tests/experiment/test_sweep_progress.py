@@ -15,7 +15,8 @@ Planner = Callable[..., Run]
 
 
 def finish(run: Run) -> None:
-    write_text(run.folder.done, json.dumps({"units": list(run.experiment.units())}))
+    mark = {"finished": "2026-01-01T00:00:00+00:00", "units": list(run.experiment.units())}
+    write_text(run.folder.done, json.dumps(mark))
 
 
 def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,112 @@
+"""A run knows which code made it: a changed method never passes off old numbers as its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.command import folder_of
+from support.config import TINY
+from support.tiny_runs import TIMES, finished
+
+from bnnbench.experiment import code
+from bnnbench.experiment.code import changes, code_of
+from bnnbench.experiment.execution import standing
+from bnnbench.experiment.record import read_record, write_record
+from bnnbench.experiment.run import Run
+
+Command = Callable[..., tuple[int, str, str]]
+Planner = Callable[..., Run]
+
+METHOD = """
+from dataclasses import dataclass
+from bnnbench.methods.map import MAP
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(MAP):
+    '''{words}'''
+
+    def complexity(self, posterior, streams):
+        return {factor} * super().complexity(posterior, streams)  # {words}
+"""
+
+
+@dataclass(frozen=True)
+class Holder:
+    part: Any = field(default=None)
+
+
+def written(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> Any:
+    """A module of this text, imported as another process would."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    code._digest.cache_clear()
+    return __import__(name)
+
+
+def test_the_code_of_a_component_is_that_of_its_classes_and_their_bases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one(words: str, factor: int, folder: str) -> dict[str, Any]:
+        text = METHOD.format(words=words, factor=factor)
+        module = written(tmp_path / folder, monkeypatch, "my_method", text)
+        return code_of(Holder(module.Mine(label="mine")))
+
+    first, retold, other = one("a", 1, "a"), one("other words", 1, "b"), one("a", 2, "c")
+    assert {"my_method", "bnnbench.methods.map", "bnnbench.methods.shared.contract"} <= first[
+        "modules"
+    ].keys()
+    assert changes(first, retold) == [], "comments and docstrings change no number"
+    assert changes(first, other) == ["my_method.py"]
+    assert changes({}, other) == [], "nothing is known of what made it"
+    old = {**first, "version": "0.0.1"}
+    assert changes(old, first) == [f"bnnbench 0.0.1 to {first['version']}"]
+
+
+def test_a_finished_run_says_so_and_what_changed_since(tiny: Planner) -> None:
+    run = tiny("splits=1")
+    assert standing(run) == []
+    folder, _ = finished(run)
+    (said,) = standing(run)
+    assert said.startswith("finished 20") and said.endswith(", nothing run")
+    record = read_record(folder)
+    older = {**record.codes[0], "modules": {"bnnbench.methods.vadam": "0"}}
+    write_record(folder, replace(record, codes=[older]))
+    _, changed = standing(run)
+    assert "bnnbench/methods/vadam.py" in changed and changed.endswith("--force runs it again")
+    # A run that goes on keeps the codes of all that is in it.
+    (begun,) = standing(tiny("splits=2"))
+    assert "some of it was run" in begun
+    finished(tiny("splits=2"))
+    assert len(read_record(folder).codes) == 2
+    assert standing(replace(run, resume=False)) == []
+
+
+def test_what_is_forced_is_run_again(tiny: Planner) -> None:
+    run = tiny("splits=2")
+    folder, table = finished(run)
+    kept = [run.store.file(unit, "json").stat().st_mtime_ns for unit in run.experiment.units()]
+    first = tiny("splits=1", "resume=false")
+    _, again = finished(first)
+    times = [run.store.file(unit, "json").stat().st_mtime_ns for unit in run.experiment.units()]
+    assert times[0] > kept[0] and times[1] == kept[1], "only what was asked for"
+    pd.testing.assert_frame_equal(again.drop(columns=TIMES), table.drop(columns=TIMES))
+    assert folder.finished() and run.complete()
+
+
+def test_the_command_line_says_it_first(command: Command, table_csv: Path) -> None:
+    words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", "outputs_dir=o"]
+    line = ("run", *words, *TINY, "splits=1", "method=map", "workers=1")
+    assert "nothing run" not in command(*line)[2]
+    code_, out, errors = command(*line)
+    assert code_ == 0 and errors.startswith("bnnbench: finished 20")
+    before = folder_of(out).done.stat().st_mtime_ns
+    _, out, errors = command(*line, "resume=false")
+    assert "nothing run" not in errors and folder_of(out).done.stat().st_mtime_ns > before
