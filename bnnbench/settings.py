@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from bnnbench.checks import check_between, check_bool, check_choice, check_int
+from bnnbench.checks import check_between, check_bool, check_choice, check_finite, check_int
 from bnnbench.types import UserError
 
 
@@ -117,6 +117,8 @@ class Dimension:
     high: float
 
     def __post_init__(self) -> None:
+        for bound in (self.low, self.high):
+            check_finite(f"bounds.{self.name}", bound)
         check_between(f"bounds.{self.name}", self.low, 0)
         if not self.high > self.low:
             raise UserError(

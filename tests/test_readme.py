@@ -16,10 +16,11 @@ from support.command import folder_of
 import bnnbench.suites
 from bnnbench import discovery
 from bnnbench.cli.compose import CONFIG_NAME, jobs_of, plain
-from bnnbench.cli.configs import GROUPS, config_folder, quote_options
+from bnnbench.cli.configs import GROUPS, config_folder
 from bnnbench.cli.listing import SUITES
 from bnnbench.cli.main import build_parser
 from bnnbench.cli.reproduce import sweeps_of
+from bnnbench.cli.words import quote_words
 from bnnbench.report.pages import pages
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +43,7 @@ OTHERS = [words for words in commands() if words[0] != "run"]
 @pytest.mark.parametrize("words", RUNS, ids=" ".join)
 def test_every_run_composes(words: tuple[str, ...]) -> None:
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        jobs = jobs_of(quote_options([word for word in words if "=" in word]))
+        jobs = jobs_of(quote_words([word for word in words if "=" in word]))
         for job in {tuple(jobs[0]), tuple(jobs[-1])}:  # of a sweep the ends: some have hundreds
             assert plain(compose(CONFIG_NAME, list(job)))["experiment"]
 

@@ -11,7 +11,8 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bnnbench.cli.configs import config_folder, quote_options
+from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -59,9 +60,10 @@ def configs_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
     """
     from hydra import compose, initialize_config_dir
 
+    check_words(overrides)
     try:
         with initialize_config_dir(str(config_folder()), version_base="1.3"):
-            jobs = jobs_of(quote_options(overrides))
+            jobs = jobs_of(quote_words(overrides, sweep=True))
             return [plain(compose(CONFIG_NAME, job)) for job in jobs]
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(sentence(error)) from None
@@ -70,13 +72,19 @@ def configs_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
 def sentence(error: Exception) -> str:
     """One sentence for an error of Hydra or OmegaConf."""
     text = str(error)
-    option = re.search(r"Could not find '([\w/]+)/([^'/]+)'", text)
+    option = re.search(r"Could not find '([\w/]+)/([^'/]*)'", text)
     if option:
         group, choice = option.groups()
         offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
         names = ", ".join(name for name in offered if not name.startswith("_"))
         return f"{group}={choice} does not exist; {group} is one of {names}."
-    key = re.search(r"Could not override '([\w./]+)'|No match in the defaults list", text)
+    several = re.search(r"Ambiguous value for argument '([^=]+)=(.*)'", text)
+    if several:
+        return _forgotten_sweep(*several.groups())
+    sweep = re.search(r"Sweep parameters '(.*)' requires --multirun", text)
+    if sweep:
+        return f"{sweep.group(1)} stands for several values: add -m to run all."
+    key = re.search(r"Could not override '([\w./@]+)'|No match in the defaults list", text)
     if key and key.group(1):
         close = difflib.get_close_matches(key.group(1), _all_keys(), n=1)
         hint = (
@@ -89,10 +97,28 @@ def sentence(error: Exception) -> str:
     if missing:
         return f"{missing.group(1)} needs a value: give {missing.group(1)}=VALUE."
     if isinstance(error, OverrideParseException):
-        return f"{error.override} cannot be read as KEY=VALUE: {text.splitlines()[0].rstrip('.')}."
+        return _unreadable(str(error.override))
+    if text.startswith("Error merging override") and error.__cause__:
+        text = f"{text.split()[-1]}: {error.__cause__}"
     lines = [line.strip() for line in text.splitlines()]
     useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
     return "; ".join(useful).rstrip(".") + "."
+
+
+def _forgotten_sweep(key: str, values: str) -> str:
+    values = values.replace("'", "")  # of numbers that are options
+    every = "both" if values.count(",") == 1 else "all"
+    listed = "" if key in GROUPS else f", or write {key}=[{values}] for a list"
+    return f"{key}={values} holds several values: add -m to run {every}{listed}."
+
+
+def _unreadable(word: str) -> str:
+    """How to quote what Hydra's grammar does not take."""
+    key, equals, value = word.partition("=")
+    if not equals or not re.fullmatch(r"[\w./@+~-]+", key):
+        return f"{word} cannot be read as KEY=VALUE."
+    quoted = "'" + value.strip("'\"").replace("'", "\\'") + "'"
+    return f'{word} cannot be read; if {value} is text, put it in quotes twice: "{key}={quoted}".'
 
 
 def _all_keys() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 GROUPS = (
@@ -17,19 +16,6 @@ def config_folder() -> Path:
     package = Path(__file__).parents[1]
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
-
-
-def quote_options(overrides: Sequence[str]) -> list[str]:
-    """`depth=1,2` as `depth='1','2'`: Hydra takes a bare number for a value, not an option."""
-
-    def quoted(override: str) -> str:
-        group, equals, choices = override.partition("=")
-        if not equals or group not in GROUPS:
-            return override
-        words = [f"'{c}'" if c.strip().isdigit() else c for c in choices.split(",")]
-        return f"{group}={','.join(words)}"
-
-    return [quoted(override) for override in overrides]
 
 
 def options(group: str) -> dict[str, str]:

@@ -29,16 +29,21 @@ def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -
     """Random splits that depend on these four numbers only, never on the run's seed.
 
     Split `k` permutes the rows by a generator seeded with `(seed, k)`; the first
-    `round((1 - test_fraction) * n_rows)` train and the rest, at least one, test: the rounding of
-    the published UCI splits. Split `k` is the same however many splits are asked for.
+    `round((1 - test_fraction) * n_rows)` train and the rest test: the rounding of the published
+    UCI splits. Split `k` is the same however many splits are asked for.
 
     Raises:
-        UserError: if fewer than five rows would be left to train on.
+        UserError: if fewer than five rows would be left to train on, or none to test on.
     """
-    n_train = min(round((1 - test_fraction) * n_rows), n_rows - 1)
+    n_train = round((1 - test_fraction) * n_rows)
+    if n_train >= n_rows:
+        raise UserError(
+            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves none to test on; "
+            f"choose at least {1 / n_rows:.2g}."
+        )
     if n_train < LEAST_TRAINING_ROWS:
         raise UserError(
-            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves {max(n_train, 0)} "
+            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves {n_train} "
             f"to train on; choose a fraction that leaves at least {LEAST_TRAINING_ROWS}."
         )
     return tuple(_split(k, n_rows, n_train, seed) for k in range(n_splits))
@@ -66,6 +71,9 @@ def choose_splits(table: Table, wanted: Any) -> tuple[int, ...]:
         return tuple(available[:wanted])
     if not isinstance(wanted, list) or not wanted or not all(type(k) is int for k in wanted):
         raise UserError(f"splits must be all, a count or a list such as [0,3], not {wanted!r}.")
+    repeated = [k for k in wanted if wanted.count(k) > 1]
+    if repeated:
+        raise UserError(f"splits must name each split once, not {repeated[0]} more often.")
     missing = [k for k in wanted if k not in available]
     if missing:
         raise UserError(f"splits: {last}, not {missing[0]}.")

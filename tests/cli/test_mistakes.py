@@ -10,6 +10,8 @@ import torch
 from support.command import one_sentence
 from support.config import TINY
 
+from bnnbench.cli.configs import GROUPS
+
 Command = Callable[..., tuple[int, str, str]]
 
 TABLE_ARGUMENTS = ["dataset=csv", "dataset.target=y"]
@@ -32,7 +34,24 @@ MISTAKES = {
     "added setting": (["+method.momentum=3"], ["method.momentum", "prior_precision"]),
     "added training setting": (["+training.speed=3"], ["training.speed", "learning_rate"]),
     "added network setting": (["+network.skip=3"], ["network.skip", "width"]),
-    "syntax": (["seed=[1"], ["seed=[1"]),
+    "syntax": (["seed=[1"], ["seed=[1", "quotes"]),
+    "no key": (["=1"], ["=1", "KEY=VALUE"]),
+    "no value": (["seed"], ["seed", "KEY=VALUE"]),
+    "a setting taken away": (["~seed"], ["~seed", "seed=VALUE"]),
+    "a group taken away": (["~method"], ["~method"]),
+    "negative option": (["depth=-1"], ["depth=-1 does not exist", "0, 1, 2, 3"]),
+    "no option": (["method="], ["method= does not exist", "vadam"]),
+    "a list of methods": (["method=[vadam,bbb]"], ["method=vadam,bbb", "-m", "both"]),
+    "a list of no methods": (["method=[vadm]"], ["method=[vadm] does not exist", "vadam"]),
+    "forgotten -m": (["method=vadam,bbb"], ["method=vadam,bbb", "add -m to run both"]),
+    "forgotten -m, three": (["depth=1,2,3"], ["depth=1,2,3", "add -m to run all"]),
+    "forgotten -m or list": (["splits=0,3"], ["add -m", "splits=[0,3]"]),
+    "forgotten -m, range": (["seed=range(3)"], ["seed=range(3)", "add -m"]),
+    "added key": (["+foo=1"], ["foo"]),
+    "added group": (["+dataset=boston"], ["+dataset=boston", "leave out the +"]),
+    "unknown option": (["--cgf", "job"], ["--cgf"]),
+    "two actions": (["-m", "--cfg", "job"], ["--multirun", "--cfg"]),
+    "mode": (["hydra.mode=X"], ["hydra.mode", "MULTIRUN"]),
     "wrong type": (["training.epochs=many"], ["training.epochs", "whole number", "many"]),
     "half an epoch": (["training.epochs=1.5"], ["training.epochs", "1.5"]),
     "no samples": (["training.samples=0"], ["training.samples"]),
@@ -115,6 +134,7 @@ MISTAKES = {
     "seed": (["seed=x"], ["seed", "x"]),
     "negative seed": (["seed=-1"], ["seed", "-1"]),
     "splits": (["splits=99"], ["splits", "20"]),
+    "a split twice": (["splits=[0,0]"], ["splits", "once"]),
     "split list": (["splits=[0,20]"], ["splits", "0 to 19"]),
     "workers": (["workers=0"], ["workers", "auto"]),
     "too many workers": (["workers=100000"], ["workers", "auto"]),
@@ -127,11 +147,21 @@ MISTAKES = {
     "device": (["device=tpu"], ["device=tpu", "cpu"]),
     "evaluation": (["evaluation.samples=0"], ["evaluation.samples"]),
     "bounds": (["dataset.protocol.bounds.noise_precision=[3,2]"], ["bounds.noise_precision"]),
+    "endless bounds": (
+        ["dataset.protocol.bounds.noise_precision=[1,inf]"], ["bounds.noise_precision", "finite"],
+    ),
+    "nowhere bounds": (["dataset.protocol.bounds.noise_precision=[nan,2]"], ["finite"]),
+    "no test rows": (["dataset.test_fraction=0.0001"], ["dataset.test_fraction", "none to test"]),
+    "no training rows": (["dataset.test_fraction=0.9999"], ["dataset.test_fraction", "0 to train"]),
     "text bounds": (["dataset.protocol.bounds.noise_precision=[a,2]"], ["bounds.noise_precision"]),
     "size": (["dataset.protocol.size=medium"], ["medium"]),
     "csv without path": (["dataset=csv"], ["dataset.path"]),
     "absent csv": (["dataset=csv", "dataset.path=no.csv", "dataset.target=y"], ["no.csv"]),
 }  # fmt: skip
+
+GROUPS_OF_NOTHING = {
+    f"no {group}": ([f"{group}=null"], [f"{group}=null does not exist"]) for group in GROUPS
+}
 
 TABLES = {
     "missing column": ("a,b,y\n" + ROWS, "price", ["price", "a, b, y"]),
@@ -142,9 +172,9 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", (*MISTAKES, *GROUPS_OF_NOTHING))
 def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: str) -> None:
-    overrides, words = MISTAKES[name]
+    overrides, words = {**MISTAKES, **GROUPS_OF_NOTHING}[name]
     small = ["training.epochs=1", "splits=1"]  # so that a mistake let through is soon over
     one_sentence(*command("run", *small, *overrides), words)
     assert list(Path().iterdir()) == []

@@ -28,9 +28,11 @@ def test_seeded_splits_never_change() -> None:
     assert seeded_splits(10, 2, 0.2, seed=0)[1].test.tolist() == [6, 7]
 
 
-def test_seeded_splits_leave_rows_to_train_on() -> None:
+def test_seeded_splits_leave_rows_to_train_and_to_test_on() -> None:
     assert len(seeded_splits(10, 1, 0.5, seed=0)[0].train) == 5
-    assert len(seeded_splits(10, 1, 0.01, seed=0)[0].test) == 1
+    with pytest.raises(UserError) as error:
+        seeded_splits(10, 1, 0.01, seed=0)
+    assert_one_sentence(error, "dataset.test_fraction", "none to test on")
     with pytest.raises(UserError) as error:
         seeded_splits(10, 1, 0.6, seed=0)
     assert_one_sentence(error, "dataset.test_fraction", "leaves 4")

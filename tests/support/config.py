@@ -6,7 +6,8 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS, config_folder, quote_options
+from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.words import quote_words
 
 # Every setting that makes a run small, without changing what it does.
 TINY = [
@@ -25,7 +26,7 @@ TINY = [
 
 def compose(*overrides: str) -> dict[str, Any]:
     """The whole configuration of `bnnbench run`, as plain containers."""
-    return deepcopy(_composed("run", tuple(quote_options(overrides))))
+    return deepcopy(_composed("run", tuple(quote_words(overrides))))
 
 
 def compose_only(*overrides: str) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""The words of a command line before Hydra reads them: in order, quoted, and none that misleads."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.types import Quote, QuotedString
+
+from bnnbench.cli.configs import GROUPS, options
+from bnnbench.types import UserError
+
+FOLDERS = ("outputs_dir", "data_dir")
+
+PATHS = (*FOLDERS, "dataset.path")
+
+TEXTS = (*PATHS, "dataset.target", "dataset.name")
+"""Settings that are text whatever they look like; so is every label."""
+
+VALUES = ("null", "true", "false", "nan", "inf")
+"""Words that are values in Hydra's grammar."""
+
+ACTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
+"""Options of Hydra of which a line can have but one."""
+
+
+def hydra_words(words: Sequence[str]) -> list[str]:
+    """The words as Hydra takes them: options before settings, these quoted for its grammar.
+
+    Raises:
+        UserError: for what Hydra would take for something else than it says.
+    """
+    given = _parsed(words)
+    settings = list(given.overrides)
+    others = list(words)
+    for setting in settings:
+        others.remove(setting)
+    if given.shell_completion:
+        return [*others, *settings]
+    check_words(settings)
+    return [*others, *quote_words(settings, sweep=given.multirun)]
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Refuses settings that cannot be meant, or that Hydra would read as something else.
+
+    Raises:
+        UserError: naming the first.
+    """
+    for word in words:
+        key, equals, value = word.partition("=")
+        name = key.lstrip("+~")
+        if not name:
+            raise UserError(f"{word} names no setting: write KEY=VALUE.")
+        if key.startswith("~") and not name.startswith("hydra"):
+            raise UserError(
+                f"{word}: no setting can be taken away; give it another value with {name}=VALUE."
+            )
+        if key.startswith("+") and name in GROUPS:
+            raise UserError(f"{word}: there is one {name} already; leave out the +.")
+        if equals and name in GROUPS and value[:1] in ("[", "{"):
+            raise UserError(_several_options(name, value))
+        if equals and name in FOLDERS and value in ("", "null", "''", '""'):
+            raise UserError(f"{name} must be the name of a folder, not {value or 'empty'}.")
+
+
+def quote_words(words: Sequence[str], sweep: bool = False) -> list[str]:
+    """Values quoted where they are known to be options or text.
+
+    `depth=1,2` becomes `depth='1','2'`, since Hydra takes a bare number for a value and no option;
+    `dataset.target=Preis (€)` becomes `dataset.target='Preis (€)'`.
+
+    Args:
+        words: `KEY=VALUE` each.
+        sweep: whether a comma in a text stands between two texts.
+    """
+    return [_quoted(word, sweep) for word in words]
+
+
+def _quoted(word: str, sweep: bool) -> str:
+    key, equals, value = word.partition("=")
+    name = key.lstrip("+")
+    if not equals or _is_quoted(value):
+        return word
+    if name in GROUPS:
+        choices = value.split(",")
+        return f"{key}={','.join(_text(c) if _looks_like_a_value(c) else c for c in choices)}"
+    if name in TEXTS or name.endswith(".label"):
+        whole = not sweep or (name in PATHS and os.path.exists(os.path.expanduser(value)))
+        texts = [value] if whole else value.split(",")
+        return f"{key}={','.join(_value(name, text) for text in texts)}"
+    return word
+
+
+def _value(name: str, text: str) -> str:
+    """One text in quotes; `null` stays what it is, and so do quotes that are there."""
+    if text == "null" or _is_quoted(text):
+        return text
+    return _text(os.path.expanduser(text) if name in PATHS else text)
+
+
+def _text(text: str) -> str:
+    return QuotedString(text=text, quote=Quote.single).with_quotes()
+
+
+def _is_quoted(value: str) -> bool:
+    return len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]
+
+
+def _looks_like_a_value(choice: str) -> bool:
+    """Whether Hydra would take the name of an option for a number, for nothing, true or false."""
+    plain = re.fullmatch(r"[\w.-]*", choice)
+    named = re.fullmatch(r"[A-Za-z_][\w.-]*", choice)
+    return bool(plain) and (not named or choice.lower() in VALUES)
+
+
+def _several_options(group: str, value: str) -> str:
+    names = [name.strip(" '\"") for name in value.strip("[]").split(",")]
+    known = options(group)
+    if value.startswith("[") and len(names) > 1 and all(name in known for name in names):
+        every = "both" if len(names) == 2 else "all"
+        return (
+            f"{group}={value} is no option of {group}: "
+            f"write {group}={','.join(names)} and add -m to run {every}."
+        )
+    return f"{group}={value} does not exist; {group} is one of {', '.join(known)}."
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option as every other mistake is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see `bnnbench run --help`.")
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Hydra's options and, apart from them, the settings, wherever in the line they stand.
+
+    Raises:
+        UserError: if an option is unknown, lacks its value or does not go with another.
+    """
+    known = get_args_parser()
+    parser = _Parser(add_help=False, parents=[known], conflict_handler="resolve")
+    given = parser.parse_intermixed_args(list(words))
+    actions = [name for name in ACTIONS if getattr(given, name) not in (None, False)]
+    if len(actions) > 1:
+        first, second = (name.replace("_", "-") for name in actions[:2])
+        raise UserError(f"--{first} and --{second} do not go together; give one of them.")
+    if given.resolve and not (given.cfg or given.help):
+        raise UserError("--resolve goes with --cfg job only.")
+    if given.shell_completion and not given.overrides:
+        raise UserError("-sc needs install=SHELL, such as install=bash.")
+    return given
