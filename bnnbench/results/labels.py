@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
+
+from bnnbench.results.published_protocol import has_protocol, protocol_of
+from bnnbench.results.settings import ABSENT, spoken, telling
 
 APART = {
     "divergence": "{}",
@@ -12,16 +16,20 @@ APART = {
     "loss": "{}",
     "depth": "depth {}",
     "experiment": "{}",
-    "variant": "{}",
 }
 """Columns that may tell runs of one method apart, in the order in which they are tried."""
+
+SEPARATOR = ", "
+"""Between the parts of a name."""
 
 
 def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
     """A name for each row, unique among the rows of its data set.
 
     The method's label, followed where several runs share it by whatever tells them apart:
-    divergence, likelihood, loss, depth, experiment and, if all those agree, the variant's folder.
+    divergence, likelihood, loss, depth and experiment; then every setting in which those that still
+    agree differ, but where it is as the published protocol has it: `vadam`, `vadam, epochs 5` and
+    `vadam, width 20`. The variant's folder is named only if nothing else differs.
 
     Args:
         table: rows of `Runs.scored`.
@@ -35,5 +43,32 @@ def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
     groups = [table[column] for column in ("dataset", *aside)]
     for column, form in APART.items():
         values = table.groupby([*groups, names])[column].transform("nunique")
-        names = names.where(values == 1, names + " · " + table[column].map(form.format))
+        names = names.where(values == 1, names + SEPARATOR + table[column].map(form.format))
+    for _, group in table.groupby([*groups, names]):
+        if len(group) > 1:
+            names.loc[group.index] += told_apart(group)
     return names.rename("label")
+
+
+def told_apart(group: pd.DataFrame) -> list[str]:
+    """What follows the shared name of some runs on one data set."""
+    runs = group.to_dict("records")
+    names = telling([run["settings"] for run in runs])
+    parts = [said(run, names) for run in runs]
+    if len(set(map(tuple, parts))) < len(runs):  # what went unsaid told them apart
+        parts = [[spoken(n, run["settings"].get(n)) for n in names] for run in runs]
+    if not names:
+        parts = [[str(run["variant"])] for run in runs]
+    return ["".join(SEPARATOR + part for part in own) for own in parts]
+
+
+def said(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
+    """The settings of a run under some names, but those that are the protocol's.
+
+    Final fits as long as the others are not mentioned.
+    """
+    own, usual = run["settings"], protocol_of(run) if has_protocol(run) else {}
+    other = [name for name in names if name in own and own[name] != usual.get(name, ABSENT)]
+    if "training.epochs" in other and own["training.epochs"] == own.get("training.final_epochs"):
+        other = [name for name in other if name != "training.final_epochs"]
+    return [spoken(name, own[name]) for name in other]

@@ -12,7 +12,9 @@ import pandas as pd
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.published_protocol import departures
 from bnnbench.results.run_files import read_splits
+from bnnbench.results.settings import flatten
 from bnnbench.results.summary import over_splits, side_by_side
 from bnnbench.types import UserError
 
@@ -32,10 +34,11 @@ class Runs:
     Attributes:
         path: of the folder.
         tables: by kind of experiment, a row per run, index `run` (the digest of its record),
-            sorted by `ORDER`. Columns: the names in its record and `variant`, the name of its
-            folder; for runs on splits also `splits` (how many), `diverged` (of them; left out of
-            the means) and for each metric and diagnostic `<metric>_mean`, `<metric>_std` and
-            `<metric>_stderr`.
+            sorted by `ORDER`. Columns: the names in its record, `variant`, the name of its folder,
+            and `settings`, all of them by dotted name; for runs on splits also `splits` (how many),
+            `diverged` (of them; left out of the means), `settings_differ` (words that say in what
+            they depart from the published protocol, empty where in nothing) and for each metric and
+            diagnostic `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: of each run.
     """
@@ -80,7 +83,7 @@ def read_runs(path: Path) -> Runs:
         pieces = [read_splits(found[run][0]).assign(run=run) for run in tables[KIND].index]
         splits = pd.concat(pieces, ignore_index=True)
         scores = side_by_side(over_splits(splits))
-        tables[KIND] = tables[KIND].join(counted(splits)).join(scores)
+        tables[KIND] = marked(tables[KIND].join(counted(splits))).join(scores)
     folders = {run: folder for run, (folder, _) in found.items()}
     return Runs(path, {kind: ordered(table) for kind, table in tables.items()}, splits, folders)
 
@@ -107,12 +110,20 @@ def folders_below(path: Path) -> list[RunFolder]:
 
 def named_row(folder: RunFolder, record: Record) -> dict[str, Any]:
     """What a row of `Runs.tables` begins with."""
-    return {"run": record.digest, **record.names, "variant": folder.root.resolve().name}
+    settings = flatten(record.identity)
+    variant = folder.root.resolve().name
+    return {"run": record.digest, **record.names, "variant": variant, "settings": settings}
 
 
 def counted(splits: pd.DataFrame) -> pd.DataFrame:
     """By run, how many `splits` it has and how many of them `diverged`."""
     return splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
+
+
+def marked(table: pd.DataFrame) -> pd.DataFrame:
+    """With the column `settings_differ`."""
+    words = [", ".join(departures(run)) for run in table.to_dict("records")]
+    return table.assign(settings_differ=words)
 
 
 def ordered(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 from bnnbench.experiment.record import Record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
+from bnnbench.results.published_protocol import OPEN, SOURCES, protocol_of
 
 RMSE = (3.0, 4.0, 5.0, 8.0)
 """Mean 5, squared deviations 4 + 1 + 0 + 9: std sqrt(14 / 3), standard error sqrt(14 / 12)."""
@@ -64,10 +66,9 @@ def of_order(family: str, order: float | None = None, weight: float = 1.0) -> di
 
 def make_splits(**changes: Any) -> pd.DataFrame:
     """The rows of `splits.csv` of a run on four splits; one value stands for all of them."""
-    rmse = np.array(changes.get("rmse", RMSE))
     scores = {
         "split": range(4),
-        "rmse": rmse,
+        "rmse": RMSE,
         "log_likelihood": LOG_LIKELIHOOD,
         "log_likelihood_joint": np.array(LOG_LIKELIHOOD) - 0.1,
         "log_likelihood_gaussian": LOG_LIKELIHOOD,
@@ -84,6 +85,43 @@ def make_splits(**changes: Any) -> pd.DataFrame:
     names = names_of(**{k: v for k, v in changes.items() if k in NAMES})
     own = {name: names[name] for name in COLUMNS}
     return pd.DataFrame({**own, **scores, **{k: v for k, v in changes.items() if k not in NAMES}})
+
+
+def identity_by(names: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
+    """The identity of a run that follows the published protocol, but for some settings.
+
+    Args:
+        names: of its record.
+        settings: by dotted name with two strokes for the dot: `training__epochs`.
+    """
+    found: dict[str, Any] = {
+        "label": names["experiment"],
+        "dataset.class": "Synthetic" if names["made"] else SOURCES[0],
+        "dataset.name": names["dataset"],
+        "method.label": names["method"],
+        **OPEN,
+        **{{"search": "search.label", "likelihood": "likelihood.label"}.get(name, name): value
+           for name, value in protocol_of(names).items()},
+        "likelihood.label": names["likelihood"],
+        "likelihood.loss": names["loss"],
+        "network.depth": names["depth"],
+        "seed": names["seed"],
+        **{name.replace("__", "."): value for name, value in settings.items()},
+    }  # fmt: skip
+    nested: dict[str, Any] = {}
+    for name, value in found.items():
+        *above, last = name.split(".")
+        place = nested
+        for part in above:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return nested
+
+
+def repeated(splits: pd.DataFrame, times: int) -> pd.DataFrame:
+    """The same scores again and again, on further splits."""
+    many = pd.concat([splits] * times, ignore_index=True)
+    return many.assign(split=range(len(many)))
 
 
 def make_search() -> pd.DataFrame:
@@ -112,29 +150,48 @@ def make_points() -> dict[str, np.ndarray]:
     }
 
 
-def make_run(outputs: Path, variant: str = "v1", **changes: Any) -> RunFolder:
+def make_run(
+    outputs: Path,
+    variant: str = "v1",
+    times: int = 1,
+    settings: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> RunFolder:
     """A finished run with its record and its scores.
 
     Args:
         outputs: the folder of all runs.
         variant: the name of its folder.
+        times: how often its scores are repeated, on further splits.
+        settings: in which it differs from the published protocol, as for `identity_by`.
         changes: names of the record, and columns of `splits.csv`.
     """
     changes = {"training_part": "train_log_likelihood" in changes, **changes}
     names = names_of(**{k: v for k, v in changes.items() if k in NAMES})
-    folder = make_folder(outputs, names, variant, KIND)
-    make_splits(**changes).to_csv(folder.table(SPLITS), index=False)
+    identity = identity_by(names, **(settings or {}))
+    splits = repeated(make_splits(**changes), times)
+    units = [f"split-{split:02d}" for split in splits["split"]]
+    folder = make_folder(outputs, names, variant, KIND, identity, units)
+    splits.to_csv(folder.table(SPLITS), index=False)
     return folder
 
 
-def make_folder(outputs: Path, names: Mapping[str, Any], variant: str, kind: str) -> RunFolder:
+def make_folder(
+    outputs: Path,
+    names: Mapping[str, Any],
+    variant: str,
+    kind: str,
+    identity: Mapping[str, Any] | None = None,
+    units: Sequence[str] = (),
+) -> RunFolder:
     """A finished run of any kind that has nothing but its record."""
     place = (str(names["experiment"]), str(names["dataset"]), str(names["method"]), variant)
     folder = RunFolder(outputs.joinpath(*place))
     folder.root.mkdir(parents=True)
     digest = hashlib.sha256("/".join(place).encode()).hexdigest()[:8]
-    write_record(folder, Record(kind, digest, names, {}))
-    folder.done.touch()
+    write_record(folder, Record(kind, digest, names, identity or {}))
+    mark = {"finished": "2026-11-21T14:03:00+00:00", "units": list(units)}
+    folder.done.write_text(json.dumps(mark))
     return folder
 
 

@@ -14,7 +14,7 @@ from matplotlib.scale import SymmetricalLogScale
 
 from bnnbench.report.figures.canvas import PALETTE, Look
 from bnnbench.report.section import ERRORS
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import SEPARATOR, labels
 from bnnbench.results.metrics import Metric
 
 WIDEST = 24.0  # inches, unless a single panel is wider
@@ -108,7 +108,7 @@ def _standing(
     for place, mean in enumerate(means):
         if math.isnan(mean):
             axes.text(place, 0, " diverged", rotation=90, ha="center", va="bottom")
-    names = [label.replace(" · ", "\n") for label in group["label"]]
+    names = [label.replace(SEPARATOR, "\n") for label in group["label"]]
     # Slanted names of several lines would run into each other.
     upright: Look = {"rotation": 90, "linespacing": 0.95}
     slanted: Look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}

@@ -29,6 +29,7 @@ from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published import with_published
 from bnnbench.results.reader import Runs
+from bnnbench.results.settings import differing_columns
 
 ORDER = 1
 
@@ -65,7 +66,16 @@ def section(runs: Runs, style: Style) -> Section | None:
     if theirs:
         blocks += [Heading("How to read the comparison"), Paragraph(COMPARISON_STATEMENT)]
     text = "Every metric of every run, at full precision:"
-    return Section((*blocks, Data("results", table.reset_index(), text)))
+    return Section((*blocks, Data("results", full_table(table), text)))
+
+
+def full_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Every number, with a column for every setting that differs between the runs.
+
+    Args:
+        table: what `with_published` returns.
+    """
+    return table.drop(columns="settings").join(differing_columns(table)).reset_index()
 
 
 def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]:

@@ -43,7 +43,7 @@ def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
         make_run(tmp_path, f"v{depth:02d}", depth=depth, **scores)
     (axes,) = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
     names = [name.get_text() for name in axes.get_yticklabels()]
-    assert names == [f"bbb_x1 · depth {depth}" for depth in range(MANY + 1)]
+    assert names == [f"bbb_x1, depth {depth}" for depth in range(MANY + 1)]
     lengths = [bar.get_width() for bar in axes.patches]
     assert lengths[4:] == pytest.approx([5 + depth for depth in range(4, MANY + 1)])
     assert [mean.get_text() for mean in axes.texts][2:5] == ["7", "diverged", "9"]

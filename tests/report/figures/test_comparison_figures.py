@@ -65,7 +65,7 @@ def test_panels_stand_by_depth_and_data_set(tmp_path: Path, kind: str) -> None:
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["boston · depth 1", "boston · depth 2"]
     names = [name.get_text() for name in figure.axes[1].get_xticklabels()]
-    assert names == ["bbb", "bbb · js", "bbb · kl"]
+    assert names == ["bbb", "bbb, js", "bbb, kl"]
 
 
 def test_axes_cut_off_lost_splits_above_and_never_the_best() -> None:

@@ -72,7 +72,7 @@ def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> 
     drawings = {block.name: block for block in section.blocks if isinstance(block, Drawing)}
     assert list(drawings) == ["rivals_rmse", "rivals_log_likelihood"]
     ticks = drawings["rivals_rmse"].draw().axes[0].get_xticklabels()
-    assert {tick.get_text() for tick in ticks} == {"bbb · kl", "bbb · js", "sgld"}
+    assert {tick.get_text() for tick in ticks} == {"bbb, kl", "bbb, js", "sgld"}
 
 
 def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:

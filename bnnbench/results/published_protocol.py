@@ -1,0 +1,134 @@
+"""The protocol that published values rest on, and in what a run departs from it.
+
+Hernandez-Lobato & Adams (2015) set the splits and the widths, Khan et al. (2018) the minibatches
+and the search (their code; book, sections 4.7.3 and 4.7.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bnnbench.results.settings import ABSENT, spoken
+
+SETTINGS: Mapping[str, Any] = {
+    "likelihood": "gaussian",
+    "likelihood.loss": "nll",
+    "network.depth": 1,
+    "network.width": 50,
+    "training.epochs": 40,
+    "training.final_epochs": 40,
+    "training.batch_size": 32,
+    "training.learning_rate": 0.01,
+    "evaluation.samples": 100,
+    "search": "bo",
+    "search.iterations": 30,
+    "search.folds": 5,
+}
+"""By dotted name, of all methods and data sets but for the exceptions below."""
+
+LARGE: Mapping[str, Any] = {"training.batch_size": 128}
+
+OF_DATASETS: Mapping[str, Mapping[str, Any]] = {
+    **dict.fromkeys(("kin8nm", "naval", "power", "wine"), LARGE),
+    "protein": {**LARGE, "network.width": 100},
+}
+
+OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "mc_dropout": {"training.final_epochs": 400},
+    "sgld": {"training.final_epochs": 400},
+}
+
+OF_METHODS: Mapping[str, Mapping[str, Any]] = {"mc_dropout_x10": {"training.final_epochs": 40}}
+"""Configurations that go by the protocol in their own way."""
+
+ALONE: Mapping[str, tuple[str, ...]] = {
+    "pbp": ("likelihood", "likelihood.loss", "network.depth", "network.width",
+            "training.final_epochs"),
+}  # fmt: skip
+"""Families of which only these settings count: PBP searches nothing and takes no steps."""
+
+OPEN: Mapping[str, Any] = dict.fromkeys((
+    "method.noise_precision", "method.prior_precision", "method.dropout", "dataset.seeded_splits",
+))  # fmt: skip
+"""What is searched, or published, rather than given; of runs that have these settings."""
+
+NOISE = ("likelihood", "likelihood.loss")
+"""A run of another noise law is another model: its other settings need not be those."""
+
+SPLITS, SPLITS_OF = 20, {"protein": 5}
+"""Of every data set, and the exceptions."""
+
+SOURCES = ("bnnbench.data.uci.UCI", "bnnbench.data.embedded.Diabetes")
+"""Classes of the data sets that have the protocol: others may go by the same name."""
+
+PLAIN_DIVERGENCES = ("", "none", "kl")
+"""The divergences behind published results: KL, or none to choose."""
+
+
+def protocol_of(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The published protocol's settings for the data set and the method of a run.
+
+    Args:
+        run: `dataset`, `family` and `method`.
+    """
+    found = {
+        **SETTINGS,
+        **OF_DATASETS.get(run["dataset"], {}),
+        **OF_FAMILIES.get(run["family"], {}),
+        **OF_METHODS.get(run["method"], {}),
+    }
+    return {name: found[name] for name in ALONE.get(run["family"], tuple(found))}
+
+
+def has_protocol(run: Mapping[str, Any]) -> bool:
+    """Whether a run is on a data set that the protocol is for."""
+    return run["settings"].get("dataset.class") in SOURCES
+
+
+def departures(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """In what a run differs from the published protocol, `epochs 5` or `2 of 20 splits`.
+
+    Args:
+        run: the names of its record, its `settings` (of `settings.flatten`) and how many `splits`
+            it has.
+
+    Returns:
+        Nothing where it follows the protocol, or its data set has none.
+    """
+    if not has_protocol(run):
+        return ()
+    noise = [name for name in NOISE if run["settings"].get(name) != SETTINGS[name]]
+    if noise:
+        return tuple(spoken(name, run["settings"].get(name)) for name in noise)
+    return (*_model(run), *_settings(run), *_splits(run))
+
+
+def _model(run: Mapping[str, Any]) -> Iterator[str]:
+    if str(run["divergence"]).lower() not in PLAIN_DIVERGENCES:
+        yield f"divergence {run['divergence']}"
+
+
+def _settings(run: Mapping[str, Any]) -> Iterator[str]:
+    own = run["settings"]
+    stated = protocol_of(run) | {name: value for name, value in OPEN.items() if name in own}
+    other = {
+        name: own.get(name, ABSENT) for name in stated if _alike(own.get(name)) != stated[name]
+    }
+    for name, value in other.items():
+        # Final fits as long as the others, and the inner settings of another search, say nothing.
+        repeated = name == "training.final_epochs" and value == other.get("training.epochs")
+        inner = name.startswith("search.") and "search" in other
+        if not (repeated or inner):
+            yield spoken(name, "not on record" if value is ABSENT else value)
+
+
+def _alike(value: Any) -> Any:
+    """A list of one width is that width."""
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+
+
+def _splits(run: Mapping[str, Any]) -> Iterator[str]:
+    published = SPLITS_OF.get(run["dataset"], SPLITS)
+    if run["splits"] < published:
+        yield f"{run['splits']} of {published} splits"
