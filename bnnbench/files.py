@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
+
+
+def checksum(content: bytes) -> str:
+    """Sixteen hexadecimal digits that a damaged file does not have."""
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:

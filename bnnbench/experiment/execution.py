@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -44,14 +44,15 @@ def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> Run
         UserError: if the folder is not writable or another process works on the same units.
     """
     folder = run.folder
-    if run.resume and run.complete():
+    if run.resume and run.complete() and not run.damaged_files():
         return folder
     folder.create()
-    todo = run.open_units() if run.resume else list(run.experiment.units())
-    with claimed(run.store, todo):
-        if not run.resume:
+    again = run.damaged_units() if run.resume else run.experiment.units()
+    todo = [*run.open_units(), *again]
+    with claimed(run.store, dict.fromkeys(todo)):
+        if again:
             folder.done.unlink(missing_ok=True)
-            run.store.discard(todo)
+            run.store.discard(again)
         write_text(folder.config, as_yaml(run.config))
         write_record(folder, recorded(run))
         if todo:
@@ -82,7 +83,11 @@ def standing(run: Run) -> list[str]:
     """What whoever asks for a run must know before: that it is finished, that its code differs."""
     sentences = []
     done = run.folder.finished() if run.resume and run.complete() else None
-    if done:
+    broken = [f"{name} is written anew" for name in run.damaged_files()] if run.resume else []
+    broken += [f"{unit} is run again" for unit in run.damaged_units()] if run.resume else []
+    if broken:
+        sentences.append(f"{run.folder.root} holds damaged files: {', '.join(broken)}")
+    elif done:
         when = datetime.fromisoformat(done.finished).astimezone()
         sentences.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
     if run.resume and run.store.units():
@@ -160,7 +165,8 @@ def finish(run: Run, report: Report) -> None:
     with assembling(run.folder):
         # Until the new tables agree with each other the run is not complete.
         run.folder.done.unlink(missing_ok=True)
-        units = run.store.assemble()
+        assembled = run.store.assemble()
         report(run.folder)
         finished = datetime.now(UTC).isoformat(timespec="seconds")
-        write_text(run.folder.done, json.dumps({"finished": finished, "units": units}) + "\n")
+        mark = {"finished": finished, **asdict(assembled)}
+        write_text(run.folder.done, json.dumps(mark) + "\n")

@@ -11,10 +11,11 @@ from typing import Any
 from bnnbench.checks import check_bool, check_int
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.code import code_of
-from bnnbench.experiment.record import Record
+from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import digest
+from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,23 @@ class Run:
     def open_units(self) -> list[str]:
         """The units that were asked for and are not finished."""
         return [unit for unit in self.experiment.units() if not self.store.finished(unit)]
+
+    def damaged_units(self) -> list[str]:
+        """The finished units whose files are not as they were written."""
+        units = [unit for unit in self.experiment.units() if self.store.finished(unit)]
+        return [unit for unit in units if not self.store.intact(unit)]
+
+    def damaged_files(self) -> list[str]:
+        """The run's own files that are not as they were written; none of one that is not done."""
+        done = self.folder.finished()
+        if done is None:
+            return []
+        try:
+            record = read_record(self.folder)
+        except UserError:
+            record = None
+        same = record is not None and record.digest == self.record.digest
+        return [*self.folder.damaged(done), *([] if same else [self.folder.record.name])]
 
     def complete(self) -> bool:
         """Whether all units that were asked for are in the run's tables."""

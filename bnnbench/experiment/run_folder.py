@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bnnbench.files import checksum
 from bnnbench.types import UserError
 
 
@@ -18,10 +19,12 @@ class Done:
     Attributes:
         finished: when, ISO 8601 in UTC.
         units: that are in its tables, in their order.
+        files: the checksum of every table and array file, by its name.
     """
 
     finished: str
     units: tuple[str, ...]
+    files: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,18 @@ class RunFolder:
         """What `DONE` says; None where it is not there or damaged."""
         try:
             mark = json.loads(self.done.read_text())
-            return Done(str(mark["finished"]), tuple(mark["units"]))
+            return Done(str(mark["finished"]), tuple(mark["units"]), dict(mark["files"]))
         except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def damaged(self, done: Done) -> list[str]:
+        """The names of the tables and array files that are not as `done` says they were written."""
+        return [name for name, wanted in done.files.items() if self._checksum(name) != wanted]
+
+    def _checksum(self, name: str) -> str | None:
+        try:
+            return checksum((self.root / name).read_bytes())
+        except OSError:
             return None
 
     def create(self) -> None:

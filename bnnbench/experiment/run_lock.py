@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from filelock import FileLock, Timeout
@@ -13,7 +13,7 @@ from bnnbench.types import UserError
 
 
 @contextmanager
-def claimed(store: UnitStore, units: Sequence[str]) -> Iterator[None]:
+def claimed(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
     """Keeps other processes from these units; those of others are theirs.
 
     Raises:

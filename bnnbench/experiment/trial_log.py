@@ -1,4 +1,4 @@
-"""The search's memory on disk: one JSON line per finished evaluation."""
+"""The search's memory on disk: a line per finished evaluation, JSON and its checksum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from bnnbench.files import write_text
+from bnnbench.files import checksum, write_text
 from bnnbench.search.base import Trial
 
 SUFFIX = "trials.jsonl"
@@ -15,16 +15,16 @@ SUFFIX = "trials.jsonl"
 
 
 def read(path: Path) -> list[Trial]:
-    """The finished evaluations; a line torn by a kill, and all after it, do not count."""
+    """The finished evaluations, up to a line that a kill has torn or that is damaged."""
     if not path.exists():
         return []
     trials = []
-    for line in path.read_text().split("\n")[:-1]:
-        try:
-            record = json.loads(line)
-            trials.append(Trial(**{**record, "folds": tuple(record["folds"])}))
-        except (json.JSONDecodeError, TypeError, KeyError):
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        text, _, sum_ = line.rpartition(b"\t")
+        if not text or sum_ != checksum(text).encode():
             break
+        record = json.loads(text)
+        trials.append(Trial(**{**record, "folds": tuple(record["folds"])}))
     return trials
 
 
@@ -48,4 +48,5 @@ def count(path: Path) -> int:
 
 def _line(trial: Trial) -> str:
     # repr-exact floats and NaN survive the round trip, so a resumed search is bit-identical.
-    return json.dumps(asdict(trial)) + "\n"
+    text = json.dumps(asdict(trial))
+    return f"{text}\t{checksum(text.encode())}\n"

@@ -12,10 +12,23 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import write_atomically, write_text
+from bnnbench.files import checksum, write_atomically, write_text
 
 Rows = Sequence[Mapping[str, Any]]
 Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What the tables of a run were made of.
+
+    Attributes:
+        units: in their order.
+        files: the checksum of every table and array file, by its name.
+    """
+
+    units: list[str]
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -45,11 +58,28 @@ class UnitStore:
             tables: its rows by the table that they go to; cells are plain values.
             arrays: named arrays by the file that they go to, joined along their first axis there.
         """
+        sums = {}
         for name, members in arrays.items():
-            _write_arrays(self.file(unit, f"{name}.npz"), members)
+            path = self.file(unit, f"{name}.npz")
+            _write_arrays(path, members)
+            sums[name] = checksum(path.read_bytes())
         # Last, since it is what says that the unit is finished.
-        piece = {"tables": tables, "arrays": list(arrays)}
-        write_text(self.file(unit, "json"), json.dumps(piece, indent=1))
+        piece = {"tables": tables, "arrays": sums}
+        sealed = {"checksum": _seal(piece), **piece}
+        write_text(self.file(unit, "json"), json.dumps(sealed, indent=1))
+
+    def intact(self, unit: str) -> bool:
+        """Whether a finished unit's files are as they were written."""
+        try:
+            piece = json.loads(self.file(unit, "json").read_text())
+            sealed = piece.pop("checksum") == _seal(piece)
+            files = {name: self.file(unit, f"{name}.npz") for name in piece["arrays"]}
+            return sealed and all(
+                checksum(files[name].read_bytes()) == wanted
+                for name, wanted in piece["arrays"].items()
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
 
     def discard(self, units: Sequence[str]) -> None:
         """Forgets all that is kept of some units; their locks stay."""
@@ -60,24 +90,26 @@ class UnitStore:
                 if path.suffix != ".lock":
                     path.unlink(missing_ok=True)
 
-    def assemble(self) -> list[str]:
-        """Writes every table and array file of the run from its finished units, in order.
-
-        Returns:
-            The units.
-        """
-        units = self.units()
+    def assemble(self) -> Assembled:
+        """Writes every table and array file of the run from its finished units, in order."""
+        units, written = self.units(), []
         pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
         for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
             rows = [row for piece in pieces for row in piece["tables"].get(name, ())]
             if rows:
                 # Shortest exact representation: reading the file back gives the same bits.
                 write_text(self.folder.table(name), pd.DataFrame(rows).to_csv(index=False))
+                written.append(self.folder.table(name))
         for name in pieces[0]["arrays"]:
             # Whether a fit keeps a trace is the same for all units of a run.
             parts = [self.file(unit, f"{name}.npz") for unit in units]
             _write_arrays(self.folder.arrays(name), _joined(parts))
-        return units
+            written.append(self.folder.arrays(name))
+        return Assembled(units, {path.name: checksum(path.read_bytes()) for path in written})
+
+
+def _seal(piece: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(piece).encode())
 
 
 def _joined(parts: Sequence[Path]) -> Arrays:

@@ -15,7 +15,8 @@ Planner = Callable[..., Run]
 
 
 def finish(run: Run) -> None:
-    mark = {"finished": "2026-01-01T00:00:00+00:00", "units": list(run.experiment.units())}
+    units = list(run.experiment.units())
+    mark = {"finished": "2026-01-01T00:00:00+00:00", "units": units, "files": {}}
     write_text(run.folder.done, json.dumps(mark))
 
 

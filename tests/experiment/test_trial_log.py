@@ -20,6 +20,8 @@ def test_the_log_survives_a_torn_line(tmp_path: Path) -> None:
     assert str(trial_log.read(path)) == str(trials), "floats and NaN come back bit for bit"
     path.write_text(whole[:-20])
     assert str(trial_log.read(path)) == str(trials[:2])
-    path.write_text(whole.replace('"objective"', '"obj', 1))
+    path.write_text(whole.replace("0.2", "0.3", 1))
+    assert trial_log.read(path) == [], "a number that was changed is seen"
+    path.write_bytes(whole.encode().replace(b"objective", b"obj\xffctive", 1))
     assert trial_log.read(path) == []
     assert trial_log.read(tmp_path / "absent") == [] and trial_log.count(tmp_path / "absent") == 0

@@ -1,0 +1,102 @@
+"""What is damaged is seen by its checksum, named, and done again; what is intact is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.tiny_runs import TIMES, finished
+
+from bnnbench.experiment.execution import standing
+from bnnbench.experiment.run import Run
+
+Planner = Callable[..., Run]
+Damage = Callable[[Path], object]
+
+
+def shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES: list[Damage] = [shorten, empty, flip, Path.unlink]
+
+
+def same_numbers(first: pd.DataFrame, second: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(
+        first.drop(columns=TIMES), second.drop(columns=TIMES), check_exact=True
+    )
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["splits.csv", "search.csv", "predictions.npz", "record.json"])
+def test_a_file_of_a_finished_run_is_written_anew(tiny: Planner, damage: Damage, name: str) -> None:
+    run = tiny("splits=2", "search.iterations=2")
+    folder, table = finished(run)
+    path = folder.root / name
+    before = path.read_bytes()
+    damage(path)
+    (said,) = standing(run)
+    assert f"{folder.root} holds damaged files: {name} is written anew" == said
+    assert run.store.intact("split-00"), "nothing is run again"
+    same_numbers(finished(run)[1], table)
+    assert path.read_bytes() == before and "nothing run" in standing(run)[0]
+
+
+@pytest.mark.parametrize("damage", DAMAGES[:3])
+@pytest.mark.parametrize("suffix", ["json", "predictions.npz", "out_of_fold.npz"])
+def test_a_piece_of_a_run_that_goes_on_is_run_again(
+    tiny: Planner, damage: Damage, suffix: str
+) -> None:
+    first, both = tiny("splits=1"), tiny("splits=2")
+    _, table = finished(first)
+    damage(first.store.file("split-00", suffix))
+    assert "split-00 is run again" in standing(both)[0]
+    _, again = finished(both)
+    assert both.store.intact("split-00") and again["split"].tolist() == [0, 1]
+    same_numbers(again.iloc[:1], table)
+
+
+@pytest.mark.parametrize(
+    "damage", [shorten, empty, Path.unlink, lambda path: path.write_text("{}")]
+)
+def test_a_damaged_mark_is_no_mark(tiny: Planner, damage: Damage) -> None:
+    run = tiny("splits=1")
+    folder, table = finished(run)
+    damage(folder.done)
+    assert not run.complete()
+    same_numbers(finished(run)[1], table)
+    assert run.complete()
+
+
+def test_a_damaged_configuration_is_written_anew(tiny: Planner) -> None:
+    first, both = tiny("splits=1"), tiny("splits=2")
+    folder, _ = finished(first)
+    shorten(folder.config)
+    finished(both)
+    assert "learning_rate" in folder.config.read_text()
+
+
+def test_a_search_goes_on_before_the_damage(tiny: Planner) -> None:
+    run, whole = tiny("splits=1"), tiny("splits=1", "experiment.label=other")
+    _, table = finished(whole)
+    finished(run)
+    log = run.store.file("split-00", "trials.jsonl")
+    kept = log.read_bytes().split(b"\n")[0]
+    run.store.file("split-00", "json").unlink()
+    flip(log)
+    _, again = finished(run)
+    assert log.read_bytes().startswith(kept)
+    np.testing.assert_array_equal(again["rmse"], table["rmse"])
