@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import assembling, claimed, working
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.sweep_progress import SweepProgress
-from bnnbench.files import write_text
+from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], None]
@@ -168,5 +168,6 @@ def finish(run: Run, report: Report) -> None:
         assembled = run.store.assemble()
         report(run.folder)
         finished = datetime.now(UTC).isoformat(timespec="seconds")
-        mark = {"finished": finished, **asdict(assembled)}
+        sums = {**assembled.files, run.folder.record.name: checksum(run.folder.record.read_bytes())}
+        mark = {"finished": finished, "units": assembled.units, "files": sums}
         write_text(run.folder.done, json.dumps(mark) + "\n")

@@ -11,11 +11,10 @@ from typing import Any
 from bnnbench.checks import check_bool, check_int
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.code import code_of
-from bnnbench.experiment.record import Record, read_record
+from bnnbench.experiment.record import Record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import digest
-from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -78,14 +77,7 @@ class Run:
     def damaged_files(self) -> list[str]:
         """The run's own files that are not as they were written; none of one that is not done."""
         done = self.folder.finished()
-        if done is None:
-            return []
-        try:
-            record = read_record(self.folder)
-        except UserError:
-            record = None
-        same = record is not None and record.digest == self.record.digest
-        return [*self.folder.damaged(done), *([] if same else [self.folder.record.name])]
+        return self.folder.damaged(done) if done else []
 
     def complete(self) -> bool:
         """Whether all units that were asked for are in the run's tables."""

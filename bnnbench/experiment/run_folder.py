@@ -19,7 +19,7 @@ class Done:
     Attributes:
         finished: when, ISO 8601 in UTC.
         units: that are in its tables, in their order.
-        files: the checksum of every table and array file, by its name.
+        files: the checksum of its record and of every table and array file, by name.
     """
 
     finished: str

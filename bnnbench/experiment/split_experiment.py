@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from bnnbench.checks import check_int
+from bnnbench.checks import check_between, check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
 from bnnbench.data.splits import choose_splits
@@ -79,9 +79,7 @@ class SplitExperiment(Experiment):
 
     def resolved(self) -> Self:
         """With the table, and what hangs on it: whole batches, the compiler, the bounds in use."""
-        open_ = set(self.method.hyper_names) - self.method.fixed().keys()
-        known: dict[str, Any] = {n: float(v) for n, v in self.known.items() if n in open_}
-        method = replace(self.method, **known)
+        method = replace(self.method, **self._known_and_open())
         free = [name for name in method.hyper_names if name not in method.fixed()]
         space = [_dimension(name, self.bounds.get(name)) for name in free]
         bounds = {d.name: (float(d.low), float(d.high)) for d in space}
@@ -96,6 +94,14 @@ class SplitExperiment(Experiment):
             self, method=method, likelihood=own, training=training, bounds=bounds, known={},
             loaded=table,
         )  # fmt: skip
+
+    def _known_and_open(self) -> dict[str, Any]:
+        """What the data set knows of hyper-parameters that the method was given no value for."""
+        open_ = set(self.method.hyper_names) - self.method.fixed().keys()
+        known = {n: v for n, v in self.known.items() if n in open_ and v is not None}
+        for name, value in known.items():
+            check_between(f"dataset.protocol.fixed.{name}", value, 0)
+        return {name: float(value) for name, value in known.items()}
 
     def check(self) -> None:
         check_int("seed", self.seed, least=0)

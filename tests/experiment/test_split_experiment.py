@@ -168,3 +168,14 @@ def test_steps_are_evaluations_and_final_fits(tiny: Planner) -> None:
 def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
     with pytest.raises(AssertionError, match="resolved"):
         _ = replace(tiny().experiment, loaded=None).table  # type: ignore[attr-defined]
+
+
+def test_what_a_data_set_fixes_is_a_number_or_searched() -> None:
+    key = "dataset.protocol.fixed.noise_precision"
+    toy = ("experiment=toy_1d", "dataset=sine_20", "method=bbb", "search=bo")
+    experiment = build(compose(*toy, f"{key}=null")).experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert [d.name for d in experiment.space] == ["noise_precision"]
+    for value in ("two words", "0", "[1]"):
+        with pytest.raises(UserError, match=key):
+            build(compose(*toy, f"{key}={value}"))
