@@ -117,6 +117,11 @@ class Experiment(ABC):
         """How many steps of a unit are done, and of how many: what a progress bar counts."""
         return int(store.finished(unit)), 1
 
+    def share(self, unit: str, store: UnitStore) -> float:
+        """How much of a unit's work is done, from 0 to 1: by steps, unless these differ in cost."""
+        done, total = self.steps(unit, store)
+        return done / total
+
     def cost(self, workers: int) -> float:
         """Roughly the seconds that its units take; for sharing out the time left, no more."""
         return float(len(self.units()))

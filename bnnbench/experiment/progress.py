@@ -1,32 +1,64 @@
 """Progress of a run, read from what is already on disk: there is no channel that could break.
 
 On a terminal a live bar on standard error, above it one of the sweep that the run belongs to;
-elsewhere one plain line per finished unit.
+elsewhere a plain line a minute, where there is something new to say, and one at the end. A process
+that another one started is silent on a terminal, whose bar is that of the sweep.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import current_process
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.sweep_progress import SweepProgress, time_left
 
 INTERVAL = 0.5  # seconds between looks at the disk
+LINE_SECONDS = 60.0  # between lines, where there is no terminal
+KNOWN_SHARE, KNOWN_SECONDS = 0.03, 3.0  # of the work done, from which the time left can be known
 
 
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
     """Shows progress until the block ends."""
     console = Console(stderr=True)
+    if console.is_terminal and current_process().name != "MainProcess":
+        yield
+        return
+    with _shown(_bar if console.is_terminal else _lines, run, sweep, console):
+        yield
+
+
+@contextmanager
+def watch_sweep(sweep: SweepProgress) -> Iterator[None]:
+    """Shows the progress of a sweep whose runs other processes do; only on a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with _shown(_sweep_bar, sweep, console):
+        yield
+
+
+@contextmanager
+def _shown(show: Callable[..., None], *given: Any) -> Iterator[None]:
     stop = threading.Event()
-    show = _bar if console.is_terminal else _lines
-    thread = threading.Thread(target=show, args=(run, sweep, console, stop), daemon=True)
+    thread = threading.Thread(target=show, args=(*given, stop), daemon=True)
     thread.start()
     try:
         yield
@@ -35,39 +67,57 @@ def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
         thread.join(5)
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How much was done when this process began, and when that was."""
+
+    before: float
+    began: float
+
+    @classmethod
+    def of(cls, run: Run) -> Pace:
+        return cls(run.share(), time.monotonic())
+
+    @property
+    def so_far(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.began
+
+    def left(self, share: float) -> str:
+        """The time left, or nothing as long as it cannot be known."""
+        done = share - self.before
+        if share < 1 and (done < KNOWN_SHARE or self.so_far < KNOWN_SECONDS):
+            return ""
+        return f", {time_left(self.so_far * (1 - share) / done if done else 0)} left"
+
+
 def units_done(run: Run) -> str:
     """`3/20 splits`."""
     total = len(run.experiment.units())
     return f"{total - len(run.open_units())}/{total} {run.experiment.unit_noun}s"
 
 
-def _estimate(done: int, before: int, total: int, since: float) -> str:
-    if done == before:
-        return ""
-    return time_left((time.monotonic() - since) * (total - done) / (done - before))
-
-
-def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
-    before, total = run.steps()
-    started = time.monotonic()
-    columns = (
+def _columns() -> tuple[ProgressColumn, ...]:
+    return (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[detail]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
-        all_runs = (
-            progress.add_task("all runs", total=sweep.counts[1], detail="") if sweep else None
-        )
-        task = progress.add_task(run.experiment.title, total=total, detail="")
+
+
+def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
+    pace = Pace.of(run)
+    with Progress(*_columns(), console=console, transient=True) as progress:
+        all_runs = None
+        if sweep:
+            all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")
+        task = progress.add_task(run.experiment.title, total=run.steps()[1], detail="")
         while True:
             finished = stop.wait(INTERVAL)
-            done, _ = run.steps()
-            left = _estimate(done, before, total, started)
-            detail = f"{run.experiment.step_noun}, {units_done(run)}, {left or '?'} left"
-            progress.update(task, completed=done, detail=detail)
+            detail = f"{run.experiment.step_noun}, {units_done(run)}{pace.left(run.share())}"
+            progress.update(task, completed=run.steps()[0], detail=detail)
             if sweep and all_runs is not None:
                 whole = sweep.sentence().partition(" ")[2]
                 progress.update(all_runs, completed=sweep.counts[0], detail=whole)
@@ -75,21 +125,28 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
                 return
 
 
+def _sweep_bar(sweep: SweepProgress, console: Console, stop: threading.Event) -> None:
+    with Progress(*_columns(), console=console, transient=True) as progress:
+        task = progress.add_task("all runs", total=sweep.counts[1], detail="")
+        finished = False
+        while not finished:
+            finished = stop.wait(INTERVAL)
+            whole = sweep.sentence().partition(" ")[2]
+            progress.update(task, completed=sweep.counts[0], detail=whole)
+
+
 def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
-    before, total = run.steps()
-    started, reported = time.monotonic(), len(run.open_units())
-    while True:
+    pace, said, steps = Pace.of(run), time.monotonic(), run.steps()[0]
+    finished = False
+    while not finished:
         finished = stop.wait(INTERVAL)
-        left_open = len(run.open_units())
-        if left_open < reported:
-            reported = left_open
-            left = _estimate(run.steps()[0], before, total, started)
+        done = run.steps()[0]
+        if finished or (done > steps and time.monotonic() - said >= LINE_SECONDS):
+            said, steps = time.monotonic(), done
             beside = f" (all: {sweep.sentence()})" if sweep else ""
             console.print(
-                f"{run.experiment.title}: {units_done(run)}, "
-                f"{time_left(time.monotonic() - started)} so far, {left or '?'} left{beside}",
+                f"{run.experiment.title}: {units_done(run)}, {time_left(pace.so_far)} so far"
+                f"{pace.left(run.share())}{beside}",
                 highlight=False,
                 soft_wrap=True,
             )
-        if finished:
-            return

@@ -84,6 +84,11 @@ class Run:
         done = self.folder.finished()
         return done is not None and set(self.experiment.units()) <= set(done.units)
 
+    def share(self) -> float:
+        """How much of what was asked for is done, from 0 to 1."""
+        shares = [self.experiment.share(unit, self.store) for unit in self.experiment.units()]
+        return sum(shares) / len(shares)
+
     def steps(self) -> tuple[int, int]:
         """Finished and total steps of the units that were asked for."""
         counts = [self.experiment.steps(unit, self.store) for unit in self.experiment.units()]

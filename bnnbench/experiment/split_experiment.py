@@ -249,19 +249,31 @@ class SplitExperiment(Experiment):
             return total, total
         return min(trial_log.count(store.file(unit, trial_log.SUFFIX)), self.iterations), total
 
-    def cost(self, workers: int) -> float:
-        """Its training steps times what one takes on a CPU."""
-        groups = self.groups(self.units())
-        each = group_seconds(
+    def share(self, unit: str, store: UnitStore) -> float:
+        """Evaluations and final fit by the seconds that they take."""
+        done, total = self.steps(unit, store)
+        if done == total:
+            return 1.0
+        final, whole = self._seconds(0), self._seconds(self.iterations)
+        return (1 - final / whole) * done / max(1, self.iterations)
+
+    def _seconds(self, iterations: int) -> float:
+        """Of a group of splits with so many evaluations each, on a CPU."""
+        return group_seconds(
             self.network,
             self.training,
             rows=len(self.table.splits[0].train),
             batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
-            splits=len(groups[0]),
-            iterations=self.iterations,
+            splits=len(self.groups(self.units())[0]),
+            iterations=iterations,
             folds=self.search.folds,
             out_of_fold=self.evaluation.out_of_fold,
         )
+
+    def cost(self, workers: int) -> float:
+        """Its training steps times what one takes on a CPU."""
+        groups = self.groups(self.units())
+        each = self._seconds(self.iterations)
         return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
 
 

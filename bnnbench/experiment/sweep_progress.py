@@ -70,11 +70,6 @@ class SweepProgress:
     def _done(self) -> float:
         finished = self._look()
         return sum(
-            weight if k in finished else weight * _share(run)
+            weight if k in finished else weight * run.share()
             for k, (run, weight) in enumerate(zip(self.runs, self._costs, strict=True))
         )
-
-
-def _share(run: Run) -> float:
-    done, total = run.steps()
-    return done / total

@@ -1,0 +1,106 @@
+"""What is shown while a run goes on, and that the time left is shown only where it is known."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+from support.tiny_runs import finished
+
+from bnnbench.experiment import progress
+from bnnbench.experiment.progress import Pace
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.sweep_progress import SweepProgress
+
+Planner = Callable[..., Run]
+
+
+def over() -> threading.Event:
+    """A run that has ended."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.mark.parametrize(
+    ("share", "seconds", "text"),
+    [(0.2, 1.0, ""), (0.21, 100.0, ""), (0.3, 10.0, ", 1 min 10 s left"),
+     (0.6, 40.0, ", 40 s left"), (1.0, 1.0, ", 0 s left")],
+)  # fmt: skip
+def test_the_time_left_is_shown_where_it_is_known(
+    monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, text: str
+) -> None:
+    """A fifth was done before; nothing is said of a little, nor of the first seconds."""
+    monkeypatch.setattr("time.monotonic", lambda: 1000 + seconds)
+    assert Pace(before=0.2, began=1000).left(share) == text
+
+
+def test_final_fits_weigh_what_they_take(tiny: Planner) -> None:
+    run = tiny("splits=1", "training.final_epochs=200")
+    path = run.store.file("split-00", "trials.jsonl")
+    path.parent.mkdir(parents=True)
+    assert run.share() == 0
+    path.write_text("a\nb\nc\n")
+    assert run.steps() == (3, 4) and 0 < run.share() < 0.2, "the final fit is most of the work"
+    run.store.file("split-00", "json").write_text("{}")
+    assert run.share() == 1
+
+
+def test_without_a_terminal_there_is_a_line_at_the_end(tiny: Planner) -> None:
+    run, text = tiny("splits=1"), io.StringIO()
+    sweep = SweepProgress([run, tiny("seed=1")])
+    progress._lines(run, sweep, Console(file=text, width=200), over())
+    (line,) = text.getvalue().splitlines()
+    assert line.startswith("vadam on table: 0/1 splits, 0 s so far (all: 0/2 runs, ")
+
+
+def test_a_line_a_minute_where_there_is_news(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, text, now = tiny("splits=1"), io.StringIO(), [0.0]
+    log = run.store.file("split-00", "trials.jsonl")
+    log.parent.mkdir(parents=True)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    class Clock(threading.Event):
+        """Forty seconds a look; an evaluation is done at the third, the end is the sixth."""
+
+        looks = 0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.looks, now[0] = self.looks + 1, now[0] + 40
+            if self.looks == 3:
+                log.write_text("a\n")
+            return self.looks == 6
+
+    progress._lines(run, None, Console(file=text, width=200), Clock())
+    first, last = text.getvalue().splitlines()
+    assert "2 min 00 s so far" in first and "left" in first and "4 min 00 s so far" in last
+
+
+def test_a_terminal_shows_bars_that_go_away(tiny: Planner) -> None:
+    run, text = tiny("splits=1"), io.StringIO()
+    sweep = SweepProgress([run, tiny("seed=1")])
+    console = Console(file=text, width=150, force_terminal=True)
+    progress._bar(run, sweep, console, over())
+    progress._bar(run, None, console, over())
+    shown = text.getvalue()
+    assert "vadam on table" in shown and "all runs" in shown and "evaluations, 0/1 splits" in shown
+    text.truncate(0)
+    progress._sweep_bar(sweep, console, over())
+    assert "all runs" in text.getvalue() and "vadam on table" not in text.getvalue()
+
+
+def test_a_process_of_a_sweep_is_silent_on_a_terminal(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Child:
+        name = "LokyProcess-1"
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "current_process", lambda: Child())
+    finished(tiny("splits=1"))
+    assert "splits" not in capsys.readouterr().err
