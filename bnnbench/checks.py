@@ -7,6 +7,8 @@ command line can print that sentence and nothing else.
 from __future__ import annotations
 
 import math
+import os
+import re
 from numbers import Real
 from typing import Any
 
@@ -47,3 +49,22 @@ def check_bool(key: str, value: Any) -> None:
     """Raises `UserError` unless `value` is true or false."""
     if not isinstance(value, bool):
         raise UserError(f"{key} must be true or false, not {value!r}.")
+
+
+def check_name(key: str, value: Any) -> None:
+    """Raises `UserError` unless `value` is fit for a folder's name on any system."""
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", value):
+        raise UserError(
+            f"{key} must be a name of at most 100 letters, digits, hyphens, underscores and dots, "
+            f"without a dot in front, not {value!r}."
+        )
+
+
+def check_folder(key: str, value: Any) -> None:
+    """Raises `UserError` unless `value` names a folder, which need not be there yet."""
+    if not isinstance(value, str) or not value.strip():
+        raise UserError(f"{key} must be the name of a folder, not {value!r}.")
+    if "\0" in value or any(len(part.encode()) > 255 for part in value.split("/")):
+        raise UserError(f"{key} must be the name of a folder; {value[:20]!r}... is too long.")
+    if os.path.isfile(os.path.expanduser(value)):
+        raise UserError(f"{key} must be the name of a folder, and {value} is a file.")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from os.path import expanduser
 from pathlib import Path
 from typing import Any
 
-from bnnbench.checks import check_choice
+from bnnbench.checks import check_choice, check_folder, check_name
+from bnnbench.cli.configs import GROUPS
 from bnnbench.cli.make import Config, make, make_from_groups, target
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.run import Run
@@ -31,6 +33,9 @@ EXECUTION = (
     "device",
 )
 """Keys that every experiment has a use for: where and how it runs."""
+
+SECTIONS = ("network", "training", "evaluation")
+"""Settings that stand together and are no group to choose from."""
 
 CARRIED = {
     "method": ("divergence", "prior", "likelihood", "loss"),
@@ -83,6 +88,8 @@ def build(config: Config, jobs: int = 1) -> Run:
     Raises:
         UserError: on the first thing that is wrong.
     """
+    _check_groups(config)
+    check_folder("outputs_dir", config["outputs_dir"])
     groups = offered(config)
     workers = count_workers(config["workers"], jobs)
     chosen = {
@@ -90,14 +97,34 @@ def build(config: Config, jobs: int = 1) -> Run:
         for name, group in groups.items()
         if isinstance(group, Mapping) and "_target_" in group
     }
+    if not issubclass(chosen["experiment"], Experiment):
+        raise UserError(
+            f"experiment._target_ must name a class that derives from Experiment, "
+            f"not {chosen['experiment'].__name__}."
+        )
     chosen["experiment"].admit(config["experiment"]["label"], chosen)
     if "method" in {field.name for field in fields(chosen["experiment"])}:
         _check_parts(groups, chosen["method"])
     experiment: Experiment = make_from_groups("experiment", groups["experiment"], groups)
     experiment = experiment.resolved()
     experiment.check()
-    outputs = Path(str(config["outputs_dir"]))
+    outputs = Path(expanduser(config["outputs_dir"]))
     return Run(experiment, outputs, config, workers, config["resume"])
+
+
+def _check_groups(config: Config) -> None:
+    """Refuses groups that hold no settings, and labels that are no names: they become folders."""
+    for group in (*GROUPS, *SECTIONS):
+        held = config.get(group, {})
+        if not isinstance(held, Mapping):
+            raise UserError(f"{group} must be a group of settings, not {held!r}.")
+        for key in {"label", "name"} & held.keys():
+            check_name(f"{group}.{key}", held[key])
+        if not isinstance(held.get("protocol", {}), Mapping):
+            raise UserError(f"{group}.protocol must be settings, not {held['protocol']!r}.")
+        for key in ("_target_", "label") if group in ("experiment", "method") else ():
+            if key not in held:
+                raise UserError(f"{group}.{key} is missing.")
 
 
 def offered(config: Config) -> Config:
@@ -144,7 +171,7 @@ def _check_parts(groups: Mapping[str, Any], method: type) -> None:
         UserError: for the rest.
     """
     label, names = groups["method"]["label"], {field.name for field in fields(method)}
-    prior = groups["divergence"].get("prior", {}).get("label", USUAL["prior"])
+    prior = (groups["divergence"].get("prior") or {}).get("label", USUAL["prior"])
     if "divergence" not in names and prior != USUAL["prior"]:
         raise Redundant(f"prior={prior}, but method={label} has a Gaussian prior; use method=bbb.")
     parts = {name: make(name, groups[name]) for name in PARTS_OF_METHODS}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import MarkedYAMLError, YAMLError
 
 from bnnbench.cli.configs import GROUPS, config_folder
 from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
+
+CONFIGURATION = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
+"""What is raised for a configuration that cannot be read or composed."""
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
@@ -65,47 +69,62 @@ def configs_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
         with initialize_config_dir(str(config_folder()), version_base="1.3"):
             jobs = jobs_of(quote_words(overrides, sweep=True))
             return [plain(compose(CONFIG_NAME, job)) for job in jobs]
-    except (HydraException, OmegaConfBaseException) as error:
+    except CONFIGURATION as error:
         raise UserError(sentence(error)) from None
 
 
 def sentence(error: Exception) -> str:
-    """One sentence for an error of Hydra or OmegaConf."""
+    """One sentence for an error of Hydra, OmegaConf or YAML."""
     text = str(error)
-    option = re.search(r"Could not find '([\w/]+)/([^'/]*)'", text)
-    if option:
-        group, choice = option.groups()
-        offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
-        names = ", ".join(name for name in offered if not name.startswith("_"))
-        return f"{group}={choice} does not exist; {group} is one of {names}."
-    several = re.search(r"Ambiguous value for argument '([^=]+)=(.*)'", text)
-    if several:
-        return _forgotten_sweep(*several.groups())
-    sweep = re.search(r"Sweep parameters '(.*)' requires --multirun", text)
-    if sweep:
-        return f"{sweep.group(1)} stands for several values: add -m to run all."
-    key = re.search(r"Could not override '([\w./@]+)'|No match in the defaults list", text)
-    if key and key.group(1):
-        close = difflib.get_close_matches(key.group(1), _all_keys(), n=1)
-        hint = (
-            f"did you mean {close[0]}?"
-            if close and close[0] != key.group(1)
-            else "see `bnnbench run --help`."
-        )
-        return f"{key.group(1)} is not a setting; {hint}"
-    missing = re.search(r"Missing mandatory value: ([\w.]+)", text)
-    if missing:
-        return f"{missing.group(1)} needs a value: give {missing.group(1)}=VALUE."
+    if isinstance(error, MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        return f"{mark.name}, line {mark.line + 1}: this is no YAML: {error.problem}."
+    if isinstance(error, UnicodeDecodeError):
+        byte = error.object[error.start]
+        return f"a file of the configuration is not UTF-8 text: byte {byte:#x} is not."
     if isinstance(error, OverrideParseException):
         return _unreadable(str(error.override))
+    for pattern, answer in ANSWERS.items():
+        found = re.search(pattern, text)
+        if found:
+            return answer(text, *found.groups())
     if text.startswith("Error merging override") and error.__cause__:
         text = f"{text.split()[-1]}: {error.__cause__}"
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
     useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
-    return "; ".join(useful).rstrip(".") + "."
+    return "; ".join(useful).replace(".;", ";").rstrip(".") + "."
 
 
-def _forgotten_sweep(key: str, values: str) -> str:
+def _no_option(text: str, group: str, choice: str) -> str:
+    offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+    names = ", ".join(name for name in offered if not name.startswith("_"))
+    return f"{group}={choice} does not exist; {group} is one of {names}."
+
+
+def _no_setting(text: str, key: str) -> str:
+    close = difflib.get_close_matches(key, _all_keys(), n=1)
+    known = bool(close) and close[0] != key
+    hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
+    return f"{key} is not a setting; {hint}"
+
+
+def _sweep(text: str, word: str) -> str:
+    return f"{word} stands for several values: add -m to run all."
+
+
+def _missing(text: str, key: str) -> str:
+    return f"{key} needs a value: give {key}=VALUE."
+
+
+def _no_group(text: str, key: str) -> str:
+    return f"{key} must be a group of settings; give single ones with {key}.KEY=VALUE."
+
+
+def _refers(text: str, to: str, key: str) -> str:
+    return f"{key} is taken from {to}, which is not there; give {key}=VALUE."
+
+
+def _forgotten_sweep(text: str, key: str, values: str) -> str:
     values = values.replace("'", "")  # of numbers that are options
     every = "both" if values.count(",") == 1 else "all"
     listed = "" if key in GROUPS else f", or write {key}=[{values}] for a list"
@@ -119,6 +138,18 @@ def _unreadable(word: str) -> str:
         return f"{word} cannot be read as KEY=VALUE."
     quoted = "'" + value.strip("'\"").replace("'", "\\'") + "'"
     return f'{word} cannot be read; if {value} is text, put it in quotes twice: "{key}={quoted}".'
+
+
+ANSWERS: dict[str, Callable[..., str]] = {
+    r"Could not find '([\w/]+)/([^'/]*)'": _no_option,
+    r"Ambiguous value for argument '([^=]+)=(.*)'": _forgotten_sweep,
+    r"Sweep parameters '(.*)' requires --multirun": _sweep,
+    r"Could not override '([\w./@]+)'": _no_setting,
+    r"Missing mandatory value: ([\w.]+)": _missing,
+    r"node `([\w.]+)` is not a container": _no_group,
+    r"Interpolation key '(.+)' not found\s+full_key: (\S+)": _refers,
+}
+"""By what Hydra and OmegaConf say, what is said here, from their text and the pattern's groups."""
 
 
 def _all_keys() -> list[str]:

@@ -58,6 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit code."""
+    _check_here()
     completing = "-sc" in arguments or "--shell-completion" in arguments
     if completing or (arguments and arguments[0] == "run"):
         from bnnbench.cli.run import run_command
@@ -69,6 +70,13 @@ def dispatch(arguments: Sequence[str]) -> int:
         parser.print_help()
         return 0
     return parsed.run(parsed)
+
+
+def _check_here() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError("this folder was deleted; change to another one.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
+from traceback import extract_tb
 from typing import Any, get_args, get_origin, get_type_hints
 
 from bnnbench.types import UserError
@@ -36,15 +37,40 @@ def target(key: str, config: Mapping[str, Any]) -> Any:
     """The class that `config["_target_"]` names.
 
     Raises:
-        UserError: if there is none.
+        UserError: if there is none, its module cannot be imported, or it is no dataclass.
     """
-    module, _, name = str(config.get("_target_")).rpartition(".")
+    named = str(config.get("_target_"))
+    module, _, name = named.rpartition(".")
+    wrong = UserError(f"{key}._target_ names no class that can be imported: {named!r}.")
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise wrong
     try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError):
-        raise UserError(
-            f"{key}._target_ names no class that can be imported: {config.get('_target_')!r}."
-        ) from None
+        found = getattr(import_module(module), name, None)
+    except (Exception, SystemExit) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name
+        if absent and f"{module}.".startswith(f"{absent}."):
+            raise wrong from None
+        raise UserError(f"{key}._target_: {named} cannot be imported: {_place(error)}.") from None
+    if not isinstance(found, type):
+        raise wrong
+    if _bare(found):
+        raise UserError(f"{key}._target_: {name} is no dataclass: put @dataclass above the class.")
+    return found
+
+
+def _bare(cls: type) -> bool:
+    """Whether `@dataclass` is missing above a class that declares settings of its own."""
+    hints = vars(cls).get("__annotations__", {}).values()
+    own = [hint for hint in hints if "ClassVar" not in str(hint)]
+    return not is_dataclass(cls) or (bool(own) and "__dataclass_fields__" not in vars(cls))
+
+
+def _place(error: BaseException) -> str:
+    """Where in a module something went wrong, and what."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
 
 
 def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
@@ -64,6 +90,8 @@ def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
         if bare and name not in settings:
             raise UserError(f"{key}.{name} is missing.")
     hints = get_type_hints(cls)
+    for name, value in settings.items():
+        _check_kind(f"{key}.{name}", value, hints[name])
     return cls(**{name: _declared(value, hints[name]) for name, value in settings.items()})
 
 
@@ -88,8 +116,27 @@ def make_from_groups(key: str, config: Mapping[str, Any], groups: Mapping[str, A
             value = make(field.name, value)
         elif isinstance(value, Mapping) and is_dataclass(declared):
             value = make(field.name, value, declared)  # type: ignore[arg-type]
+        _check_kind(field.name, value, declared)
         settings[field.name] = value
     return construct(key, cls, settings)
+
+
+def _check_kind(key: str, value: Any, hint: Any) -> None:
+    """Raises `UserError` if a component is declared and the value is none of its kind."""
+    kinds = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
+    own = [kind for kind in kinds if kind.__module__.startswith("bnnbench.")]
+    if not own or (value is None and type(None) in kinds):
+        return
+    if not any(_is_a(value, kind) for kind in own):
+        given = type(value).__name__ if is_dataclass(value) else repr(value)
+        raise UserError(f"{key} must be a {own[0].__name__}, not {given}.")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value is of a class or, where that is a protocol, has what it asks for."""
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(kind) if not name.startswith("_"))
+    return isinstance(value, kind)
 
 
 def _declared(value: Any, hint: Any) -> Any:

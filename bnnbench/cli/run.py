@@ -8,15 +8,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing import current_process
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 from hydra import main as hydra_main
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
-from bnnbench.cli.compose import CONFIG_NAME, plain, sentence
+from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, plain, sentence
 from bnnbench.cli.configs import config_folder
 from bnnbench.cli.words import hydra_words
 from bnnbench.types import Redundant, UserError
@@ -46,10 +45,13 @@ def run_command(overrides: Sequence[str]) -> int:
 
     try:
         decorate(one_job)()
-    except (HydraException, OmegaConfBaseException) as error:
+    except CONFIGURATION as error:
         raise UserError(sentence(error)) from None
-    jobs.conclude()
-    return 0
+    except ValueError as error:  # of Hydra, about a defaults list; what a job raises is no mistake
+        if any(frame.f_code is one_job.__code__ for frame, _ in walk_tb(error.__traceback__)):
+            raise
+        raise UserError(sentence(error)) from None
+    return jobs.conclude()
 
 
 @dataclass
@@ -61,6 +63,7 @@ class Jobs:
         refused: what was wrong with jobs of this process; a sweep goes on with its others.
         passed: why a sweep passed over some of its combinations.
         ran: how many jobs of this process ran.
+        diverged: how many of them did so on every split.
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
             or before the first.
     """
@@ -69,6 +72,7 @@ class Jobs:
     refused: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     ran: int = 0
+    diverged: int = 0
     sweep: SweepProgress | None = None
 
     def run(self, config: DictConfig) -> None:
@@ -85,7 +89,7 @@ class Jobs:
 
     def _run(self, config: DictConfig) -> None:
         from bnnbench.cli.build import build, refuse_idle
-        from bnnbench.cli.show import show_run
+        from bnnbench.cli.show import diverged, show_run
         from bnnbench.cli.sweep import runs_of, side_by_side
         from bnnbench.experiment.execution import execute, standing
         from bnnbench.report.pages import write_page
@@ -101,13 +105,15 @@ class Jobs:
                 self.sweep = runs_of(self.words)
             elif HydraConfig.get().job.num == 0:
                 side_by_side(self.words)
-        for sentence in standing(run):
-            print(f"bnnbench: {sentence}", file=sys.stderr)
-        show_run(execute(run, write_page, self.sweep))
+        for text in standing(run):
+            print(f"bnnbench: {text}", file=sys.stderr)
+        folder = execute(run, write_page, self.sweep)
+        show_run(folder)
         self.ran += 1
+        self.diverged += diverged(folder)
 
-    def conclude(self) -> None:
-        """Says what was refused or passed over.
+    def conclude(self) -> int:
+        """Says what was refused, passed over or diverged; 1 if no run has a number to show.
 
         Raises:
             UserError: if a job was refused, or none ran.
@@ -120,6 +126,15 @@ class Jobs:
             jobs = f"{len(self.passed)} combination{'s' if len(self.passed) > 1 else ''}"
             text = f"bnnbench: passed over {jobs} that differ from others in name only"
             print(text, file=sys.stderr)
+        if self.ran and self.diverged == self.ran:
+            text = "the run" if self.ran == 1 else "every run"
+            print(
+                f"bnnbench: {text} diverged on every split, so nothing is known of it; "
+                "try a smaller training.learning_rate.",
+                file=sys.stderr,
+            )
+            return 1
+        return 0
 
 
 def sweeping() -> bool:

@@ -11,6 +11,7 @@ from typing import NoReturn
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.types import Quote, QuotedString
 
+from bnnbench.checks import check_folder
 from bnnbench.cli.configs import GROUPS, options
 from bnnbench.types import UserError
 
@@ -64,8 +65,8 @@ def check_words(words: Sequence[str]) -> None:
             raise UserError(f"{word}: there is one {name} already; leave out the +.")
         if equals and name in GROUPS and value[:1] in ("[", "{"):
             raise UserError(_several_options(name, value))
-        if equals and name in FOLDERS and value in ("", "null", "''", '""'):
-            raise UserError(f"{name} must be the name of a folder, not {value or 'empty'}.")
+        if equals and name in FOLDERS:  # before Hydra makes the folder
+            check_folder(name, None if value == "null" else value.strip("'\""))
 
 
 def quote_words(words: Sequence[str], sweep: bool = False) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,6 +145,23 @@ MISTAKES = {
     "too many folds": (["search.folds=1000"], ["search.folds", "398"]),
     "no values": (["search=none"], ["method.noise_precision=VALUE"]),
     "no values, shortened": (["protocol=trial", "search=none"], ["method.noise_precision=VALUE"]),
+    "a label that leaves the folder": (["method.label=../evil"], ["method.label", "'../evil'"]),
+    "a hidden label": (["experiment.label=.x"], ["experiment.label", "dot"]),
+    "no label": (["method.label=null"], ["method.label", "None"]),
+    "an empty label": (["divergence.label="], ["divergence.label", "''"]),
+    "a long label": (["method.label=" + "x" * 300], ["method.label"]),
+    "a long loss": (["loss.label=" + "x" * 101], ["loss.label", "100"]),
+    "a name with a slash": (["dataset.name=a/b"], ["dataset.name", "'a/b'"]),
+    "no folder": (["outputs_dir=null"], ["outputs_dir", "folder"]),
+    "no folder of a sweep": (["-m", "seed=0,1", "outputs_dir=null"], ["outputs_dir", "folder"]),
+    "an empty folder": (["outputs_dir="], ["outputs_dir", "folder"]),
+    "a long folder": (["outputs_dir=a/" + "x" * 300], ["outputs_dir", "too long"]),
+    "no data folder": (["data_dir="], ["data_dir", "folder"]),
+    "no settings": (["network=null"], ["network", "group of settings"]),
+    "no settings that others use": (["training=null"], ["training must be a group of settings"]),
+    "no class": (["method._target_=bnnbench.methods"], ["method._target_", "no class"]),
+    "another class": (["search._target_=collections.Counter"], ["search._target_", "@dataclass"]),
+    "no experiment": (["experiment._target_=bnnbench.settings.Network"], ["Experiment"]),
     "device": (["device=tpu"], ["device=tpu", "cpu"]),
     "evaluation": (["evaluation.samples=0"], ["evaluation.samples"]),
     "bounds": (["dataset.protocol.bounds.noise_precision=[3,2]"], ["bounds.noise_precision"]),
@@ -178,6 +196,71 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: st
     small = ["training.epochs=1", "splits=1"]  # so that a mistake let through is soon over
     one_sentence(*command("run", *small, *overrides), words)
     assert list(Path().iterdir()) == []
+
+
+METHOD = "_target_: {}\nlabel: mine\n"
+
+FILES = {
+    "broken YAML": ("_target_: x.y\n  label: [\n", "", ["mine.yaml, line 2", "no YAML"]),
+    "a tab": ("\tlabel: x\n", "", ["mine.yaml, line 1"]),
+    "a key twice": ("label: 1\nlabel: 2\n", "", ["mine.yaml, line 2", "duplicate key label"]),
+    "a list": ("- a\n", "", ["method must be a group of settings"]),
+    "an absent parent": ("defaults: [none]\n", "", ["method/mine", "method/none"]),
+    "parents that are none": ("defaults: 3\n", "", ["method/mine", "defaults"]),
+    "no target": ("label: mine\n", "", ["method._target_ is missing"]),
+    "an absent module": (METHOD.format("nowhere.Mine"), "", ["no class", "nowhere.Mine"]),
+    "an absent class": (METHOD.format("broken_module.Mine"), "", ["no class", "broken_module"]),
+    "wrong syntax": (METHOD.format("broken_module.Mine"), "x = (\n", ["broken_module.py, line 1"]),
+    "an error": (
+        METHOD.format("broken_module.Mine"), "\nx = 1 / 0\n",
+        ["broken_module.py, line 2", "division by zero"],
+    ),
+    "an absent import": (
+        METHOD.format("broken_module.Mine"), "import nowhere\n",
+        ["broken_module.py, line 1", "No module named 'nowhere'"],
+    ),
+    "no dataclass": (
+        METHOD.format("broken_module.Mine"), "class Mine:\n    label: str\n",
+        ["method._target_", "put @dataclass above"],
+    ),
+    "no method": (
+        METHOD.format("broken_module.Mine"),
+        "from dataclasses import dataclass\n@dataclass\nclass Mine:\n    label: str\n",
+        ["method must be a Method, not Mine"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_wrong_with_own_files_is_named(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text, module, words = FILES[name]
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "mine.yaml").write_text(text)
+    (tmp_path / "broken_module.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "broken_module", raising=False)
+    small = ["training.epochs=1", "training.final_epochs=1", "training.samples=1"]
+    outcome = command("run", "--config-dir", str(tmp_path), "method=mine", *small)
+    one_sentence(*outcome, words)
+    sys.modules.pop("broken_module", None)
+    assert list(Path().iterdir()) == []
+
+
+def test_a_folder_that_was_deleted(command: Command) -> None:
+    Path.cwd().rmdir()
+    one_sentence(*command("run"), ["deleted"])
+
+
+def test_a_run_that_diverged_everywhere_fails_after_its_table(
+    command: Command, table_csv: Path
+) -> None:
+    table = [*TABLE_ARGUMENTS, f"dataset.path={table_csv}", *TINY, "workers=1"]
+    code, out, errors = command("run", *table, "training.learning_rate=1e300")
+    assert code == 1 and "results: " in out
+    assert errors.strip().splitlines()[-1].startswith("bnnbench: the run diverged on every split")
 
 
 @pytest.mark.parametrize("name", TABLES)
