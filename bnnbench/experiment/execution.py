@@ -90,7 +90,7 @@ def standing(run: Run) -> list[str]:
     elif done:
         when = datetime.fromisoformat(done.finished).astimezone()
         sentences.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
-    if run.resume and run.store.units():
+    if run.resume and (done or run.store.units()):
         (now,) = run.record.codes
         differing = [file for code in codes_before(run) for file in changes(code, now)]
         if differing:
