@@ -99,7 +99,7 @@ def _known(names: Sequence[str]) -> list[str]:
 
 
 def _folder(text: str) -> Path:
-    return Path(text).expanduser()
+    return Path(os.path.expanduser(text))
 
 
 def _add_command(commands: Any, name: str, summary: str, text: str) -> argparse.ArgumentParser:

@@ -59,17 +59,29 @@ def build_parser() -> argparse.ArgumentParser:
 def dispatch(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit code."""
     _check_here()
-    completing = "-sc" in arguments or "--shell-completion" in arguments
-    if completing or (arguments and arguments[0] == "run"):
+    words = _of_run(arguments)
+    if words is not None:
         from bnnbench.cli.run import run_command
 
-        return run_command([a for i, a in enumerate(arguments) if (i, a) != (0, "run")])
+        return run_command(words)
     parser = build_parser()
     parsed = parser.parse_args(arguments)
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 0
     return parsed.run(parsed)
+
+
+def _of_run(arguments: Sequence[str]) -> list[str] | None:
+    """What follows `run`, and what options precede it; None if the command is another."""
+    if {"-sc", "--shell-completion"} & {*arguments} and "run" not in arguments:
+        return list(arguments)
+    first = arguments[0] if arguments else ""
+    of_all = first in ("-h", "--help", "--version")
+    if "run" not in arguments or of_all or not (first == "run" or first.startswith("-")):
+        return None
+    place = list(arguments).index("run")
+    return [*arguments[:place], *arguments[place + 1 :]]
 
 
 def _check_here() -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class CSV:
         Raises:
             UserError: at the first thing in the file that is not a usable table of numbers.
         """
-        path, target = Path(str(self.path)).expanduser(), str(self.target)
+        path, target = Path(expanduser(str(self.path))), str(self.target)
         frame = _read(path)
         _check_columns(path, list(frame.columns), target)
         if len(frame) < LEAST_ROWS:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import expanduser
 from pathlib import Path
 
 import numpy as np
 
-from bnnbench.checks import check_int
+from bnnbench.checks import check_folder, check_int
 from bnnbench.data import archive
 from bnnbench.data.splits import check_split_settings, seeded_splits
 from bnnbench.identity import no_identity
@@ -43,8 +44,7 @@ class UCI:
 
     def __post_init__(self) -> None:
         archive.folder_of(self.name)
-        if not self.directory:
-            raise UserError("data_dir must name the folder of the UCI sets, not be empty.")
+        check_folder("data_dir", self.directory)
         if self.seeded_splits is not None:
             check_int("dataset.seeded_splits", self.seeded_splits)
             check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)
@@ -56,7 +56,7 @@ class UCI:
             UserError: if a file is corrupt, or absent and cannot be downloaded, or if
                 `features` does not name every input column.
         """
-        contents = archive.read(self.name, Path(self.directory).expanduser(), self.base_url)
+        contents = archive.read(self.name, Path(expanduser(self.directory)), self.base_url)
         data = _numbers(contents["data.txt"])
         columns = _whole_numbers(contents["index_features.txt"])
         (target,) = _whole_numbers(contents["index_target.txt"])

@@ -1,0 +1,108 @@
+"""The words of a command line: what is quoted, what is put in order, and paths as people type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from support.command import folder_of, one_sentence
+from support.config import TINY
+
+from bnnbench.cli.words import hydra_words, quote_words
+
+Command = Callable[..., tuple[int, str, str]]
+
+TEXTS = (
+    "Preis (€)",
+    "Jörg/d.csv",
+    "a=b.csv",
+    "a,b",
+    "it's",
+    'the "best"',
+    "back\\slash",
+    "ends in \\",
+    "\\'",
+    "[a]",
+    "{a: b}",
+    "1",
+    "true",
+    "a: b",
+    "100 %",
+    "$x",
+    "",
+    " spaced ",
+    "x#y",
+    "'",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_reaches_the_configuration_as_it_was_typed(text: str) -> None:
+    (word,) = quote_words([f"dataset.target={text}"])
+    override = OverridesParser.create().parse_override(word)
+    assert override.value() == text
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("depth=1,2", "depth='1','2'"), ("method=vadam,bbb", "method=vadam,bbb"),
+     ("seed=1,2", "seed=1,2"), ("dataset.path=null", "dataset.path=null"),
+     ("dataset.target='a b'", "dataset.target='a b'"), ("method.label=5", "method.label='5'"),
+     ("dataset.target=a,b", "dataset.target='a','b'"), ("+depth=1", "+depth='1'")],
+)  # fmt: skip
+def test_words_of_a_sweep(word: str, expected: str) -> None:
+    assert quote_words([word], sweep=True) == [expected]
+
+
+def test_home_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    words = ["dataset.path=~/my.csv", "outputs_dir=~", "data_dir=~/uci", "dataset.target=~/x"]
+    quoted = [word.partition("=")[2] for word in quote_words(words)]
+    assert quoted == ["'/home/ada/my.csv'", "'/home/ada'", "'/home/ada/uci'", "'~/x'"]
+
+
+def test_a_comma_in_the_name_of_a_file_that_is_there_is_no_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a,b.csv").touch()
+    assert quote_words(["dataset.path=a,b.csv"], sweep=True) == ["dataset.path='a,b.csv'"]
+    assert quote_words(["dataset.path=a,c.csv"], sweep=True) == ["dataset.path='a','c.csv'"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-m", "seed=1,2", "--config-dir", "d", "depth=1"),
+     ("seed=1,2", "-m", "depth=1", "--config-dir=d"),
+     ("--config-dir", "d", "seed=1,2", "depth=1", "-m")],
+)  # fmt: skip
+def test_options_may_stand_anywhere(words: tuple[str, ...]) -> None:
+    found = hydra_words(words)
+    assert found[-2:] == ["seed=1,2", "depth='1'"]
+    assert sorted(" ".join(found[:-2]).replace("=", " ").split()) == ["--config-dir", "-m", "d"]
+
+
+def own_table(table: Path, path: Path, column: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    pd.read_csv(table).rename(columns={"y": column}).to_csv(path, index=False)
+
+
+def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path) -> None:
+    small = [*TINY, "splits=1", "workers=1", "dataset=csv", "dataset.target=Preis (€)"]
+    own_table(table_csv, Path("Jörg, a=b/d (1).csv"), "Preis (€)")
+    words = [*small, "dataset.path=Jörg, a=b/d (1).csv", "outputs_dir=aus gabe"]
+    code, out, errors = command("run", *words)
+    assert code == 0, errors
+    first = folder_of(out)
+    assert first.root.parts[:3] == ("aus gabe", "uci", "d-1")
+    code, out, errors = command("-m", "run", *words, "seed=0,1")
+    assert code == 0, errors
+    assert out.count("results: ") == 2 and str(first.root) in out
+
+
+def test_what_cannot_be_told_apart_says_how_to_quote(command: Command) -> None:
+    outcome = command("run", "dataset.summary=my table (old)")
+    one_sentence(*outcome, ["twice", "\"dataset.summary='my table (old)'\""])
