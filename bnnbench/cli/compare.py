@@ -20,7 +20,8 @@ Compare finished runs by the Bayesian correlated t-test on their common splits.
 
 For every pair on every data set and metric: the probability that the first is better, that both
 are practically equivalent, and that the second is better. The splits share training points; the
-test widens its variance for that, which a plain standard error does not.
+test widens its variance for that, which a plain standard error does not. It takes at least three
+common splits: of two nothing can be said.
 """
 
 EXAMPLES = """\
@@ -70,7 +71,7 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     # Slow to import (pandas), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.significance import tally
+    from bnnbench.results.significance import LEAST_SPLITS, tally
 
     folders = [read_runs(path) for path in paths or [Path("outputs")]]
     for runs in folders:
@@ -81,24 +82,62 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
         return 0
     pairs = _pairs(folders, rope)
     if pairs.empty:
-        raise UserError("no two of these finished runs share two splits of a data set.")
+        raise UserError(
+            f"no two of these finished runs share {LEAST_SPLITS} splits of a data set, and of "
+            "fewer nothing can be said; run more splits (splits=all)."
+        )
     for metric, group in pairs.groupby("metric", sort=False):
         console.print(_table(f"{metric} (ROPE {rope:g})", group))
     console.print(_plain("wins, ties, losses", tally(pairs)))
+    for note in _notes(folders):
+        console.print(note, highlight=False)
     return 0
 
 
-def _pairs(folders: Sequence[Runs], rope: float) -> pd.DataFrame:
-    """Every pair, with names: in one folder those that tell its runs apart, else the methods'."""
+def _notes(folders: Sequence[Runs]) -> list[str]:
+    """What must be known of the runs: whose settings differ, and of which nothing can be said."""
+    from bnnbench.results.significance import LEAST_SPLITS
+
+    table = _named(folders)
+    whose = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
+    marks = table["mark"].tolist()
+    few = (table["splits"] - table["diverged"] < LEAST_SPLITS).tolist()
+    return [
+        *(
+            f"* {name}: settings differ: {words}"
+            for name, words in zip(whose, marks, strict=True)
+            if words
+        ),
+        *(
+            f"{name}: nothing can be said of fewer than {LEAST_SPLITS} splits"
+            for name, short in zip(whose, few, strict=True)
+            if short
+        ),
+    ]
+
+
+def _named(folders: Sequence[Runs]) -> pd.DataFrame:
+    """The runs of all folders with `label`, which has a star where settings differ."""
+    import pandas as pd
+
     from bnnbench.results.labels import labels
+
+    every = pd.concat([runs.scored for runs in folders])
+    table = every[~every.index.duplicated()]
+    stars = table["mark"].map(lambda words: " *" if words else "")
+    return table.assign(label=labels(table) + stars)
+
+
+def _pairs(folders: Sequence[Runs], rope: float) -> pd.DataFrame:
+    """Every pair, with names that tell its runs apart."""
     from bnnbench.results.significance import all_pairs, named, pairs_between
 
+    names = _named(folders)["label"]
     if len(folders) == 1:
-        return named(all_pairs(folders[0], rope), labels(folders[0].scored))
+        return named(all_pairs(folders[0], rope), names)
     first, second = folders
     pairs = pairs_between(first, second, rope)
-    a = pairs["run_a"].map(first.scored["method"])
-    b = pairs["run_b"].map(second.scored["method"])
+    a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
     return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))
 
 

@@ -29,8 +29,10 @@ from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.report.sections.results import COMPARISON_STATEMENT
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.curves import read_curve
+from bnnbench.results.labels import mark
 from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
-from bnnbench.results.published import Published, counterpart, z_score
+from bnnbench.results.published import counterpart, z_of
+from bnnbench.results.reader import row_of
 from bnnbench.results.run_files import (
     CALIBRATION,
     kept_points,
@@ -44,6 +46,11 @@ from bnnbench.results.summary import summarise
 
 SUMMARY = "summary"
 """Table: every metric over the splits."""
+
+NOT_COMPARED = (
+    "The settings differ from those behind the published values, so the two are not compared: "
+    "z is left out."
+)
 
 
 def write_split_page(folder: RunFolder) -> None:
@@ -93,14 +100,16 @@ def run_figures(
 
 def run_table(folder: RunFolder) -> Table:
     """The run's results, with the published values beside where known."""
-    names, splits = read_record(folder).names, read_splits(folder)
-    several, unit = len(splits) > 1, unit_of(str(names["target"]))
+    splits = read_splits(folder)
+    run = row_of(folder, splits)
+    several, unit = len(splits) > 1, unit_of(str(run["target"]))
     rows = []
     for row in summarise(splits).to_dict("records"):
         key, mean, error = row["metric"], row["mean"], row["stderr"]
         in_target = key in BY_KEY and BY_KEY[key].unit == "target"
         spread = f"{row['std']:.2g}" if math.isfinite(row["std"]) else MISSING * several
-        beside = published_cells(counterpart(names, key), mean, error)
+        scores = {f"{key}_mean": mean, f"{key}_stderr": error}
+        beside = published_cells({**run, **scores}, key)
         name = heading_of(key) + unit * in_target
         rows.append((name, plus_minus(mean, error), spread, *beside))
     columns = (
@@ -112,16 +121,22 @@ def run_table(folder: RunFolder) -> Table:
     return Table(
         columns,
         tuple(row[: len(columns)] for row in rows),
-        title=f"{names['dataset']}, {names['method']}",
+        title=f"{run['dataset']}, {run['method']}" + mark(run["settings_differ"]),
         caption=statement([len(splits)]) + "; std = standard deviation over splits" * several,
     )
 
 
-def published_cells(theirs: Published | None, mean: float, stderr: float) -> tuple[str, str, str]:
-    """A published value, how far ours is from it, and where it stands."""
+def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
+    """A published value, how far ours is from it, and where it stands.
+
+    Args:
+        run: of `row_of`, with mean and standard error of a metric.
+        key: of the metric.
+    """
+    theirs = counterpart(run, key)
     if theirs is None:
         return "", "", ""
-    z = z_score(mean, stderr, theirs.mean, theirs.stderr)
+    z = z_of(run, key, theirs)
     # The method's name without its conditions, which results.csv spells out.
     source = theirs.source.partition(" (")[0]
     return plus_minus(theirs.mean, theirs.stderr), number(z, "+.1f"), source
@@ -129,7 +144,7 @@ def published_cells(theirs: Published | None, mean: float, stderr: float) -> tup
 
 def run_notes(folder: RunFolder) -> list[str]:
     """What a reader of the numbers must know: lost splits, values on a bound, what z means."""
-    names, splits, notes = read_record(folder).names, read_splits(folder), []
+    splits, notes = read_splits(folder), []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
     if lost:
         which = ", ".join(map(str, lost))
@@ -143,8 +158,9 @@ def run_notes(folder: RunFolder) -> list[str]:
             f"chosen {name} on a search bound in {count} of {len(splits)} splits; "
             "wider bounds might score better."
         )
-    if any(counterpart(names, metric.key) for metric in METRICS):
-        notes.append(COMPARISON_STATEMENT)
+    run = row_of(folder, splits)
+    if any(counterpart(run, metric.key) for metric in METRICS):
+        notes.append(NOT_COMPARED if run["settings_differ"] else COMPARISON_STATEMENT)
     return notes
 
 

@@ -50,6 +50,34 @@ def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
     return names.rename("label")
 
 
+def marked_labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
+    """The names for a table, each with a mark where the run departs from the published protocol.
+
+    The mark says in what, as far as the name does not: `vadam, epochs 5 (settings differ: 2 of 20
+    splits)`.
+
+    Args:
+        table: as for `labels`.
+        aside: likewise.
+    """
+    names = labels(table, aside)
+    pairs = zip(names, table["mark"], strict=True)
+    return pd.Series([name + mark(words, name) for name, words in pairs], names.index, name="label")
+
+
+def mark(words: str, name: str = "") -> str:
+    """What follows the name of a run whose settings are not those of the published protocol.
+
+    Args:
+        words: in what they differ, `settings_differ` of a row of `Runs.scored`.
+        name: that says some of it already.
+    """
+    said_already = name.split(SEPARATOR)
+    left = [part for part in words.split(SEPARATOR) if part not in said_already]
+    more = f": {SEPARATOR.join(left)}" if left else ""
+    return f" (settings differ{more})" if words else ""
+
+
 def told_apart(group: pd.DataFrame) -> list[str]:
     """What follows the shared name of some runs on one data set."""
     runs = group.to_dict("records")

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.published_protocol import PLAIN_DIVERGENCES, has_protocol, other_noise
 
 COUNTERPARTS = {
     "vadam": ("Vadam",),
@@ -30,12 +31,6 @@ COUNTERPARTS = {
 
 UNPUBLISHED = ("mc_dropout_x10",)
 """Methods of these families with settings that nobody published, here 40 final epochs."""
-
-LIKE_PUBLISHED = ("", "none", "kl")
-"""The divergences behind those results: KL, or none to choose."""
-
-MODEL_PUBLISHED = ("gaussian", "nll")
-"""The likelihood and the loss behind those results."""
 
 COLUMNS = ("published", "published_stderr", "z", "source")
 """What `with_published` adds of each metric."""
@@ -94,19 +89,21 @@ def values() -> dict[tuple[str, str, str], Published]:
 
 
 def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
-    """The published value that a run may be held against, if there is one.
+    """The published value that a run stands beside, if there is one.
 
     The published networks have one hidden layer, a Gaussian likelihood and KL, so that others
-    match nothing; values of one metric are never returned for another.
+    match nothing; values of one metric are never returned for another. Whether the two may be
+    compared is for the run's other settings to say, `published_protocol.departures`.
 
     Args:
-        run: the names of its record.
+        run: the names of its record, and its `settings`.
         metric: column of `published_uci.csv`'s `metric`.
     """
     like = (
-        run["depth"] == 1
-        and str(run["divergence"]).lower() in LIKE_PUBLISHED
-        and (run["likelihood"], run["loss"]) == MODEL_PUBLISHED
+        has_protocol(run)
+        and run["depth"] == 1
+        and str(run["divergence"]).lower() in PLAIN_DIVERGENCES
+        and not other_noise(run)
         and run["method"] not in UNPUBLISHED
     )
     names = COUNTERPARTS.get(run["family"], ()) if like else ()
@@ -120,6 +117,13 @@ def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) 
     return (ours - theirs) / combined if combined > 0 else math.nan
 
 
+def z_of(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
+    """How far a run is from a published value; NaN where its settings are not those behind it."""
+    if run["settings_differ"]:
+        return math.nan
+    return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)
+
+
 def with_published(table: pd.DataFrame) -> pd.DataFrame:
     """The runs and, for each metric that papers print, what was published.
 
@@ -128,14 +132,15 @@ def with_published(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The table with the new columns `<metric>_published`, `<metric>_published_stderr`,
-        `<metric>_z` and `<metric>_source`; missing where nothing comparable was published.
+        `<metric>_z` and `<metric>_source`; missing where nothing comparable was published, and
+        `<metric>_z` of runs whose settings differ from the published protocol.
     """
     columns: dict[str, list[float | str]] = {}
     for run in table.to_dict("records"):
         for metric in (metric.key for metric in printed_in("published")):
             theirs = counterpart(run, metric)
             value = theirs or NOTHING
-            z = z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], value.mean, value.stderr)
+            z = z_of(run, metric, value)
             cells: tuple[float | str, ...] = (
                 value.mean,
                 value.stderr,

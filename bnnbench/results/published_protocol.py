@@ -54,7 +54,7 @@ OPEN: Mapping[str, Any] = dict.fromkeys((
 """What is searched, or published, rather than given; of runs that have these settings."""
 
 NOISE = ("likelihood", "likelihood.loss")
-"""A run of another noise law is another model: its other settings need not be those."""
+"""The noise law."""
 
 SPLITS, SPLITS_OF = 20, {"protein": 5}
 """Of every data set, and the exceptions."""
@@ -98,10 +98,21 @@ def departures(run: Mapping[str, Any]) -> tuple[str, ...]:
     """
     if not has_protocol(run):
         return ()
-    noise = [name for name in NOISE if run["settings"].get(name) != SETTINGS[name]]
-    if noise:
-        return tuple(spoken(name, run["settings"].get(name)) for name in noise)
-    return (*_model(run), *_settings(run), *_splits(run))
+    return other_noise(run) or (*other_settings(run), *_splits(run))
+
+
+def other_noise(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The noise law of a run, where it is not the protocol's.
+
+    That makes it another model, whose other settings need not be those.
+    """
+    own = {name: run["settings"].get(name) for name in NOISE}
+    return tuple(spoken(n, value) for n, value in own.items() if value != SETTINGS[n])
+
+
+def other_settings(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every setting of a run that is not the protocol's, but for the number of splits."""
+    return (*_model(run), *_settings(run))
 
 
 def _model(run: Mapping[str, Any]) -> Iterator[str]:

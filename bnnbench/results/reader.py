@@ -12,7 +12,7 @@ import pandas as pd
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.published_protocol import departures
+from bnnbench.results.published_protocol import departures, other_noise
 from bnnbench.results.run_files import read_splits
 from bnnbench.results.settings import flatten
 from bnnbench.results.summary import over_splits, side_by_side
@@ -37,8 +37,9 @@ class Runs:
             sorted by `ORDER`. Columns: the names in its record, `variant`, the name of its folder,
             and `settings`, all of them by dotted name; for runs on splits also `splits` (how many),
             `diverged` (of them; left out of the means), `settings_differ` (words that say in what
-            they depart from the published protocol, empty where in nothing) and for each metric and
-            diagnostic `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
+            they depart from the published protocol, empty where in nothing), `mark` (the same, but
+            empty where all runs are of one other noise law) and for each metric and diagnostic
+            `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: of each run.
     """
@@ -121,9 +122,23 @@ def counted(splits: pd.DataFrame) -> pd.DataFrame:
 
 
 def marked(table: pd.DataFrame) -> pd.DataFrame:
-    """With the column `settings_differ`."""
-    words = [", ".join(departures(run)) for run in table.to_dict("records")]
-    return table.assign(settings_differ=words)
+    """With the columns `settings_differ` and `mark`."""
+    rows = table.to_dict("records")
+    words = [", ".join(departures(run)) for run in rows]
+    other = len(set(words)) == 1 and all(map(other_noise, rows))
+    return table.assign(settings_differ=words, mark="" if other else words)
+
+
+def row_of(folder: RunFolder, splits: pd.DataFrame) -> dict[str, Any]:
+    """What a row of `Runs.scored` says of one run on splits, but for its scores.
+
+    Args:
+        folder: of the run.
+        splits: of `read_splits`.
+    """
+    row = named_row(folder, read_record(folder))
+    (found,) = marked(pd.DataFrame([{**row, "splits": len(splits)}])).to_dict("records")
+    return {**row, "splits": len(splits), "settings_differ": found["settings_differ"]}
 
 
 def ordered(table: pd.DataFrame) -> pd.DataFrame:

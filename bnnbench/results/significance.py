@@ -25,6 +25,7 @@ from bnnbench.results.reader import Runs
 CORRELATION = 0.1  # of two splits: the test fraction
 ROPE = 0.01  # of a metric in the target's unit a fraction, of another in its unit
 DECIDED = 0.95  # probability from which a comparison counts as won, lost or tied
+LEAST_SPLITS = 3  # common ones, from which a t-test is made: two leave it one degree of freedom
 
 COLUMNS = (
     "dataset",
@@ -89,11 +90,11 @@ def compare_scores(
         rope: as for `equivalence`.
 
     Returns:
-        The last six of `COLUMNS`; None if fewer than two splits are common.
+        The last six of `COLUMNS`; None if fewer than `LEAST_SPLITS` splits are common.
     """
     common = ~(np.isnan(a) | np.isnan(b))
     x, y = a[common], b[common]
-    if len(x) < 2:
+    if len(x) < LEAST_SPLITS:
         return None
     better = -metric.sign
     width = equivalence(metric, (x.mean() + y.mean()) / 2, rope)
@@ -111,7 +112,7 @@ def compare_scores(
 def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
     """Every pair of runs on every data set and metric, in the order of their labels.
 
-    Two runs are a pair if they share at least two splits of a data set.
+    Two runs are a pair if they share at least `LEAST_SPLITS` splits of a data set.
     """
     table = runs.scored
     named = table.assign(label=labels(table)).sort_values(["dataset", "label"])
@@ -155,7 +156,7 @@ def scores_of(splits: pd.DataFrame, runs: pd.Index) -> Scores:
 def compared(
     dataset: str, scores: Scores, couples: Iterable[tuple[str, str]], rope: float
 ) -> Iterator[dict[str, Any]]:
-    """The rows of all couples of runs on one data set that share two splits."""
+    """The rows of all couples of runs on one data set that share enough splits."""
     for a, b in couples:
         for metric in printed_in("pairs"):
             cells = compare_scores(scores[metric.key][a], scores[metric.key][b], metric, rope)

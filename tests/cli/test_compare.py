@@ -17,8 +17,8 @@ Command = Callable[..., tuple[int, str, str]]
 def outputs(tmp_path: Path) -> Path:
     """Two methods on two data sets; the second is always one better."""
     for dataset in ("boston", "yacht"):
-        make_run(tmp_path, dataset=dataset)
-        make_run(tmp_path, dataset=dataset, method="pbp", rmse=np.array(RMSE) - 1)
+        make_run(tmp_path, dataset=dataset, times=5)
+        make_run(tmp_path, dataset=dataset, method="pbp", times=5, rmse=np.array(RMSE) - 1)
     return tmp_path
 
 
@@ -58,4 +58,25 @@ def test_mistakes(command: Command, arguments: list[str], word: str) -> None:
 
 def test_one_run_alone_is_nothing_to_compare(command: Command, outputs: Path) -> None:
     outcome = command("compare", str(outputs / "uci/boston/pbp"))
-    one_sentence(*outcome, ["share two splits"])
+    one_sentence(*outcome, ["share 3 splits"])
+
+
+def test_of_two_splits_nothing_can_be_said(command: Command, tmp_path: Path) -> None:
+    two = {"diverged": [0, 0, 1, 1], "rmse": [3.0, 4.0, np.nan, np.nan]}
+    two |= {"log_likelihood": two["rmse"], "crps": two["rmse"]}
+    make_run(tmp_path)
+    make_run(tmp_path, method="vadam", **two)
+    one_sentence(*command("compare", str(tmp_path)), ["of fewer nothing can be said"])
+    make_run(tmp_path, method="pbp")
+    code, out, _ = command("compare", str(tmp_path))
+    assert code == 0 and "bbb_x1 *" in out
+    assert "* bbb_x1 on boston: settings differ: 4 of 20 splits" in out
+    assert "vadam on boston: nothing can be said of fewer than 3 splits" in " ".join(out.split())
+
+
+def test_folders_tell_their_runs_apart_by_settings(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path / "one", "short", times=5, settings={"training__epochs": 5})
+    make_run(tmp_path / "two", times=5)
+    code, out, _ = command("compare", str(tmp_path / "one"), str(tmp_path / "two"))
+    text = " ".join(out.split())
+    assert code == 0 and "epochs 5 *" in text and "(1st)" not in text

@@ -21,15 +21,15 @@ def test_suites_add_pages_for_their_own_kinds() -> None:
 
 
 def test_a_run_shows_its_table_and_its_notes(tmp_path: Path) -> None:
-    folder = make_run(tmp_path)
+    folder = make_run(tmp_path, times=5)
     assert page_of(folder) is PAGE
     console = Console(width=140, file=io.StringIO())
     with console.capture() as capture:
         show(folder, console)
     text = capture.get()
-    assert "RMSE [1000 USD]" in text and "5.0 ± 1.1" in text and "3.59 ± 0.21" in text
-    assert "+1.3" in text and "Khan et al. 2018: BBVI" in text and "Total [s]" in text
-    assert "chosen noise_precision on a search bound in 3 of 4 splits" in text
+    assert "RMSE [1000 USD]" in text and "5.00 ± 0.43" in text and "3.59 ± 0.21" in text
+    assert "+3.0" in text and "Khan et al. 2018: BBVI" in text and "Total [s]" in text
+    assert "chosen noise_precision on a search bound in 15 of 20 splits" in text
 
 
 def test_a_kind_without_a_page_is_said(tmp_path: Path) -> None:

@@ -15,7 +15,14 @@ from support.runs import RMSE, add_arrays, add_search, make_points, make_run, ma
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
-from bnnbench.report.split_page import run_figures, run_notes, run_table, write_split_page
+from bnnbench.report.numbers import MISSING
+from bnnbench.report.split_page import (
+    NOT_COMPARED,
+    run_figures,
+    run_notes,
+    run_table,
+    write_split_page,
+)
 from bnnbench.results.recalibration import RECALIBRATIONS
 from bnnbench.results.run_files import (
     CALIBRATION,
@@ -80,13 +87,13 @@ def test_points_of_lost_splits_and_folds_are_left_out(tmp_path: Path) -> None:
 
 
 def test_published_values_stand_beside_ours_where_there_are_any(tmp_path: Path) -> None:
-    table = run_table(make_run(tmp_path))
+    table = run_table(make_run(tmp_path, times=5))
     assert [column.title for column in table.columns] == [
         "metric", "mean ± stderr", "std", "published", "z", "source",
     ]  # fmt: skip
     cells = {row[0]: row[1:] for row in table.rows}
     assert cells["RMSE [1000 USD]"] == (
-        "5.0 ± 1.1", "2.2", "3.59 ± 0.21", "+1.3", "Khan et al. 2018: BBVI",
+        "5.00 ± 0.43", "1.9", "3.59 ± 0.21", "+3.0", "Khan et al. 2018: BBVI",
     )  # fmt: skip
     assert cells["CRPS [1000 USD]"][2:] == ("", "", "")
     assert (table.title, table.caption.count("std = ")) == ("boston, bbb_x1", 1)
@@ -101,9 +108,9 @@ def test_one_split_has_values_and_no_spread(tmp_path: Path) -> None:
 
 
 def test_notes_say_what_was_lost_and_what_lies_on_a_bound(tmp_path: Path) -> None:
-    notes = run_notes(make_run(tmp_path))
-    assert notes[0].startswith("chosen noise_precision on a search bound in 3 of 4 splits")
-    assert notes[1].startswith("chosen prior_precision on a search bound in 1 of 4 splits")
+    notes = run_notes(make_run(tmp_path, times=5))
+    assert notes[0].startswith("chosen noise_precision on a search bound in 15 of 20 splits")
+    assert notes[1].startswith("chosen prior_precision on a search bound in 5 of 20 splits")
     assert notes[2].startswith("z = (ours - published)")
     lost = make_run(tmp_path, method="map", diverged=[0, 0, 0, 1], at_bound="")
     (note,) = run_notes(lost)
@@ -118,3 +125,11 @@ def test_a_run_without_any_finite_score_is_still_shown(tmp_path: Path) -> None:
     write_split_page(folder)
     assert folder.figure("search", "png").stat().st_size > 5000
     assert len(run_table(folder).rows) == 9 and len(RMSE) == 4
+
+
+def test_other_settings_are_in_the_title_and_leave_no_z(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, settings={"training__epochs": 5})
+    table = run_table(folder)
+    assert table.title == "boston, bbb_x1 (settings differ: epochs 5, 4 of 20 splits)"
+    assert {row[4] for row in table.rows} == {"", MISSING}
+    assert run_notes(folder)[-1] == NOT_COMPARED

@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from bnnbench.results.settings import flatten
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, book_runs
 from support.pairs import duels
+from support.runs import identity_by, names_of
 
 TOTAL = dict(zip(CONFIGURATIONS, (60, 108, 69.6, 1, 37.4, 34), strict=True))
 """Seconds of which everything that the book says about its times is true."""
@@ -39,6 +41,8 @@ def frame(totals: Mapping[str, Mapping[str, float]], **changes: Any) -> pd.DataF
         for method, seconds in times.items()
     ]
     table = pd.DataFrame(rows).assign(**(row | changes))
+    followed = [flatten(identity_by(names_of(**run))) for run in table.to_dict("records")]
+    table = table.assign(settings=followed)
     keys = (table["dataset"] + " " + table["method"] + " " + table["variant"]).str.strip()
     return table.set_index(keys.rename("run"))
 

@@ -59,7 +59,7 @@ def make_set(outputs: Path) -> None:
     for dataset, shift in {"boston": 0.0, "yacht": -1.5}.items():
         for phase, (method, level) in enumerate(book.items()):
             kind = {"experiment": "book_uci", "dataset": dataset, "method": method}
-            make_run(outputs, "v", **kind, **scores(level + shift, phase))
+            make_run(outputs, "v", 5, **kind, **scores(level + shift, phase))
     variational = {"likelihood": "heteroscedastic", "dataset": "yacht", "method": "bbb"}
     for depth in (1, 2):
         for level, kind in enumerate((of_order("kl"), of_order("js"), of_order("alpha", 2))):

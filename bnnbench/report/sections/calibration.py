@@ -18,7 +18,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.calibration import RECALIBRATED, gather_calibration
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import marked_labels
 from bnnbench.results.reader import Runs
 
 ORDER = 5
@@ -55,7 +55,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     if table.empty:
         return None
     shown = runs.scored.loc[table.index.unique("run")]
-    names = labels(shown)
+    names = marked_labels(shown)
     rows = [(names[run], *cells(table.loc[run])) for run in shown.index]
     full = table.reset_index().join(runs.scored[list(NAMED)], on="run")
     return Section((

@@ -16,7 +16,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.information_criteria import CRITERIA, criteria_table
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.reader import Runs
 
 ORDER = 9
@@ -43,7 +43,8 @@ def section(runs: Runs, style: Style) -> Section | None:
     own = runs.scored.loc[scores.index]
     names = own[list(NAMED)].assign(label=labels(own, aside=("depth",)))
     table = names.join(scores).sort_values(["dataset", "depth", "label"])
-    rows = [cells(row) for row in table.to_dict("records")]
+    shown = table.assign(label=marked_labels(own, aside=("depth",)))
+    rows = [cells(row) for row in shown.to_dict("records")]
     return Section((
         Heading("Information criteria"),
         Paragraph(CRITERIA_STATEMENT),

@@ -25,7 +25,7 @@ from bnnbench.report.section import (
     numbers,
     words,
 )
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published import with_published
 from bnnbench.results.reader import Runs
@@ -45,8 +45,9 @@ COMPARISON = (
 COMPARISON_STATEMENT = (
     "z = (ours - published) / sqrt(se1² + se2²), in combined standard errors. A published standard "
     "deviation is divided by the square root of its number of splits; z is left out where the "
-    "paper gives no error or one that rounds to zero. The splits share training points, so every "
-    "standard error here is optimistic and so is z."
+    "paper gives no error or one that rounds to zero, and where our settings differ from those "
+    "behind the published values. The splits share training points, so every standard error here "
+    "is optimistic and so is z."
 )
 
 
@@ -75,7 +76,7 @@ def full_table(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: what `with_published` returns.
     """
-    return table.drop(columns="settings").join(differing_columns(table)).reset_index()
+    return table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
 
 
 def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]:
@@ -96,10 +97,12 @@ def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]
 
 
 def sentence(table: pd.DataFrame) -> str:
-    """What the numbers are, and how many splits they leave out."""
+    """What the numbers are, how many splits they leave out, and of what other noise law all are."""
     text = f"Every entry is the {statement(table['splits'])}."
     lost = int(table["diverged"].sum())
-    return f"{text} Diverged splits ({lost} in all) are left out." if lost else text
+    text = f"{text} Diverged splits ({lost} in all) are left out." if lost else text
+    other = [words for words in table["settings_differ"] if words and not table["mark"].any()]
+    return f"{text} In all runs settings differ from the published: {other[0]}." if other else text
 
 
 def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
@@ -111,7 +114,7 @@ def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, T
     """
     heads = [metric.heading for metric in metrics]
     columns = (*words("Method"), *numbers(*heads, "Splits"))
-    caption, names = sentence(table), labels(table)
+    caption, names = sentence(table), marked_labels(table)
     found = {}
     for dataset, group in table.groupby("dataset", sort=False):
         rows = tuple(
@@ -135,7 +138,7 @@ def comparison_tables(table: pd.DataFrame) -> dict[str, Table]:
     Args:
         table: what `with_published` returns.
     """
-    names, found = labels(table), {}
+    names, found = marked_labels(table), {}
     for dataset, group in table.groupby("dataset", sort=False):
         rows = tuple(
             (names[run], *cells)

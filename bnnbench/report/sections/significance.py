@@ -17,10 +17,10 @@ from bnnbench.report.section import (
     numbers,
     words,
 )
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import all_pairs, named, tally
+from bnnbench.results.significance import LEAST_SPLITS, all_pairs, named, tally
 
 ORDER = 2
 
@@ -30,7 +30,8 @@ MOST_COMPARED = 20
 PAIRS_STATEMENT = (
     "Bayesian correlated t-test of every pair of runs on their common splits, with a region of "
     "practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a difference "
-    "beyond it with probability over 0.95; all else is a tie."
+    "beyond it with probability over 0.95; all else is a tie. Runs that share fewer than "
+    f"{LEAST_SPLITS} splits are not compared: nothing can be said of them."
 )
 
 
@@ -46,7 +47,7 @@ def section(runs: Runs, style: Style) -> Section | None:
         Paragraph(PAIRS_STATEMENT),
         Data("comparisons", pairs, "Every comparison:"),
     ]
-    counts = tally(pairs).astype(str)
+    counts = tally(named(runs.once(all_pairs), marked_labels(runs.scored))).astype(str)
     columns = (*words("Metric", "Method"), *numbers("Wins", "Ties", "Losses"))
     blocks.append(Table(columns, tuple(counts.itertuples(index=False, name=None))))
     if len({*pairs["a"], *pairs["b"]}) <= MOST_COMPARED:

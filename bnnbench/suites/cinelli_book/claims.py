@@ -85,7 +85,7 @@ class Ahead:
 
     def find(self, suite: BookRuns) -> Finding:
         found = ahead(suite.pairs, self.a, self.b)
-        return found or (None, f"no data set has all of {named([self.a, self.b])}")
+        return found or (None, f"no data set has all of {named([self.a, self.b])} on all splits")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Place:
         size = rows.groupby(["dataset", "metric"])["a"].transform("size")
         rows = rows[size == math.comb(len(ALL), 2)]
         if rows.empty:
-            return None, f"no data set has all of {named(ALL)}"
+            return None, f"no data set has all of {named(ALL)} on all splits"
         places, parts = [], []
         for metric, counts in tally(rows).groupby("metric", sort=False):
             counts = counts.set_index("method")

@@ -6,6 +6,7 @@ set outweighs another and the mean of a ratio is the ratio of the means.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.published import LIKE_PUBLISHED
+from bnnbench.results.published_protocol import has_protocol, other_noise, other_settings
 from bnnbench.results.significance import named
 
 EXPERIMENT = "book_uci"
@@ -41,14 +42,17 @@ class BookRuns:
     """The finished runs of the book's comparison.
 
     Attributes:
-        runs: rows of `Runs.scored`, one per data set and configuration.
-        pairs: those between them in `SCORES`, named by keys of `CONFIGURATIONS`.
+        runs: rows of `Runs.scored`, one per data set and configuration; perhaps none.
+        pairs: those between them in `SCORES`, named by keys of `CONFIGURATIONS`, of runs on all
+            `SPLITS`: fewer say nothing of what the book says of scores.
         surplus: runs left out because another one of their data set and configuration was taken.
+        departing: runs left out because their settings are not the protocol's.
     """
 
     runs: pd.DataFrame
     pairs: pd.DataFrame
     surplus: int = 0
+    departing: int = 0
 
     def table(self, metric: str) -> pd.DataFrame:
         """Means of `metric`: a row per data set, a column per configuration, gaps missing."""
@@ -59,30 +63,33 @@ class BookRuns:
 def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     """The book's comparison among the runs of a report, or None if there is none.
 
-    It is made of the runs of `experiment=book_uci` on the book's data sets and configurations, with
-    its one hidden layer, its likelihood and its KL divergence. Of several runs of one data set and
-    configuration (other seeds, say) it takes that of most splits, then the first.
+    It is made of the runs of `experiment=book_uci` on the book's data sets and configurations whose
+    settings are the protocol's. Of several runs of one data set and configuration (other seeds,
+    say) it takes that of most splits, then the first.
 
     Args:
         table: rows of `Runs.scored`, perhaps with more columns.
         pairs: of `all_pairs` of the same runs.
     """
-    runs = table[
+    own = table[
         (table["experiment"] == EXPERIMENT)
         & table["method"].isin(CONFIGURATIONS)
         & table["dataset"].isin(book_seconds().index)
-        & table["divergence"].str.lower().isin(LIKE_PUBLISHED)
-        & (table["depth"] == 1)
-        & (table["likelihood"] == "gaussian")
-        & (table["loss"] == "nll")
     ]
+    if own.empty:
+        return None
+    runs = own[[follows_protocol(run) for run in own.to_dict("records")]]
     most_first = runs.sort_values("splits", ascending=False, kind="stable")
     first = most_first.drop_duplicates(["dataset", "method"]).index
     taken = runs[runs.index.isin(first)]
-    if taken.empty:
-        return None
-    own = named(pairs[pairs["metric"].isin(SCORES)], taken["method"])
-    return BookRuns(taken, own, len(runs) - len(taken))
+    whole = taken[taken["splits"] >= SPLITS]
+    met = named(pairs[pairs["metric"].isin(SCORES)], whole["method"])
+    return BookRuns(taken, met, len(runs) - len(taken), len(own) - len(runs))
+
+
+def follows_protocol(run: Mapping[Any, Any]) -> bool:
+    """Whether a run has the settings of the book's comparison, on however many splits."""
+    return has_protocol(run) and not (other_noise(run) or other_settings(run))
 
 
 @cache

@@ -63,9 +63,11 @@ def section(runs: Runs, style: Style) -> Section | None:
     suite = book_runs(with_published(runs.scored), runs.once(all_pairs))
     if suite is None:
         return None
+    opening = (Heading("The book's comparison (section 4.7)"), Paragraph(coverage_sentence(suite)))
+    if suite.runs.empty:
+        return Section(opening)
     return Section((
-        Heading("The book's comparison (section 4.7)"),
-        Paragraph(coverage_sentence(suite)),
+        *opening,
         *times_blocks(suite),
         *practice_blocks(suite),
         *likelihood_blocks(suite),
@@ -87,7 +89,12 @@ def coverage_sentence(suite: BookRuns) -> str:
     if missing:
         text.append(f"Missing: {'; '.join(missing)}. What follows rests on the others alone.")
     if (short := int((runs["splits"] < SPLITS).sum())) > 0:
-        text.append(f"{short} of them have fewer than {SPLITS} splits.")
+        text.append(
+            f"{short} of them have fewer than {SPLITS} splits: no claim about scores rests on them."
+        )
+    if suite.departing:
+        more = f"{suite.departing} more {'was' if suite.departing == 1 else 'were'} left out"
+        text.append(f"{more}: the settings differ from the protocol's.")
     if suite.surplus:
         more = f"{suite.surplus} more {'was' if suite.surplus == 1 else 'were'} left out"
         text.append(f"{more}: of each kind the run of most splits is taken.")

@@ -53,20 +53,23 @@ def test_runs_of_other_kinds_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_results_stand_by_data_set_beside_published_ones(tmp_path: Path) -> None:
-    make_run(tmp_path)
+    make_run(tmp_path, times=5)
     make_run(tmp_path, dataset="another", rmse=(*RMSE[:3], math.nan), diverged=[0, 0, 0, 1])
     section = results.section(read_runs(tmp_path), Style())
     other, ours, theirs = tables(section)
     assert (other.group, ours.group, theirs.group) == ("another", "boston", "boston")
-    assert other.rows[0][:2] == ("bbb_x1", "4.00 ± 0.58") and other.rows[0][-1] == "4 (1 diverged)"
+    marked = "bbb_x1 (settings differ: 4 of 20 splits)"
+    assert other.rows[0][:2] == (marked, "4.00 ± 0.58") and other.rows[0][-1] == "4 (1 diverged)"
     assert ours.rows == (
-        ("bbb_x1", "5.0 ± 1.1", "-2.50 ± 0.20", "-2.60 ± 0.20", "1.5", "100", "4"),
+        ("bbb_x1", "5.00 ± 0.43", "-2.500 ± 0.081", "-2.600 ± 0.081", "1.5", "100", "20"),
     )
     assert theirs.rows[0] == (
-        "bbb_x1", "RMSE", "5.0 ± 1.1", "3.59 ± 0.21", "+1.3", "Khan et al. 2018: BBVI",
+        "bbb_x1", "RMSE", "5.00 ± 0.43", "3.59 ± 0.21", "+3.0", "Khan et al. 2018: BBVI",
     )  # fmt: skip
     assert "Diverged splits (1 in all) are left out." in ours.caption
-    assert "standard error over 4 splits; original units; log-likelihood = mean" in ours.caption
+    assert (
+        "standard error over 4 to 20 splits; original units; log-likelihood = mean" in ours.caption
+    )
     assert drawn(section) == ["rmse", "log_likelihood"] and kept(section) == ["results"]
     assert results_table(read_runs(tmp_path)).row_count == 4
 
@@ -74,9 +77,9 @@ def test_results_stand_by_data_set_beside_published_ones(tmp_path: Path) -> None
 def test_pairs_are_counted_and_drawn_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_run(tmp_path)
+    make_run(tmp_path, times=5)
     assert significance.section(read_runs(tmp_path), Style()) is None
-    make_run(tmp_path, method="vadam")
+    make_run(tmp_path, method="vadam", times=5)
     section = significance.section(read_runs(tmp_path), Style())
     (table,) = tables(section)
     assert table.rows[:2] == (("rmse", "bbb_x1", "0", "1", "0"), ("rmse", "vadam", "0", "1", "0"))
@@ -116,7 +119,7 @@ def test_a_lone_kind_of_run_has_no_spread_to_show(
 
 
 def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
-    folder = make_run(tmp_path)
+    folder = make_run(tmp_path, times=5)
     assert calibration.section(read_runs(tmp_path), Style()) is None
     add_arrays(folder)
     points = read_predictions(folder)
@@ -153,3 +156,39 @@ def test_further_curves_go_on_further_figures(tmp_path: Path) -> None:
     for k in range(curves.MOST_ROWS + 1):
         make_curve_run(tmp_path, scale=1.0, dataset="toy", method=f"m{k}")
     assert drawn(curves.section(read_runs(tmp_path), Style())) == ["curves", "curves_2"]
+
+
+def test_runs_off_the_protocol_are_marked_in_every_table_and_have_no_z(tmp_path: Path) -> None:
+    trial = {"training__epochs": 5, "training__final_epochs": 5, "search__iterations": 3}
+    make_run(tmp_path, "full", 5, method="vadam")
+    folder = make_run(tmp_path, "trial", method="vadam", settings=trial)
+    add_arrays(folder)
+    runs = read_runs(tmp_path)
+    name, mark = "vadam, epochs 5, search iterations 3", "(settings differ: 4 of 20 splits)"
+    ours, theirs = tables(results.section(runs, Style()))
+    assert [row[0] for row in ours.rows] == ["vadam", f"{name} {mark}"]
+    assert [(row[0], row[4]) for row in theirs.rows if row[1] == "RMSE"] == [
+        ("vadam", "+2.3"), (f"{name} {mark}", MISSING),
+    ]  # fmt: skip
+    (counts,) = tables(significance.section(runs, Style()))
+    assert {row[1] for row in counts.rows} == {"vadam", f"{name} {mark}"}
+    (widths,) = tables(calibration.section(runs, Style()))
+    assert "(settings differ: epochs 5, search" in widths.rows[0][0]
+
+
+def test_another_noise_law_of_all_runs_is_said_once(tmp_path: Path) -> None:
+    make_run(tmp_path, likelihood="heteroscedastic")
+    make_run(tmp_path, likelihood="heteroscedastic", dataset="yacht")
+    first, second = tables(results.section(read_runs(tmp_path), Style()))
+    assert first.rows[0][0] == second.rows[0][0] == "bbb_x1"
+    assert first.caption.endswith("settings differ from the published: likelihood heteroscedastic.")
+    make_run(tmp_path, "plain")
+    assert "heteroscedastic." not in results.sentence(read_runs(tmp_path).scored)
+
+
+def test_runs_that_share_two_splits_are_not_compared(tmp_path: Path) -> None:
+    two = {"diverged": [0, 0, 1, 1], "rmse": [3.0, 4.0, math.nan, math.nan]}
+    two |= {"log_likelihood": two["rmse"], "crps": two["rmse"]}
+    make_run(tmp_path)
+    make_run(tmp_path, method="vadam", **two)
+    assert significance.section(read_runs(tmp_path), Style()) is None

@@ -17,10 +17,6 @@ from bnnbench.suites.cinelli_book.page import coverage_sentence
     "change",
     [
         {"experiment": "uci"},
-        {"depth": 2},
-        {"likelihood": "heteroscedastic"},
-        {"loss": "beta"},
-        {"divergence": "renyi_0.5"},
         {"dataset": "protein"},
         {"method": "mc_dropout"},
     ],
@@ -28,6 +24,28 @@ from bnnbench.suites.cinelli_book.page import coverage_sentence
 def test_other_runs_are_no_part_of_the_comparison(change: dict[str, Any]) -> None:
     assert book_runs(frame({"boston": {"pbp": 1}}), duels({})) is not None
     assert book_runs(frame({"boston": {"pbp": 1}}, **change), duels({})) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"depth": 2},
+        {"likelihood": "heteroscedastic"},
+        {"loss": "beta"},
+        {"divergence": "renyi_0.5"},
+    ],
+)
+def test_runs_of_other_settings_are_left_out_and_counted(change: dict[str, Any]) -> None:
+    found = book_runs(frame({"boston": {"pbp": 1}}, **change), duels({}))
+    assert found is not None and found.runs.empty
+    assert "1 more was left out: the settings differ" in coverage_sentence(found)
+
+
+def test_scores_are_judged_on_all_splits_alone() -> None:
+    beaten = duels({"boston bbb_x1": 1, "boston pbp": 2})
+    for splits, pairs in ((20, 2), (19, 0)):
+        found = book_runs(frame({"boston": {"bbb_x1": 1, "pbp": 2}}, splits=splits), beaten)
+        assert found is not None and len(found.pairs) == pairs and len(found.runs) == 2
 
 
 def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
