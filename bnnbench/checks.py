@@ -14,9 +14,14 @@ from typing import Any
 
 from bnnbench.types import UserError
 
+MOST = 10**12
+"""Of any whole number: more than anything here can count to, and less than overflows."""
+
 
 def check_int(key: str, value: Any, least: int = 1) -> None:
-    """Raises `UserError` unless `value` is a whole number of at least `least`."""
+    """Raises `UserError` unless `value` is a whole number of at least `least`, up to `MOST`."""
+    if isinstance(value, int) and value > MOST:
+        raise UserError(f"{key} must be a whole number of at most {MOST:.0e}.")
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UserError(f"{key} must be a whole number of at least {least}, not {value!r}.")
 

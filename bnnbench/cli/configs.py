@@ -25,5 +25,7 @@ def options(group: str) -> dict[str, str]:
 
 
 def _summary(file: Path) -> str:
-    comments = [line[1:].strip() for line in file.read_text().splitlines() if line[:1] == "#"]
+    comments = [
+        line[1:].strip() for line in file.read_text("utf-8").splitlines() if line[:1] == "#"
+    ]
     return next((c for c in comments if not c.startswith("@package")), "")

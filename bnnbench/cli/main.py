@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bnnbench import __version__
+from bnnbench.cli.endings import Terminated, failure, one_line, speak_plainly, terminable
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
@@ -92,18 +93,35 @@ def _check_here() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
+    """Entry point.
+
+    Returns:
+        0 done; 1 a check failed, or the machine did; 2 bad input; 130 interrupted; 143 terminated.
+    """
+    speak_plainly()
     try:
-        return dispatch(sys.argv[1:] if arguments is None else arguments)
+        with terminable():
+            return dispatch(sys.argv[1:] if arguments is None else arguments)
     except UserError as error:
-        print(f"bnnbench: {error}", file=sys.stderr)
-        return 2
+        return _ended(str(error), 2)
     except KeyboardInterrupt:
-        print(
-            "\nbnnbench: interrupted; the same command goes on from the last finished evaluation.",
-            file=sys.stderr,
-        )
-        return 130
+        print(file=sys.stderr)
+        text = "interrupted; the same command goes on from the last finished evaluation."
+        return _ended(text, 130)
+    except Terminated:
+        text = "terminated; the same command goes on from the last finished evaluation."
+        return _ended(text, 143)
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (OSError, MemoryError, RuntimeError) as error:
+        ending = failure(error)
+        if ending is None:
+            raise
+        return _ended(*ending)
+
+
+def _ended(text: str, code: int) -> int:
+    """Says why, and returns the exit code."""
+    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
+    return code

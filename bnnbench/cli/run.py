@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing import current_process
+from tempfile import TemporaryDirectory
 from traceback import walk_tb
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def run_command(overrides: Sequence[str]) -> int:
     _hide_subcommand()
     words = hydra_words(overrides)
     _check_launcher(words)
-    sys.argv = ["bnnbench", *words]
+    completing = {"-sc", "--shell-completion"} & {*words}
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
@@ -44,7 +45,11 @@ def run_command(overrides: Sequence[str]) -> int:
         jobs.run(config)
 
     try:
-        decorate(one_job)()
+        with TemporaryDirectory(prefix="bnnbench-") as folder:
+            # Hydra's record of a sweep says nothing that the runs do not.
+            aside = [] if completing else [f"hydra.sweep.dir='{folder}'"]
+            sys.argv = ["bnnbench", *words, *aside]
+            decorate(one_job)()
     except CONFIGURATION as error:
         raise UserError(sentence(error)) from None
     except ValueError as error:  # of Hydra, about a defaults list; what a job raises is no mistake

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, Quote, QuotedString, RangeSweep
+from hydra.errors import HydraException
 
 from bnnbench.checks import check_folder
 from bnnbench.cli.configs import GROUPS, options
@@ -24,6 +27,9 @@ TEXTS = (*PATHS, "dataset.target", "dataset.name")
 
 VALUES = ("null", "true", "false", "nan", "inf")
 """Words that are values in Hydra's grammar."""
+
+MOST_JOBS = 10_000
+"""Of one sweep."""
 
 ACTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
 """Options of Hydra of which a line can have but one."""
@@ -43,7 +49,10 @@ def hydra_words(words: Sequence[str]) -> list[str]:
     if given.shell_completion:
         return [*others, *settings]
     check_words(settings)
-    return [*others, *quote_words(settings, sweep=given.multirun)]
+    quoted = quote_words(settings, sweep=given.multirun)
+    for word in quoted:
+        _check_sweep(word)
+    return [*others, *quoted]
 
 
 def check_words(words: Sequence[str]) -> None:
@@ -53,6 +62,8 @@ def check_words(words: Sequence[str]) -> None:
         UserError: naming the first.
     """
     for word in words:
+        if word != word.encode(errors="replace").decode():
+            raise UserError(f"{word!r} is not UTF-8 text.")
         key, equals, value = word.partition("=")
         name = key.lstrip("+~")
         if not name:
@@ -67,6 +78,26 @@ def check_words(words: Sequence[str]) -> None:
             raise UserError(_several_options(name, value))
         if equals and name in FOLDERS:  # before Hydra makes the folder
             check_folder(name, None if value == "null" else value.strip("'\""))
+
+
+def _check_sweep(word: str) -> None:
+    """Refuses a sweep over nothing, which would end at once, or without end.
+
+    Raises:
+        UserError: naming it.
+    """
+    try:
+        override = OverridesParser.create().parse_override(word)
+    except HydraException:
+        return  # Hydra says so itself, in its place
+    swept = override.value()
+    if isinstance(swept, RangeSweep):
+        start, stop, step = (float(end or 0) for end in (swept.start, swept.stop, swept.step))
+        count = (stop - start) / step if step else math.inf
+        if not 0 < count <= MOST_JOBS:
+            raise UserError(f"{word} must stand for 1 to {MOST_JOBS} values.")
+    if isinstance(swept, Glob) and not swept.filter(list(options(override.key_or_group))):
+        raise UserError(f"{word} stands for no option; see `bnnbench list`.")
 
 
 def quote_words(words: Sequence[str], sweep: bool = False) -> list[str]:

@@ -9,12 +9,15 @@ import numpy as np
 from bnnbench.checks import check_between, check_int
 from bnnbench.types import Split, Table, UserError
 
+MOST_SPLITS = 10_000
+
 LEAST_TRAINING_ROWS = 5  # one for each cross-validation fold
 
 
 def check_split_settings(n_splits: int, test_fraction: float, seed: int) -> None:
     """Raises `UserError` unless the three settings of `seeded_splits` make sense."""
     check_int("dataset.n_splits", n_splits)
+    check_between("dataset.n_splits", n_splits, 0, MOST_SPLITS + 1)
     check_between("dataset.test_fraction", test_fraction, 0, 1)
     check_seed("dataset.split_seed", seed)
 

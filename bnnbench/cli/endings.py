@@ -1,0 +1,90 @@
+"""How a command ends that cannot go on: in one sentence, which says what is kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+KEPT = "what is finished is kept, and the same command goes on from there"
+
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "there is no permission",
+    errno.EPERM: "there is no permission",
+    errno.EMFILE: "too many files are open",
+    errno.EIO: "the disk fails",
+}
+
+NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
+"""Errors of what was typed, which would come again."""
+
+
+class Terminated(BaseException):
+    """SIGTERM came; not an `Exception`, so that nothing takes it for a failure of its own."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C would, so that locks and progress are cleared up."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def speak_plainly() -> None:
+    """No character stops an output, and joblib keeps what it thinks of our workers to itself."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and getattr(stream, "errors", "") in ("strict", None):
+            reconfigure(errors="replace")
+    warnings.filterwarnings("ignore", module=r"joblib(\.|$)")
+    # Of joblib's process that clears up after workers; it inherits nothing but this.
+    tracker = "ignore:resource_tracker:UserWarning"
+    others = [word for word in os.environ.get("PYTHONWARNINGS", "").split(",") if word]
+    os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys([*others, tracker]))
+
+
+def one_line(text: str) -> str:
+    """What was typed may hold line breaks and worse: shown as they are written in Python."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def failure(error: BaseException) -> tuple[str, int] | None:
+    """What to say of an error of the machine, and the exit code; None for any other error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f" ({error.filename})" if error.filename else ""
+        if error.errno in NAMES:
+            return f"{os.strerror(error.errno).lower()}{place}.", 2
+        reason = REASONS.get(error.errno, os.strerror(error.errno).lower())
+        return f"{reason}{place}; {KEPT} once that is put right.", 1
+    text = str(error)
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate memory" in text or "out of memory" in text)
+    ):
+        return f"there is not enough memory; {KEPT}, with fewer workers if need be.", 1
+    if type(error).__name__ == "TerminatedWorkerError":  # of joblib, too slow to import here
+        return (
+            "a worker process was killed, perhaps for want of memory; "
+            f"{KEPT}, with fewer workers if need be.",
+            1,
+        )
+    return None

@@ -1,0 +1,94 @@
+"""What the machine refuses is one sentence that says what is kept, and so is SIGTERM."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from support.config import TINY
+
+import bnnbench.experiment.execution as execution
+from bnnbench.cli.endings import one_line
+
+Command = Callable[..., tuple[int, str, str]]
+
+FAILURES = {
+    "disk full": (OSError(errno.ENOSPC, "No space left on device", "/x/y"), 1, "disk is full (/x"),
+    "permission": (PermissionError(errno.EACCES, "denied"), 1, "no permission"),
+    "read-only": (OSError(errno.EROFS, "read-only"), 1, "read-only"),
+    "memory": (MemoryError(), 1, "fewer workers"),
+    "torch's memory": (RuntimeError("can't allocate memory: you tried 99"), 1, "not enough memory"),
+    "a long name": (OSError(errno.ENAMETOOLONG, "long", "x"), 2, "file name too long (x)"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_the_machine_refuses(
+    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    error, expected, words = FAILURES[name]
+
+    def fail(*arguments: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(execution, "run_units", fail)
+    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    code, out, errors = command("run", *table, *TINY, "splits=1")
+    last = errors.strip().splitlines()[-1]
+    assert code == expected and out == "" and "Traceback" not in errors
+    assert last.startswith("bnnbench: ") and words in last
+    assert ("kept, and the same command goes on" in last) == (code == 1)
+
+
+def test_an_error_of_the_program_keeps_its_traceback(
+    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> NoReturn:
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr(execution, "run_units", fail)
+    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        command("run", *table, *TINY, "splits=1")
+
+
+def test_a_sentence_is_one_line(command: Command) -> None:
+    assert one_line("a\nb\tc\x1b[0m é\u202e") == r"a\nb\tc\x1b[0m é\u202e"
+    code, _, errors = command("run", "seed=1\n2")
+    assert code == 2 and len(errors.splitlines()) == 1
+
+
+@pytest.mark.integration
+def test_sigterm_ends_a_run_which_goes_on(table_csv: Path, tmp_path: Path) -> None:
+    words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    command = [sys.executable, "-m", "bnnbench", "run", *words, "training.epochs=2000", "splits=1"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("record.json")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors
+    assert errors.strip().splitlines()[-1].startswith("bnnbench: terminated; the same command")
+    assert "Warning" not in errors and "Traceback" not in errors
+
+
+@pytest.mark.integration
+def test_a_terminal_of_ascii_prints(table_csv: Path, tmp_path: Path) -> None:
+    words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    for arguments in (["list"], ["run", *words, *TINY, "splits=1"]):
+        command = [sys.executable, "-m", "bnnbench", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.isascii()
