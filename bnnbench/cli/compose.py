@@ -56,8 +56,12 @@ def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
     return [[o for o in job if not o.startswith("hydra.")] for job in jobs]
 
 
-def configs_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
+def configs_of(overrides: Sequence[str], most: int | None = None) -> list[dict[str, Any]]:
     """The resolved configuration of each of those jobs, as plain containers.
+
+    Args:
+        overrides: what follows `bnnbench run -m`.
+        most: how many jobs, from the first; all of them if not given.
 
     Raises:
         UserError: if one of them cannot be composed.
@@ -68,7 +72,7 @@ def configs_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
     try:
         with initialize_config_dir(str(config_folder()), version_base="1.3"):
             jobs = jobs_of(quote_words(overrides, sweep=True))
-            return [plain(compose(CONFIG_NAME, job)) for job in jobs]
+            return [plain(compose(CONFIG_NAME, job)) for job in jobs[:most]]
     except CONFIGURATION as error:
         raise UserError(sentence(error)) from None
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import REMAINDER, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.cli.waiting import announced
 from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.types import Redundant, UserError
 
@@ -95,16 +97,20 @@ def reproduce(name: str, given: Sequence[str]) -> int:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
     from bnnbench.cli.show import show_run
-    from bnnbench.experiment.execution import execute
+    from bnnbench.experiment.execution import execute, standing
     from bnnbench.experiment.sweep_progress import SweepProgress
     from bnnbench.report.pages import write_page
 
     sweeps = sweeps_of(name)
+    for sweep in sweeps:
+        _checked(sweep, given, most=1)  # a mistake that all runs share is said at once
     runs = [_checked(sweep, given) for sweep in sweeps]
     whole = SweepProgress([run for some in runs for run in some])
     refused = []
     for run in whole.runs:
         try:
+            for text in standing(run):
+                print(f"bnnbench: {text}", file=sys.stderr)
             show_run(execute(run, write_page, whole))
         except UserError as error:
             refused.append(str(error))
@@ -115,21 +121,18 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     return 0
 
 
-def _checked(sweep: Sweep, given: Sequence[str]) -> list[Run]:
-    """Every run of a sweep, built before the first of them starts.
+def _checked(sweep: Sweep, given: Sequence[str], most: int | None = None) -> list[Run]:
+    """Every run of a sweep, or the first few, built before the first of them starts.
 
     Raises:
         UserError: if a setting is wrong.
     """
-    from rich.console import Console
-
-    from bnnbench.cli.build import build
-    from bnnbench.cli.compose import configs_of
-
     runs = []
-    status = Console(stderr=True).status(f"checking every run of {sweep.experiment} ...")
-    with speaking_of(sweep.experiment), status:
-        for config in configs_of(words_of(sweep, given)):
+    with speaking_of(sweep.experiment), announced(f"checking every run of {sweep.experiment}"):
+        from bnnbench.cli.build import build
+        from bnnbench.cli.compose import configs_of
+
+        for config in configs_of(words_of(sweep, given), most):
             with suppress(Redundant):  # a product of methods and divergences has such pairs
                 runs.append(build(config))
     return runs

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import current_process
 from tempfile import TemporaryDirectory
 from traceback import walk_tb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydra import main as hydra_main
 from hydra.core.hydra_config import HydraConfig
@@ -18,6 +19,7 @@ from omegaconf import DictConfig
 
 from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, plain, sentence
 from bnnbench.cli.configs import config_folder
+from bnnbench.cli.waiting import announced
 from bnnbench.cli.words import hydra_words
 from bnnbench.types import Redundant, UserError
 
@@ -45,7 +47,7 @@ def run_command(overrides: Sequence[str]) -> int:
         jobs.run(config)
 
     try:
-        with TemporaryDirectory(prefix="bnnbench-") as folder:
+        with TemporaryDirectory(prefix="bnnbench-") as folder, _seen_from_outside(jobs.words):
             # Hydra's record of a sweep says nothing that the runs do not.
             aside = [] if completing else [f"hydra.sweep.dir='{folder}'"]
             sys.argv = ["bnnbench", *words, *aside]
@@ -93,23 +95,24 @@ class Jobs:
             self.refused.append(str(error))
 
     def _run(self, config: DictConfig) -> None:
-        from bnnbench.cli.build import build, refuse_idle
-        from bnnbench.cli.show import diverged, show_run
-        from bnnbench.cli.sweep import runs_of, side_by_side
-        from bnnbench.experiment.execution import execute, standing
-        from bnnbench.report.pages import write_page
+        composed = plain(config)
+        with announced(f"reading {_dataset_of(composed)}"):
+            from bnnbench.cli.build import build, refuse_idle
+            from bnnbench.cli.show import diverged, show_run
+            from bnnbench.cli.sweep import runs_of
+            from bnnbench.experiment.execution import execute, standing
+            from bnnbench.experiment.sweep_progress import SweepProgress
+            from bnnbench.report.pages import write_page
 
-        jobs = _concurrent_jobs()
-        run = build(plain(config), jobs)
-        task = HydraConfig.get().overrides.task
-        keys = [word.lstrip("+~").partition("=")[0] for word in task]
-        refuse_idle(type(run.experiment), run.experiment.label, keys)
-        if sweeping() and self.sweep is None:
-            # A launcher with processes of its own shows each run by itself.
-            if "n_jobs" not in HydraConfig.get().launcher:
-                self.sweep = runs_of(self.words)
-            elif HydraConfig.get().job.num == 0:
-                side_by_side(self.words)
+            run = build(composed, _concurrent_jobs())
+            task = HydraConfig.get().overrides.task
+            keys = [word.lstrip("+~").partition("=")[0] for word in task]
+            refuse_idle(type(run.experiment), run.experiment.label, keys)
+            # A launcher with processes of its own runs each by itself.
+            one_by_one = sweeping() and "n_jobs" not in HydraConfig.get().launcher
+            if one_by_one and self.sweep is None:
+                runs = runs_of(self.words)
+                self.sweep = SweepProgress(runs) if len(runs) > 1 else None
         for text in standing(run):
             print(f"bnnbench: {text}", file=sys.stderr)
         folder = execute(run, write_page, self.sweep)
@@ -140,6 +143,29 @@ class Jobs:
             )
             return 1
         return 0
+
+
+def _dataset_of(config: Mapping[str, Any]) -> str:
+    """What a job reads first, for its first word."""
+    dataset = config.get("dataset")
+    return str(dataset.get("name")) if isinstance(dataset, dict) else "the configuration"
+
+
+@contextmanager
+def _seen_from_outside(words: Sequence[str]) -> Iterator[None]:
+    """Shows how far a sweep is whose jobs run side by side, in processes of their own."""
+    if not any(word.startswith("hydra/launcher=") for word in words):
+        yield
+        return
+    with announced("reading the runs of the sweep"):
+        from bnnbench.cli.sweep import composed_runs, tell_stacks_apart
+        from bnnbench.experiment.progress import watch_sweep
+        from bnnbench.experiment.sweep_progress import SweepProgress
+
+        runs = composed_runs(words)
+    tell_stacks_apart(runs)
+    with watch_sweep(SweepProgress(runs)):
+        yield
 
 
 def sweeping() -> bool:

@@ -11,25 +11,37 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.cli.build import build
-from bnnbench.cli.compose import CONFIG_NAME, jobs_of, plain
+from bnnbench.cli.compose import CONFIG_NAME, configs_of, jobs_of, plain
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import UserError
 
 
-def runs_of(words: Sequence[str]) -> SweepProgress | None:
-    """The runs that `bnnbench run -m WORDS` starts; None where it is but one.
+def runs_of(words: Sequence[str]) -> list[Run]:
+    """The runs that `bnnbench run -m WORDS` starts, but for those that are refused.
 
     Hydra must be initialised.
     """
-    runs = _built(words)
-    return SweepProgress(runs) if len(runs) > 1 else None
+    runs = []
+    for job in jobs_of(list(words)):
+        # What is wrong with a job it says itself, when its turn comes.
+        with suppress(UserError, HydraException, OmegaConfBaseException):
+            runs.append(build(plain(compose(CONFIG_NAME, job))))
+    return runs
 
 
-def side_by_side(words: Sequence[str]) -> None:
-    """Says so where runs that would share a stack do not, since they run in processes apart."""
-    runs = _built(words)
+def composed_runs(words: Sequence[str]) -> list[Run]:
+    """The same before Hydra has started."""
+    runs = []
+    with suppress(UserError):
+        for config in configs_of(words):
+            with suppress(UserError):
+                runs.append(build(config))
+    return runs
+
+
+def tell_stacks_apart(runs: Sequence[Run]) -> None:
+    """Says so where runs that would share a stack do not, since they run side by side."""
     shared = sum(len(stack_of(run, runs)) > 1 for run in runs)
     if shared:
         print(
@@ -37,12 +49,3 @@ def side_by_side(words: Sequence[str]) -> None:
             "side by side each trains alone, and may differ by rounding.",
             file=sys.stderr,
         )
-
-
-def _built(words: Sequence[str]) -> list[Run]:
-    runs = []
-    for job in jobs_of(list(words)):
-        # What is wrong with a job it says itself, when its turn comes.
-        with suppress(UserError, HydraException, OmegaConfBaseException):
-            runs.append(build(plain(compose(CONFIG_NAME, job))))
-    return runs

@@ -62,7 +62,8 @@ def test_what_one_experiment_has_no_use_for_names_it(
     for name, (setting, complaint) in wrong.items():
         one_suite(monkeypatch, Sweep(name, "method=bbb"))
         code, _, error = command("reproduce", "mine", setting)
-        assert code == 2 and error.startswith(f"bnnbench: experiment={name}: {complaint}"), error
+        last = error.splitlines()[-1]
+        assert code == 2 and last.startswith(f"bnnbench: experiment={name}: {complaint}"), error
 
 
 def test_reproduce_runs_reports_and_resumes(
