@@ -27,6 +27,7 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench report                                all finished runs in one table and chart
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, and how surely
+  eval "$(bnnbench completion)"                  words on Tab: a line for ~/.bashrc
 """
 
 
@@ -39,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import compare, data, listing, report, reproduce
+    from bnnbench.cli import compare, completion, data, listing, report, reproduce
 
     parser = Parser(
         prog="bnnbench",
@@ -54,12 +55,17 @@ def build_parser() -> argparse.ArgumentParser:
     data.add_parser(commands)
     report.add_parser(commands)
     compare.add_parser(commands)
+    completion.add_parser(commands)
     return parser
 
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit code."""
     _check_here()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks, about its own line
+        from bnnbench.cli.completion import complete
+
+        complete(build_parser())
     words = _of_run(arguments)
     if words is not None:
         from bnnbench.cli.run import run_command

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -31,15 +32,15 @@ def test_run_help_teaches(command: Command) -> None:
         "depth: 0, 1, 2, 3",
         "search.iterations=10",
         "resumes",
-        "-sc install",
+        "bnnbench completion",
     ):
         assert word in out
 
 
-@pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "data"])
+@pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "data", "completion"])
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
-    assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 8
+    assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 7
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -62,3 +63,37 @@ def test_completion(line: str, expected: str) -> None:
     command = [sys.executable, "-m", "bnnbench", "-sc", "query=bash"]
     out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert expected in out.stdout.split()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("bnnbench re", {"report", "reproduce"}), ("bnnbench report --", {"--error", "--refresh"}),
+     ("bnnbench report --error ", {"std", "stderr"}), ("bnnbench report out", {"outputs/"}),
+     ("bnnbench report outputs/", {"outputs/uci/"}), ("bnnbench compare --pub", {"--published "}),
+     ("bnnbench list da", {"dataset "}), ("bnnbench data fetch ya", {"yacht "}),
+     ("bnnbench reproduce cin", {"cinelli_book "}), ("bnnbench run --config-d", {"--config-dir "}),
+     ("bnnbench run method=va", {"vadam "}), ("bnnbench run -m method=bbb depth=", {"1", "2"}),
+     ("bnnbench run training.e", {"training.epochs="}), ("bnnbench run dataset.path=", {"t.csv"}),
+     ("bnnbench completion z", {"zsh "})],
+)  # fmt: skip
+def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Path) -> None:
+    (tmp_path / "outputs" / "uci").mkdir(parents=True)
+    (tmp_path / "t.csv").touch()
+    answer = tmp_path / "answer"
+    environment = {
+        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\v",
+        "COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9",
+        "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "bnnbench"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert expected <= set(answer.read_text().split("\v")), answer.read_text()
+
+
+def test_the_shells_code_is_printed(command: Command) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        code, out, _ = command("completion", shell)
+        assert code == 0 and "_ARGCOMPLETE" in out and "bnnbench" in out
