@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.checks import check_between
+from bnnbench.cli.report import say_left_out
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
 
     folders = [read_runs(path) for path in paths or [Path("outputs")]]
     for runs in folders:
+        say_left_out(runs)
         require_scores(runs)
     console = stdout()
     if published:

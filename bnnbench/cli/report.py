@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from bnnbench.results.reader import Runs
 
 DESCRIPTION = """\
 Gather every finished run at or below PATH into tables and figures, written to PATH/report:
@@ -29,8 +33,9 @@ Gather every finished run at or below PATH into tables and figures, written to P
                       depth, objectives by epoch: where there are such runs
   criteria.csv        BIC, AIC and HQC of runs that scored their training part
 
-Runs that have not finished are left out. Nothing is trained again, so ask as often as you like.
-Where the runs of a suite are there, it adds what its publication says beside ours:
+Runs that have not finished are left out; so are damaged ones, each of which is named. Nothing is
+trained again, so ask as often as you like. Where the runs of a suite are there, it adds what its
+publication says beside ours:
 
 """
 
@@ -81,6 +86,23 @@ def add_parser(subparsers: Any) -> None:
     )
 
 
+def say_left_out(runs: Runs) -> None:
+    """Names the damaged runs, a sentence each, on standard error."""
+    for sentence in runs.left_out:
+        print(f"bnnbench: left out: {sentence}", file=sys.stderr)
+
+
+def rewrite_pages(runs: Runs) -> None:
+    """Writes anew what every run shows of itself; one that cannot be shown is named."""
+    from bnnbench.report.pages import write_page
+
+    for folder in runs.folders.values():
+        try:
+            write_page(folder)
+        except UserError as error:
+            print(f"bnnbench: not refreshed: {error}", file=sys.stderr)
+
+
 def suites_described() -> str:
     """A line per suite."""
     found = suites()
@@ -105,14 +127,14 @@ def report_command(
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
     from bnnbench.report.overview import results_table, write_report
-    from bnnbench.report.pages import write_page
     from bnnbench.report.section import Style
     from bnnbench.results.reader import read_runs
 
     style, runs = Style(error), read_runs(path)
+    say_left_out(runs)
     try:
-        for folder in runs.folders.values() if refresh else ():
-            write_page(folder)
+        if refresh:
+            rewrite_pages(runs)
         report = write_report(runs, style, to)
     except OSError as failure:
         place = to or path

@@ -19,7 +19,6 @@ from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
 from bnnbench.results.run_files import (
     kept_points,
-    read_calibration,
     read_held_out,
     read_predictions,
 )
@@ -135,8 +134,7 @@ def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None
 
 def calibration_of(runs: Runs, run: str) -> pd.DataFrame | None:
     """What the run's page found, or the same anew where that is gone; None without predictions."""
-    folder = runs.folders[run]
-    found = read_calibration(folder)
+    folder, found = runs.folders[run], runs.calibrations.get(run)
     if found is None and (points := read_predictions(folder)) is not None:
         kept = kept_points(points, runs.splits[runs.splits["run"] == run])
         found = calibration_table(kept, read_held_out(folder))

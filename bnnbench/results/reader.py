@@ -12,8 +12,8 @@ import pandas as pd
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.intact import Intact, read_intact
 from bnnbench.results.published_protocol import departures, other_noise
-from bnnbench.results.run_files import read_splits
 from bnnbench.results.settings import flatten
 from bnnbench.results.summary import over_splits, side_by_side
 from bnnbench.types import UserError
@@ -42,12 +42,16 @@ class Runs:
             `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
         folders: of each run.
+        calibrations: of each run that has one, what its page found, of `read_calibration`.
+        left_out: a sentence on every run that is not in it, since a file of it is damaged.
     """
 
     path: Path
     tables: Mapping[str, pd.DataFrame]
     splits: pd.DataFrame
     folders: Mapping[str, RunFolder]
+    calibrations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -66,27 +70,46 @@ class Runs:
 
 
 def read_runs(path: Path) -> Runs:
-    """Every finished run at or below `path`; of copies of a run the first.
+    """Every finished run at or below `path`, but damaged ones; of copies of a run the first.
 
     Raises:
-        UserError: if `path` does not exist or holds no finished run, or a run is damaged.
+        UserError: if `path` does not exist or holds no finished run, or all of them are damaged.
     """
-    found: dict[str, tuple[RunFolder, Record]] = {}
-    for folder in folders_below(path):
-        record = read_record(folder)
-        found.setdefault(record.digest, (folder, record))
+    found, left_out = intact_below(path)
     rows: dict[str, list[dict[str, Any]]] = {}
-    for folder, record in found.values():
-        rows.setdefault(record.kind, []).append(named_row(folder, record))
+    for run in found.values():
+        rows.setdefault(run.record.kind, []).append(named_row(run.folder, run.record))
     tables = {kind: pd.DataFrame(named).set_index("run") for kind, named in rows.items()}
     splits = pd.DataFrame()
     if KIND in tables:
-        pieces = [read_splits(found[run][0]).assign(run=run) for run in tables[KIND].index]
+        pieces = [found[run].splits.assign(run=run) for run in tables[KIND].index]
         splits = pd.concat(pieces, ignore_index=True)
         scores = side_by_side(over_splits(splits))
         tables[KIND] = marked(tables[KIND].join(counted(splits))).join(scores)
-    folders = {run: folder for run, (folder, _) in found.items()}
-    return Runs(path, {kind: ordered(table) for kind, table in tables.items()}, splits, folders)
+    tables = {kind: ordered(table) for kind, table in tables.items()}
+    folders = {name: run.folder for name, run in found.items()}
+    kept = {n: run.calibration for n, run in found.items() if run.calibration is not None}
+    return Runs(path, tables, splits, folders, kept, left_out)
+
+
+def intact_below(path: Path) -> tuple[dict[str, Intact], tuple[str, ...]]:
+    """The finished runs by digest, and a sentence on each that is damaged.
+
+    Raises:
+        UserError: if none is left.
+    """
+    found: dict[str, Intact] = {}
+    left_out = []
+    for folder in folders_below(path):
+        try:
+            run = read_intact(folder)
+            found.setdefault(run.record.digest, run)
+        except UserError as error:
+            left_out.append(str(error))
+    if not found:
+        more = f" So are {len(left_out) - 1} more runs." if len(left_out) > 1 else ""
+        raise UserError(f"{left_out[0]}{more}")
+    return found, tuple(left_out)
 
 
 def folders_below(path: Path) -> list[RunFolder]:
@@ -95,7 +118,7 @@ def folders_below(path: Path) -> list[RunFolder]:
     Raises:
         UserError: if `path` does not exist or holds none.
     """
-    if not path.is_dir():
+    if not is_folder(path):
         raise UserError(
             f"There is no folder {path}; give the folder that your runs were written to "
             "(outputs, unless you set outputs_dir) or any folder inside it."
@@ -107,6 +130,14 @@ def folders_below(path: Path) -> list[RunFolder]:
             "first or give the folder that your runs were written to."
         )
     return folders
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; not under a name that no folder can have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # too long, or with a null byte
+        return False
 
 
 def named_row(folder: RunFolder, record: Record) -> dict[str, Any]:

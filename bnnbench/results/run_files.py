@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from zipfile import BadZipFile
+
 import numpy as np
 import pandas as pd
 
@@ -22,7 +27,19 @@ CALIBRATION = "calibration"
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
 
-NEEDED = {"split", "diverged", "at_bound", *(metric.key for metric in METRICS)}
+NUMBERS = ("split", "diverged", *(metric.key for metric in METRICS))
+"""Columns of `splits.csv` that every run has, beside `at_bound`."""
+
+ARRAYS = {
+    PREDICTIONS: POINT_COLUMNS,
+    OUT_OF_FOLD: POINT_COLUMNS,
+    TRAINING: ("split", "target"),
+    OBJECTIVE: ("split", "epoch", "loss", "complexity"),
+}
+"""What the files of arrays hold at the least."""
+
+BROKEN = (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile, zlib.error)
+"""What a reader raises of a file that is not what its name says."""
 
 
 def read_splits(folder: RunFolder) -> pd.DataFrame:
@@ -35,31 +52,63 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     try:
         # pandas reads an empty cell, and the word "None", as a missing number.
         splits = pd.read_csv(path, dtype={"at_bound": object})
-        if len(splits) and set(splits) >= NEEDED:
+        if len(splits) and "at_bound" in splits and holds(splits, NUMBERS):
             return splits.fillna({"at_bound": ""})
     except (OSError, ValueError):
         pass
-    raise UserError(
-        f"{path} is missing or not a table of splits although the run is marked "
-        f"{folder.done.name}; remove its folder and run the experiment again."
+    raise damaged(path, "is missing or not a table of splits")
+
+
+def damaged(path: Path, what: str = "is damaged") -> UserError:
+    """The sentence on a file of a run that is marked as complete."""
+    return UserError(
+        f"{path} {what} although the run is marked DONE; run the same experiment again, which "
+        "writes it anew."
+    )
+
+
+def holds(table: pd.DataFrame, columns: Iterable[str]) -> bool:
+    """Whether there are such columns, of numbers."""
+    return all(
+        name in table and pd.api.types.is_numeric_dtype(table[name].dtype) for name in columns
     )
 
 
 def read_search(folder: RunFolder) -> pd.DataFrame:
-    """The rows of `search.csv`; none where nothing was searched."""
+    """The rows of `search.csv`; none where nothing was searched.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    path = folder.table(SEARCH)
     try:
-        return pd.read_csv(folder.table(SEARCH))
+        table = pd.read_csv(path)
     except (FileNotFoundError, pd.errors.EmptyDataError):
         return pd.DataFrame()
+    except (OSError, ValueError):
+        raise damaged(path) from None
+    if not holds(table, ("split", "iteration", "objective")):
+        raise damaged(path)
+    return table
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
-    """The flat arrays of one file as columns; None where the run was not asked for them."""
+    """The flat arrays of one file as columns; None where the run was not asked for them.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    path = folder.arrays(name)
     try:
-        with np.load(folder.arrays(name)) as arrays:
-            return pd.DataFrame({key: arrays[key] for key in arrays.files})
+        with np.load(path) as arrays:
+            table = pd.DataFrame({key: arrays[key] for key in arrays.files})
     except FileNotFoundError:
         return None
+    except BROKEN:
+        raise damaged(path) from None
+    if not holds(table, ARRAYS[name]):
+        raise damaged(path)
+    return table
 
 
 def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
@@ -89,11 +138,24 @@ def read_objective(folder: RunFolder) -> pd.DataFrame | None:
 
 
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
-    """What the run's page found of its calibration, by recalibration and split."""
+    """What the run's page found of its calibration, by recalibration and split.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    path = folder.table(CALIBRATION)
     try:
-        return pd.read_csv(folder.table(CALIBRATION))
+        text = path.read_text()
+        table = pd.read_csv(path)
     except FileNotFoundError:
         return None
+    except (OSError, ValueError):
+        text, table = "", pd.DataFrame()
+    # One that was cut off has no last line, one that was emptied has none at all.
+    whole = text.endswith("\n") and "recalibration" in table
+    if not (whole and holds(table, ("split", "calibration_error"))):
+        raise UserError(f"{path} is damaged; remove it, and the next report computes it anew.")
+    return table
 
 
 def kept_points(points: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.made_data import curve, make_curve_run
 from support.runs import add_arrays, make_run
@@ -33,7 +34,11 @@ def test_curves_are_read_of_runs_on_made_data_with_one_input(tmp_path: Path) -> 
 
 def test_training_points_may_be_those_predicted_out_of_fold(tmp_path: Path) -> None:
     folder = make_curve_run(tmp_path, scale=1.0)
-    folder.arrays(TRAINING).rename(folder.arrays(OUT_OF_FOLD))
+    with np.load(folder.arrays(TRAINING)) as arrays:
+        points = {name: arrays[name] for name in arrays.files}
+    folder.arrays(TRAINING).unlink()
+    guessed = dict.fromkeys(("mean", "epistemic_variance", "noise_variance"), np.ones(3))
+    add_arrays(folder, OUT_OF_FOLD, points | guessed)
     (found,) = curves_of(read_runs(tmp_path))
     assert len(found.training) == 3
 

@@ -14,6 +14,7 @@ import pandas as pd
 from bnnbench.experiment.record import Record, write_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, PREDICTIONS, SEARCH, SPLITS
+from bnnbench.files import checksum
 from bnnbench.results.published_protocol import OPEN, SOURCES, protocol_of
 
 RMSE = (3.0, 4.0, 5.0, 8.0)
@@ -190,9 +191,23 @@ def make_folder(
     folder.root.mkdir(parents=True)
     digest = hashlib.sha256("/".join(place).encode()).hexdigest()[:8]
     write_record(folder, Record(kind, digest, names, identity or {}))
-    mark = {"finished": "2026-11-21T14:03:00+00:00", "units": list(units)}
+    mark = {"finished": "2026-11-21T14:03:00+00:00", "units": list(units), "files": {}}
     folder.done.write_text(json.dumps(mark))
     return folder
+
+
+def seal(folder: RunFolder, *files: str) -> None:
+    """Writes the checksums of some files into the mark of a finished run."""
+    mark = json.loads(folder.done.read_text())
+    mark["files"] = {name: checksum((folder.root / name).read_bytes()) for name in files}
+    folder.done.write_text(json.dumps(mark))
+
+
+def unseal(folder: RunFolder) -> None:
+    """Makes the mark one of an earlier version, which knows no checksums."""
+    mark = json.loads(folder.done.read_text())
+    del mark["files"]
+    folder.done.write_text(json.dumps(mark))
 
 
 def add_search(folder: RunFolder) -> None:
