@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import fields
 from os.path import expanduser
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from bnnbench.checks import check_choice, check_folder, check_name
@@ -36,6 +37,9 @@ EXECUTION = (
 
 SECTIONS = ("network", "training", "evaluation")
 """Settings that stand together and are no group to choose from."""
+
+PAIRS = ("bounds", "fixed")
+"""Settings of a `protocol` that are by hyper-parameter."""
 
 CARRIED = {
     "method": ("divergence", "prior", "likelihood", "loss"),
@@ -122,6 +126,10 @@ def _check_groups(config: Config) -> None:
             check_name(f"{group}.{key}", held[key])
         if not isinstance(held.get("protocol", {}), Mapping):
             raise UserError(f"{group}.protocol must be settings, not {held['protocol']!r}.")
+        for key in PAIRS:
+            pairs = held.get("protocol", {}).get(key)
+            if not isinstance(pairs, Mapping | NoneType):
+                raise UserError(f"{group}.protocol.{key} must be settings, not {pairs!r}.")
         for key in ("_target_", "label") if group in ("experiment", "method") else ():
             if key not in held:
                 raise UserError(f"{group}.{key} is missing.")
@@ -171,7 +179,8 @@ def _check_parts(groups: Mapping[str, Any], method: type) -> None:
         UserError: for the rest.
     """
     label, names = groups["method"]["label"], {field.name for field in fields(method)}
-    prior = (groups["divergence"].get("prior") or {}).get("label", USUAL["prior"])
+    given = groups["divergence"].get("prior")
+    prior = given.get("label") if isinstance(given, Mapping) else USUAL["prior"]
     if "divergence" not in names and prior != USUAL["prior"]:
         raise Redundant(f"prior={prior}, but method={label} has a Gaussian prior; use method=bbb.")
     parts = {name: make(name, groups[name]) for name in PARTS_OF_METHODS}

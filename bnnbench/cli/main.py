@@ -71,6 +71,8 @@ def dispatch(arguments: Sequence[str]) -> int:
         from bnnbench.cli.run import run_command
 
         return run_command(words)
+    if arguments and "=" in arguments[0] and arguments[0][0] != "-":
+        raise UserError(f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.")
     parser = build_parser()
     parsed = parser.parse_args(arguments)
     if not hasattr(parsed, "run"):

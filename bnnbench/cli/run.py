@@ -19,6 +19,7 @@ from omegaconf import DictConfig
 
 from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, plain, sentence
 from bnnbench.cli.configs import config_folder
+from bnnbench.cli.endings import failure
 from bnnbench.cli.waiting import announced
 from bnnbench.cli.words import hydra_words
 from bnnbench.types import Redundant, UserError
@@ -69,6 +70,7 @@ class Jobs:
         words: overrides of the command line.
         refused: what was wrong with jobs of this process; a sweep goes on with its others.
         passed: why a sweep passed over some of its combinations.
+        failed: what the machine refused, which ends a sweep.
         ran: how many jobs of this process ran.
         diverged: how many of them did so on every split.
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
@@ -78,12 +80,15 @@ class Jobs:
     words: Sequence[str]
     refused: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
+    failed: Exception | None = None
     ran: int = 0
     diverged: int = 0
     sweep: SweepProgress | None = None
 
     def run(self, config: DictConfig) -> None:
-        """One job; in the main process a user error is kept for the end, without Hydra's words."""
+        """One job; in the main process an error is kept for the end, without Hydra's words."""
+        if self.failed:
+            return
         try:
             self._run(config)
         except UserError as error:
@@ -93,6 +98,10 @@ class Jobs:
             if current_process().name != "MainProcess":
                 raise
             self.refused.append(str(error))
+        except Exception as error:
+            if failure(error) is None or current_process().name != "MainProcess":
+                raise
+            self.failed = error
 
     def _run(self, config: DictConfig) -> None:
         composed = plain(config)
@@ -125,7 +134,10 @@ class Jobs:
 
         Raises:
             UserError: if a job was refused, or none ran.
+            Exception: what the machine refused.
         """
+        if self.failed:
+            raise self.failed
         if self.refused:
             raise UserError(" ".join(dict.fromkeys(self.refused)))  # one sentence for many jobs
         if self.passed and not self.ran:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -136,7 +137,9 @@ def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_
     label = f"{name}: downloading {len(stale)} files into {directory}"
     if not console.is_terminal:
         print(f"{label} from {base_url}", file=sys.stderr)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    folder = directory / folder_of(name) / "data"
+    bars = Progress(console=console, transient=True, disable=not console.is_terminal)
+    with _leaving_no_empty(folder), bars as bar:
         for file in bar.track(stale, description=label):
             try:
                 path = Path(manager.fetch(file, downloader=downloader))
@@ -147,6 +150,18 @@ def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_
                 raise _unwritable(directory, error) from None
             except ValueError:
                 raise _not_had(name, base_url + file, "its SHA-256 is wrong") from None
+
+
+@contextmanager
+def _leaving_no_empty(folder: Path) -> Iterator[None]:
+    """Removes what is made of a folder and of those above it, if nothing comes to lie there."""
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # what holds a file stays
+            for path in absent:
+                path.rmdir()
 
 
 def _intact(path: Path, checksum: str) -> bytes | None:

@@ -45,6 +45,8 @@ class UCI:
     def __post_init__(self) -> None:
         archive.folder_of(self.name)
         check_folder("data_dir", self.directory)
+        if not isinstance(self.features, tuple):
+            raise UserError(f"dataset.features must be a list of names, not {self.features!r}.")
         if self.seeded_splits is not None:
             check_int("dataset.seeded_splits", self.seeded_splits)
             check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)

@@ -42,6 +42,7 @@ def test_what_the_machine_refuses(
     monkeypatch.setattr(execution, "run_units", fail)
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     code, out, errors = command("run", *table, *TINY, "splits=1")
+    assert "Error executing" not in errors, "Hydra's words"
     last = errors.strip().splitlines()[-1]
     assert code == expected and out == "" and "Traceback" not in errors
     assert last.startswith("bnnbench: ") and words in last
@@ -92,3 +93,19 @@ def test_a_terminal_of_ascii_prints(table_csv: Path, tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
         assert done.returncode == 0, done.stderr
         assert done.stdout.isascii()
+
+
+def test_a_full_disk_ends_a_sweep(
+    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def fail(*arguments: object) -> NoReturn:
+        calls.append(arguments)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(execution, "run_units", fail)
+    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    code, _, errors = command("run", "-m", *table, *TINY, "splits=1", "seed=0,1,2")
+    assert code == 1 and len(calls) == 1
+    assert errors.strip().splitlines()[-1].startswith("bnnbench: the disk is full; what is")

@@ -166,6 +166,9 @@ MISTAKES = {
     "a long folder": (["outputs_dir=a/" + "x" * 300], ["outputs_dir", "too long"]),
     "no data folder": (["data_dir="], ["data_dir", "folder"]),
     "no settings": (["network=null"], ["network", "group of settings"]),
+    "no bounds": (["dataset.protocol.bounds=text"], ["dataset.protocol.bounds", "settings"]),
+    "no prior": (["method=bbb", "divergence.prior=text"], ["divergence.prior", "a Prior"]),
+    "no features": (["dataset=boston", "dataset.features=5"], ["dataset.features", "list"]),
     "no settings that others use": (["training=null"], ["training must be a group of settings"]),
     "no class": (["method._target_=bnnbench.methods"], ["method._target_", "no class"]),
     "another class": (["search._target_=collections.Counter"], ["search._target_", "@dataclass"]),
@@ -297,6 +300,7 @@ def test_cuda_asked_for_and_absent(command: Command) -> None:
     ("arguments", "words"),
     [(["report", "nowhere"], ["nowhere"]), (["list", "methods"], ["method"]),
      (["data", "verify", "mars"], ["mars", "boston"]), (["frobnicate"], ["frobnicate", "report"]),
+     (["method=bbb"], ["bnnbench run method=bbb"]),
      (["report", "--error", "sd"], ["--error", "stderr"])],
 )  # fmt: skip
 def test_mistakes_in_the_other_commands(

@@ -103,6 +103,7 @@ def test_no_network_is_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture
         "BNNBENCH_DATA",
     )
     assert len(capfd.readouterr().err.splitlines()) == 1  # what is being downloaded, no log lines
+    assert not (tmp_path / "uci").exists()
 
 
 def test_unwritable_folder(data: Path, tmp_path: Path) -> None:
