@@ -88,13 +88,18 @@ def make_splits(**changes: Any) -> pd.DataFrame:
     return pd.DataFrame({**own, **scores, **{k: v for k, v in changes.items() if k not in NAMES}})
 
 
+EPOCHS = {"gvi_uci": 100, "gvi_alpha": 100, "gp_toy": 500}
+"""Of experiments that do not follow the published protocol."""
+
+
 def identity_by(names: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
-    """The identity of a run that follows the published protocol, but for some settings.
+    """The identity of a run that follows its experiment's protocol, but for some settings.
 
     Args:
         names: of its record.
         settings: by dotted name with two strokes for the dot: `training__epochs`.
     """
+    epochs = ("training.epochs", "training.final_epochs")
     found: dict[str, Any] = {
         "label": names["experiment"],
         "dataset.class": "Synthetic" if names["made"] else SOURCES[0],
@@ -103,6 +108,7 @@ def identity_by(names: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
         **OPEN,
         **{{"search": "search.label", "likelihood": "likelihood.label"}.get(name, name): value
            for name, value in protocol_of(names).items()},
+        **(dict.fromkeys(epochs, EPOCHS[own]) if (own := names["experiment"]) in EPOCHS else {}),
         "likelihood.label": names["likelihood"],
         "likelihood.loss": names["loss"],
         "network.depth": names["depth"],

@@ -19,6 +19,9 @@ ORDERS, COMPARISON, TOY = "gvi_alpha", "gvi_uci", "gp_toy"
 EXPERIMENTS = (ORDERS, COMPARISON, TOY)
 """Their labels."""
 
+EPOCHS = {ORDERS: 100, COMPARISON: 100, TOY: 500}
+"""Of every fit, by experiment."""
+
 NAMES = {
     "kl": "KL",
     "rkl": "RKL",
@@ -77,8 +80,8 @@ class ThesisRuns:
 
 
 def thesis_runs(runs: Runs) -> ThesisRuns:
-    """The thesis's experiments among the runs of a report."""
-    table = runs.scored
+    """The thesis's experiments among the runs of a report, but for those of other epochs."""
+    table = runs.scored[~departing(runs.scored)]
     losses, criteria = runs.once(losses_by_split), runs.once(criteria_table)
     grid, comparison, toy = (table[table["experiment"] == label] for label in EXPERIMENTS)
     medians, spreads = over_splits(losses, comparison)
@@ -91,6 +94,18 @@ def thesis_runs(runs: Runs) -> ThesisRuns:
         beside(sigma.set_index("run") if len(sigma) else sigma, toy),
         beside(criteria, toy),
     )
+
+
+def departing(table: pd.DataFrame) -> pd.Series:
+    """By run, whether it is of the thesis's experiments but of other epochs, as a trial is.
+
+    Args:
+        table: rows of `Runs.scored`.
+    """
+    wanted = table["experiment"].map(EPOCHS)
+    names = ("training.epochs", "training.final_epochs")
+    own = [table["settings"].map(lambda settings, name=name: settings.get(name)) for name in names]
+    return wanted.notna() & ((own[0] != wanted) | (own[1] != wanted))
 
 
 def contenders(table: pd.DataFrame) -> pd.Series:

@@ -16,6 +16,7 @@ from bnnbench.suites.felekis_gvi.comparison import (
     RUN_BESIDE,
     VARIATIONAL,
     contenders,
+    departing,
     thesis_runs,
 )
 from bnnbench.suites.felekis_gvi.toy import criteria_blocks, sigma_blocks
@@ -70,12 +71,14 @@ def claims_section(runs: Runs, style: Style) -> Section | None:
     """The verdicts; None without any run of the thesis's experiments."""
     if runs.scored.empty:
         return None
-    suite = thesis_runs(runs)
+    suite, others = thesis_runs(runs), int(departing(runs.scored).sum())
+    heading = Heading("What the GVI thesis says (chapter 5)")
+    left_out = f"Left out, since their epochs are not the thesis's: {others} runs."
     if suite.empty:
-        return None
+        return Section((heading, Paragraph(left_out))) if others else None
     return Section((
-        Heading("What the GVI thesis says (chapter 5)"),
-        Paragraph(CLAIMS_STATEMENT),
+        heading,
+        Paragraph(CLAIMS_STATEMENT + f" {left_out}" * bool(others)),
         *claims_blocks(claims(suite), "gvi_claims"),
     ))  # fmt: skip
 

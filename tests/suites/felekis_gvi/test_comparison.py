@@ -9,7 +9,7 @@ import pytest
 from support.grids import make_grid
 from support.runs import make_run, of_order
 
-from bnnbench.report.section import Drawing, Style
+from bnnbench.report.section import Drawing, Paragraph, Style
 from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.significance import all_pairs
@@ -52,6 +52,21 @@ def test_the_comparison_is_read_from_finished_runs(tmp_path: Path) -> None:
     assert section is not None
     table = section.blocks[-1].table.set_index("text")  # type: ignore[union-attr]
     assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
+
+
+def test_runs_of_other_epochs_are_no_ground_for_a_verdict(tmp_path: Path) -> None:
+    trial = {"training__epochs": 5, "training__final_epochs": 5}
+    make_grid(tmp_path, {"kl": 6, "js": 7}, depth=2, settings=trial, **COMPARISON)
+    section = claims_section(read_runs(tmp_path), Style())
+    assert section is not None
+    assert section.blocks[1:] == (
+        Paragraph("Left out, since their epochs are not the thesis's: 2 runs."),
+    )
+    make_grid(tmp_path, {"kl": 5, "js": 3}, depth=1, **COMPARISON)
+    runs = read_runs(tmp_path)
+    assert set(thesis_runs(runs).medians.index.unique("depth")) == {1}
+    section = claims_section(runs, Style())
+    assert section is not None and str(section.blocks[1]).count("thesis's: 2 runs.") == 1
 
 
 def test_of_two_runs_of_a_contender_the_better_median_counts(tmp_path: Path) -> None:

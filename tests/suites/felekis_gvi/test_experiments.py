@@ -34,7 +34,7 @@ def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
 
 
 def test_the_toy_ends_in_criteria_and_claims(tmp_path: Path) -> None:
-    small = ("training.epochs=2", "training.samples=2", "evaluation.samples=5", "workers=1")
+    small = ("training.samples=2", "evaluation.samples=5", "workers=1")
     data = ("dataset.points=12", "dataset.grid_points=21", "dataset.protocol.widths.2=[4,3]")
     for depth in (1, 2):
         words = ("experiment=gp_toy", "method=bbb", "divergence=js", f"depth={depth}")
