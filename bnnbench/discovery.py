@@ -8,6 +8,7 @@ it has one, holds `SECTIONS` of the report and `PAGES` for the kinds of its own 
 from __future__ import annotations
 
 import pkgutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -63,11 +64,23 @@ def _packages() -> tuple[str, ...]:
 
 def suites() -> tuple[Suite, ...]:
     """Every suite that is there."""
-    return tuple(import_module(package).SUITE for package in _packages())
+    return tuple(module.SUITE for module in map(_imported, _packages()) if module)
 
 
 def plugins(module: str) -> Iterator[ModuleType]:
     """The module of this name of every suite that has one, imported."""
     for package in _packages():
-        if find_spec(f"{package}.{module}"):
+        if _imported(package) and find_spec(f"{package}.{module}"):
             yield import_module(f"{package}.{module}")
+
+
+@cache
+def _imported(package: str) -> ModuleType | None:
+    """The package; None, said once, if it is another's and broken: the rest goes on without it."""
+    try:
+        return import_module(package)
+    except Exception as error:
+        if package.startswith(f"{GROUP}."):
+            raise
+        print(f"bnnbench: the suite {package} cannot be imported: {error}", file=sys.stderr)
+        return None

@@ -50,6 +50,6 @@ def identity_of(component: Any) -> Any:
 
 
 def digest(identity: Any) -> str:
-    """Eight hexadecimal digits that stand for an identity, whatever the order of its keys."""
+    """Twelve hexadecimal digits that stand for an identity, whatever the order of its keys."""
     text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

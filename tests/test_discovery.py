@@ -46,3 +46,16 @@ def test_another_package_may_bring_one(tmp_path: Path, monkeypatch: pytest.Monke
     assert discovery.suites()[-1].name == "foreign"
     assert [module.__name__ for module in discovery.plugins("page")][-1] == "foreign_suite.page"
     assert "foreign_suite.claims" not in [m.__name__ for m in discovery.plugins("claims")]
+
+
+def test_a_broken_one_is_named_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = discovery.suites()
+    (tmp_path / "broken_suite.py").write_text("import nothing_of_this_name\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    discovery._packages.cache_clear()
+    point = EntryPoint("broken", "broken_suite", discovery.GROUP)
+    monkeypatch.setattr(discovery, "entry_points", lambda group: [point])
+    assert discovery.suites() == own
+    assert "the suite broken_suite cannot be imported" in capsys.readouterr().err

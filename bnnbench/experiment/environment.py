@@ -30,7 +30,7 @@ LIBRARIES = (
 
 
 def write_environment(folder: RunFolder, workers: int) -> None:
-    """Writes `environment.json`."""
+    """Writes `environment.json`; what earlier processes wrote there stays under `earlier`."""
     facts = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -42,7 +42,17 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "commit": _commit(),
         "versions": {name: version(name) for name in LIBRARIES},
     }
-    write_text(folder.environment, json.dumps(facts, indent=2) + "\n")
+    before = _before(folder)
+    earlier = before.pop("earlier", []) + ([before] if before else [])
+    text = json.dumps({**facts, **({"earlier": earlier} if earlier else {})}, indent=2)
+    write_text(folder.environment, text + "\n")
+
+
+def _before(folder: RunFolder) -> dict[str, Any]:
+    try:
+        return dict(json.loads(folder.environment.read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _processor() -> str:

@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -47,21 +48,58 @@ def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> Run
     if run.resume and run.complete() and not run.damaged_files():
         return folder
     folder.create()
-    again = run.damaged_units() if run.resume else run.experiment.units()
-    todo = [*run.open_units(), *again]
-    with claimed(run.store, dict.fromkeys(todo)):
-        if again:
-            folder.done.unlink(missing_ok=True)
-            run.store.discard(again)
+    check_joinable(run)
+    again = run.damaged_units() if run.resume else list(run.experiment.units())
+    todo = list(dict.fromkeys([*run.open_units(), *again]))
+    with claimed(run.store, todo):
+        run.store.discard(again)
         write_text(folder.config, as_yaml(run.config))
         write_record(folder, recorded(run))
-        if todo:
+        if todo or not folder.environment.exists():
             write_environment(folder, run.workers)
+        if todo:
             stack = stack_of(run, sweep.runs if sweep else ())
-            with watch(run, sweep):
-                run_units(stack, todo)
+            with watch(run, sweep), free_of_others(run, stack) as free:
+                run_units(run, free, todo)
         finish(run, report)
     return folder
+
+
+def check_joinable(run: Run) -> None:
+    """Refuses what would take units out of the run's tables.
+
+    Raises:
+        UserError: if units that nobody asks for now are in the tables and not in `work`, or there
+            and damaged.
+    """
+    folder, asked = run.folder, set(run.experiment.units())
+    done, there = folder.finished(), run.store.units()
+    lost = [unit for unit in (done.units if done else ()) if unit not in {*asked, *there}]
+    lost += [unit for unit in there if unit not in asked and not run.store.intact(unit)]
+    if lost:
+        raise UserError(
+            f"{folder.root} has lost the pieces of {', '.join(lost)} from its folder "
+            f"{folder.work.name}, so nothing can be added to it; ask for these "
+            f"{run.experiment.unit_noun}s too, and they are run again."
+        )
+
+
+@contextmanager
+def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
+    """The runs of a stack that no other process works on, kept from others meanwhile.
+
+    Args:
+        run: one of them, whose units are claimed already.
+        stack: of `stack_of`.
+    """
+    with ExitStack() as locks:
+        free = [run]
+        for other in (one for one in stack if one.folder != run.folder):
+            other.folder.create()
+            with suppress(UserError):
+                locks.enter_context(claimed(other.store, other.open_units()))
+                free.append(other)
+        yield [one for one in stack if any(one.folder == kept.folder for kept in free)]
 
 
 def recorded(run: Run) -> Record:
@@ -102,18 +140,21 @@ def standing(run: Run) -> list[str]:
     return sentences
 
 
-def run_units(stack: Sequence[Run], units: Sequence[str]) -> None:
+def run_units(run: Run, stack: Sequence[Run], units: Sequence[str]) -> None:
     """Runs the groups that hold one of these units, on up to `workers` processes.
 
     A group is run whole, so that its stack is the one of an uninterrupted run.
 
     Args:
-        stack: the runs that train together, of `stack_of`.
+        run: whose groups they are.
+        stack: the runs that train together, itself among them.
         units: of each of them.
     """
-    run, members = stack[0], [one.member for one in stack]
-    experiment = run.experiment
-    groups = [g for g in experiment.groups(experiment.units()) if set(g) & set(units)]
+    members, experiment = [one.member for one in stack], run.experiment
+    done = run.folder.finished()
+    # What is in the tables already is no part of a stack; as long as these are, groups stay.
+    fresh = [u for u in experiment.units() if u in units or not done or u not in done.units]
+    groups = [group for group in experiment.groups(fresh) if set(group) & set(units)]
     workers = min(run.workers, len(groups))
     if workers == 1 or experiment.lockstep:
         # In this process: one that joblib did not start must not follow a parent.

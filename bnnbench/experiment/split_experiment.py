@@ -88,7 +88,9 @@ class SplitExperiment(Experiment):
         training = self.training.for_rows(most)
         steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
         searched = steps * self.search.iterations if free else 0
-        training = replace(training, compile=_fuse(training.compile, searched, self.device))
+        folds = bool(free) or self.evaluation.out_of_fold  # no other fit is worth compiling for
+        fused = _fuse(training.compile, searched, self.device) if folds else "never"
+        training = replace(training, compile=fused)
         own = getattr(method, "likelihood", self.likelihood)
         return replace(
             self, method=method, likelihood=own, training=training, bounds=bounds, known={},
@@ -143,8 +145,15 @@ class SplitExperiment(Experiment):
         return f"{self.method.label} on {self.table.name}"
 
     def identity(self) -> dict[str, Any]:
-        """With the table's content: edited data is another run."""
-        return {**super().identity(), "table": fingerprint(self.table)}
+        """With the table's name and content: edited data is another run.
+
+        A search that nothing is searched by counts with its folds alone, if any are fitted.
+        """
+        table = {"name": self.table.name, "content": fingerprint(self.table)}
+        identity = {**super().identity(), "table": table}
+        if not self.bounds:
+            identity["search"] = {"folds": self.search.folds if self._fits_folds else None}
+        return identity
 
     def names(self) -> dict[str, Any]:
         divergence = getattr(self.method, "divergence", None)

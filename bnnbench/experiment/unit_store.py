@@ -48,7 +48,8 @@ class UnitStore:
     def units(self) -> list[str]:
         """Every finished unit, whoever asked for it; numbers at the end of names in their order."""
         names = (path.stem for path in self.folder.work.glob("*.json"))
-        return sorted(names, key=lambda name: (len(name), name))
+        # A dot makes it a file of the experiment's own.
+        return sorted((n for n in names if "." not in n), key=lambda name: (len(name), name))
 
     def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
         """Saves a finished unit.
@@ -91,7 +92,7 @@ class UnitStore:
                     path.unlink(missing_ok=True)
 
     def assemble(self) -> Assembled:
-        """Writes every table and array file of the run from its finished units, in order."""
+        """Writes the tables of all finished units, in order, and the arrays that each of them has."""
         units, written = self.units(), []
         pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
         for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):
@@ -100,8 +101,9 @@ class UnitStore:
                 # Shortest exact representation: reading the file back gives the same bits.
                 write_text(self.folder.table(name), pd.DataFrame(rows).to_csv(index=False))
                 written.append(self.folder.table(name))
-        for name in pieces[0]["arrays"]:
-            # Whether a fit keeps a trace is the same for all units of a run.
+        for name in pieces[0]["arrays"] if pieces else ():
+            if not all(name in piece["arrays"] for piece in pieces):
+                continue
             parts = [self.file(unit, f"{name}.npz") for unit in units]
             _write_arrays(self.folder.arrays(name), _joined(parts))
             written.append(self.folder.arrays(name))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, TIMES, finished, no_page
 
+from bnnbench.experiment import execution
 from bnnbench.experiment.execution import execute, run_group, run_units
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
@@ -46,7 +49,7 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     )
     for run in (one, stacked):
         run.folder.create()
-    run_units([one], one.experiment.units())
+    run_units(one, [one], one.experiment.units())
     run_group([stacked.member], stacked.experiment.units())
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
@@ -131,7 +134,7 @@ def test_a_stack_of_splits_gives_what_each_gives_alone(tiny: Planner, tmp_path: 
     second = tiny(*given, "splits=[1]")
     for run in (together, second):
         run.folder.create()
-        run_units([run], ["split-01"])
+        run_units(run, [run], ["split-01"])
     # The stack runs whole, so that resuming it meets the same stack.
     assert not together.open_units()
     for name in ("rmse", "log_likelihood", "crps"):
@@ -160,3 +163,54 @@ def test_a_run_keeps_its_objective_and_scores_its_training_part(tiny: Planner) -
 def test_a_method_without_minibatches_keeps_no_objective(tiny: Planner) -> None:
     run = tiny("method=pbp", "method.compile=never", "evaluation.trace=true", "splits=1")
     assert not finished(run)[0].arrays("objective").exists()
+
+
+def test_lockstep_leaves_out_what_is_in_the_tables(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Splits that all advance together: those of before are not computed again."""
+    pbp = ("method=pbp", "method.compile=never", "evaluation.out_of_fold=false")
+    finished(tiny(*pbp, "splits=2"))
+    groups: list[tuple[str, ...]] = []
+    run_one = execution.run_group
+
+    def noted(members: Any, group: Any, *rest: Any) -> None:
+        groups.append(tuple(group))
+        run_one(members, group, *rest)
+
+    monkeypatch.setattr(execution, "run_group", noted)
+    _, table = finished(tiny(*pbp, "splits=3"))
+    assert groups == [("split-02",)] and table["split"].tolist() == [0, 1, 2]
+
+
+def test_nothing_is_added_to_a_run_that_has_lost_its_pieces(tiny: Planner) -> None:
+    run = tiny("splits=2")
+    folder, table = finished(run)
+    shutil.rmtree(folder.work)
+    assert finished(run)[1].equals(table), "by itself it is whole"
+    with pytest.raises(UserError, match=r"lost the pieces of split-00, split-01 .* ask for these"):
+        finished(tiny("splits=[2]"))
+    assert run.complete() and finished(tiny("splits=3"))[1]["split"].tolist() == [0, 1, 2]
+
+
+def test_a_damaged_piece_of_another_split_is_named_before_anything_is_lost(tiny: Planner) -> None:
+    folder, _ = finished(tiny("splits=2"))
+    tiny().store.file("split-00", "json").write_text("")
+    with pytest.raises(UserError, match="lost the pieces of split-00"):
+        finished(tiny("splits=[2]"))
+    assert folder.done.exists()
+
+
+def test_every_process_leaves_word_of_its_machine(tiny: Planner) -> None:
+    folder, _ = finished(tiny("splits=[0]"))
+    finished(tiny("splits=[1]"))
+    facts = json.loads(folder.environment.read_text())
+    (earlier,) = facts["earlier"]
+    assert facts["versions"] == earlier["versions"] and earlier["started"] <= facts["started"]
+
+
+def test_an_experiments_own_files_are_no_units(tiny: Planner) -> None:
+    run = tiny("splits=1")
+    finished(run)
+    run.store.file("split-00", "state.json").write_text("{}")
+    assert run.store.units() == ["split-00"]

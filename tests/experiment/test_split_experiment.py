@@ -55,6 +55,16 @@ def test_what_can_change_no_number_is_the_same_folder(tiny: Planner, table_csv: 
     assert len({tiny("method=bbb", *order).folder for order in orders}) == 1
     rates = (tiny(f"training.learning_rate={rate}").folder for rate in ("1", "1.0"))
     assert len(set(rates)) == 1
+    fixed = ("search=none", "search=bo"), ("training.compile=always", "training.compile=never")
+    for one, other in fixed:
+        given = [*FIXED, "evaluation.out_of_fold=false"]
+        assert tiny(*given, one).folder == tiny(*given, other).folder
+
+
+def test_two_files_of_one_content_are_two_data_sets(tiny: Planner, table_csv: Path) -> None:
+    twin = table_csv.with_name("twin.csv")
+    twin.write_bytes(table_csv.read_bytes())
+    assert tiny(f"dataset.path={twin}").record.digest != tiny().record.digest
 
 
 def test_a_divergence_that_the_method_does_not_hold_is_no_part_of_it(tiny: Planner) -> None:

@@ -12,6 +12,7 @@ from support.tiny_runs import finished, with_experiment
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.experiment import split_group
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_lock import claimed
 from bnnbench.experiment.split_cost import STACK
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.sweep_progress import SweepProgress
@@ -127,3 +128,16 @@ def test_searches_and_other_methods_are_apart(tiny: Planner) -> None:
     for given in ((), (*FIXED, "method=mc_dropout", "method.dropout=0.1")):
         runs = [tiny("splits=1", *given, f"method.label={name}") for name in "ab"]
         assert stack_of(runs[0], runs) == (runs[0],)
+
+
+def test_a_run_of_a_stack_that_another_process_works_on_is_left_to_it(tiny: Planner) -> None:
+    sweep = SweepProgress(row(tiny, "splits=1"))
+    theirs = sweep.runs[1]
+    theirs.folder.create()
+    with claimed(theirs.store, theirs.experiment.units()):
+        scores(sweep.runs[0], sweep)
+    left = [run.open_units() for run in sweep.runs]
+    assert left == [[], ["split-00"], [], []]
+    for run in sweep.runs:
+        scores(run, sweep)
+    assert all(run.folder.environment.is_file() for run in sweep.runs)

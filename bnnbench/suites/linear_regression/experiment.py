@@ -143,8 +143,9 @@ class LinearRegression(Experiment):
         return f"{self.method.label} on {self.table.name}"
 
     def identity(self) -> dict[str, Any]:
-        """With the table's content: edited data is another run."""
-        return {**super().identity(), "table": fingerprint(self.table)}
+        """With the table's name and content: edited data is another run."""
+        table = {"name": self.table.name, "content": fingerprint(self.table)}
+        return {**super().identity(), "table": table}
 
     def names(self) -> dict[str, Any]:
         divergence = getattr(self.method, "divergence", None)
