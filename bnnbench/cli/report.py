@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from argparse import RawDescriptionHelpFormatter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,10 +124,12 @@ def report_command(
         refresh: first rewrite what each run shows of itself.
 
     Raises:
-        UserError: if `path` holds no finished run, or the report cannot be written.
+        UserError: if `path` holds no finished run, or the report cannot be written there.
+        OSError: if the disk is full.
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
+    from bnnbench.report.folder import ReportFolder
     from bnnbench.report.overview import results_table, write_report
     from bnnbench.report.section import Style
     from bnnbench.results.reader import read_runs
@@ -138,6 +142,10 @@ def report_command(
         report = write_report(runs, style, to)
     except OSError as failure:
         place = to or path
+        with suppress(OSError):  # where not a file has found room
+            (to or ReportFolder.below(path).root).rmdir()
+        if failure.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
         raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None
     if len(runs.scored):
         stdout().print(results_table(runs))

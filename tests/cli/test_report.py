@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,22 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_p
     (tmp_path / "file").touch()
     outcome = command("report", str(tmp_path), "--to", str(tmp_path / "file"))
     one_sentence(*outcome, ["cannot write the report", "file"])
+
+
+def test_a_full_disk_leaves_no_empty_folder(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path)
+
+    def full(path: Path, text: str) -> None:
+        path.parent.mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("bnnbench.report.overview.write_text", full)
+    code, out, errors = command("report", str(tmp_path))
+    (line,) = errors.splitlines()
+    assert code == 1 and out == "" and "the disk is full" in line
+    assert not (tmp_path / "report").exists()
 
 
 def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path) -> None:
