@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from multiprocessing import current_process
 from tempfile import TemporaryDirectory
@@ -52,7 +53,8 @@ def run_command(overrides: Sequence[str]) -> int:
             # Hydra's record of a sweep says nothing that the runs do not.
             aside = [] if completing else [f"hydra.sweep.dir='{folder}'"]
             sys.argv = ["bnnbench", *words, *aside]
-            decorate(one_job)()
+            with _one_voice(words):
+                decorate(one_job)()
     except CONFIGURATION as error:
         raise UserError(sentence(error)) from None
     except ValueError as error:  # of Hydra, about a defaults list; what a job raises is no mistake
@@ -178,6 +180,22 @@ def _seen_from_outside(words: Sequence[str]) -> Iterator[None]:
     tell_stacks_apart(runs)
     with watch_sweep(SweepProgress(runs)):
         yield
+
+
+@contextmanager
+def _one_voice(words: Sequence[str]) -> Iterator[None]:
+    """Makes a mistake of what Hydra itself says and ends with, of a part that is not there."""
+    if not any(word.startswith(("-p", "--package")) for word in words):
+        yield
+        return
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    except SystemExit as stop:
+        if stop.code:
+            raise UserError(f"{said.getvalue().strip()}.") from None
+        raise
 
 
 def sweeping() -> bool:

@@ -74,10 +74,12 @@ def check_words(words: Sequence[str]) -> None:
             )
         if key.startswith("+") and name in GROUPS:
             raise UserError(f"{word}: there is one {name} already; leave out the +.")
-        if equals and name in GROUPS and value[:1] in ("[", "{"):
-            raise UserError(_several_options(name, value))
+        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME: parts of others
+            raise UserError(_no_option(name, value))
         if equals and name in FOLDERS:  # before Hydra makes the folder
             check_folder(name, None if value == "null" else value.strip("'\""))
+            if value[:1] in ("[", "{"):
+                raise UserError(f"{word}: write {name}=./{value} if that is the folder's name.")
 
 
 def _check_sweep(word: str) -> None:
@@ -150,7 +152,7 @@ def _looks_like_a_value(choice: str) -> bool:
     return bool(plain) and (not named or choice.lower() in VALUES)
 
 
-def _several_options(group: str, value: str) -> str:
+def _no_option(group: str, value: str) -> str:
     names = [name.strip(" '\"") for name in value.strip("[]").split(",")]
     known = options(group)
     if value.startswith("[") and len(names) > 1 and all(name in known for name in names):
