@@ -92,7 +92,7 @@ class UnitStore:
                     path.unlink(missing_ok=True)
 
     def assemble(self) -> Assembled:
-        """Writes the tables of the finished units, in order, and the arrays that each of them has."""
+        """Writes the tables of the finished units in order, and the arrays that they all have."""
         units, written = self.units(), []
         pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
         for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):

@@ -70,7 +70,7 @@ class Runs:
 
 
 def read_runs(path: Path) -> Runs:
-    """Every finished run at or below `path`, but damaged ones; of copies of a run the first.
+    """Every finished run at or below `path`, but damaged ones; of copies of a run the fullest.
 
     Raises:
         UserError: if `path` does not exist or holds no finished run, or all of them are damaged.
@@ -103,13 +103,20 @@ def intact_below(path: Path) -> tuple[dict[str, Intact], tuple[str, ...]]:
     for folder in folders_below(path):
         try:
             run = read_intact(folder)
-            found.setdefault(run.record.digest, run)
+            found[run.record.digest] = fuller(found.get(run.record.digest), run)
         except UserError as error:
             left_out.append(str(error))
     if not found:
         more = f" So are {len(left_out) - 1} more runs." if len(left_out) > 1 else ""
         raise UserError(f"{left_out[0]}{more}")
     return found, tuple(left_out)
+
+
+def fuller(first: Intact | None, second: Intact) -> Intact:
+    """Of two copies of a run the one with more splits; the first of equals."""
+    if first is None:
+        return second
+    return second if len(second.splits) > len(first.splits) else first
 
 
 def folders_below(path: Path) -> list[RunFolder]:

@@ -11,7 +11,7 @@ for whoever counts several runs as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -119,7 +119,7 @@ def all_pairs(runs: Runs, rope: float = ROPE) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for dataset, group in named.groupby("dataset"):
         own = scores_of(runs.splits, group.index)
-        rows += compared(str(dataset), own, combinations(group.index, 2), rope)
+        rows += compared(str(dataset), own, own, combinations(group.index, 2), rope)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -128,38 +128,48 @@ def pairs_between(first: Runs, second: Runs, rope: float = ROPE) -> pd.DataFrame
     rows: list[dict[str, Any]] = []
     for dataset, group in first.scored.groupby("dataset", sort=False):
         other = second.scored[second.scored["dataset"] == dataset]
-        both = pd.concat([
-            first.splits[first.splits["run"].isin(group.index)],
-            second.splits[second.splits["run"].isin(other.index)],
-        ]).drop_duplicates(["run", "split"])  # fmt: skip
-        scores = scores_of(both, group.index.union(other.index))
-        rows += compared(str(dataset), scores, product(group.index, other.index), rope)
+        # A folder may hold the same run as the other, with other numbers: each keeps its own.
+        numbers = sorted({*first.splits["split"], *second.splits["split"]})
+        ours = scores_of(first.splits, group.index, numbers)
+        theirs = scores_of(second.splits, other.index, numbers)
+        rows += compared(str(dataset), ours, theirs, product(group.index, other.index), rope)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def scores_of(splits: pd.DataFrame, runs: pd.Index) -> Scores:
+def scores_of(splits: pd.DataFrame, runs: pd.Index, numbers: Sequence[int] | None = None) -> Scores:
     """The scores of some runs that are compared.
 
     Args:
         splits: rows of `Runs.splits`.
         runs: of one data set.
+        numbers: of the splits, in the order of the scores; those that there are if not given.
     """
     own = splits[splits["run"].isin(runs)]
     wide = {
         m.key: own.pivot(index="split", columns="run", values=m.key) for m in printed_in("pairs")
     }
+    if numbers is not None:
+        wide = {key: table.reindex(numbers) for key, table in wide.items()}
     return {
         key: {str(run): table[run].to_numpy(float) for run in table} for key, table in wide.items()
     }
 
 
 def compared(
-    dataset: str, scores: Scores, couples: Iterable[tuple[str, str]], rope: float
+    dataset: str, first: Scores, second: Scores, couples: Iterable[tuple[str, str]], rope: float
 ) -> Iterator[dict[str, Any]]:
-    """The rows of all couples of runs on one data set that share enough splits."""
+    """The rows of all couples of runs on one data set that share enough splits.
+
+    Args:
+        dataset: its name.
+        first: scores of the first run of each couple.
+        second: of the second, on the same splits.
+        couples: of runs.
+        rope: as for `equivalence`.
+    """
     for a, b in couples:
         for metric in printed_in("pairs"):
-            cells = compare_scores(scores[metric.key][a], scores[metric.key][b], metric, rope)
+            cells = compare_scores(first[metric.key][a], second[metric.key][b], metric, rope)
             if cells:
                 yield {"dataset": dataset, "metric": metric.key, "run_a": a, "run_b": b, **cells}
 

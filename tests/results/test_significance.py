@@ -12,6 +12,7 @@ import pytest
 from baycomp import two_on_single
 from support.runs import make_run
 
+from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs, read_runs
@@ -129,3 +130,24 @@ def test_pairs_stand_in_the_order_of_labels(outputs: Path) -> None:
     pairs = named(all_pairs(runs), labels(runs.scored))
     own = pairs[(pairs["metric"] == "rmse") & (pairs["dataset"] == "boston")]
     assert own[["a", "b"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
+
+
+def test_one_run_before_and_after_a_change_is_held_against_itself(tmp_path: Path) -> None:
+    """Two folders that hold the same run, by its settings, with other numbers and splits."""
+    worse = np.array([5.0, 6.0, 7.0, 8.0])
+    for name, rmse in {"before": worse + 30, "after": worse}.items():
+        make_run(tmp_path / name, rmse=rmse)
+    first, second = read_runs(tmp_path / "before"), read_runs(tmp_path / "after")
+    assert first.scored.index.tolist() == second.scored.index.tolist()
+    pairs = pairs_between(first, second).set_index("metric")
+    assert pairs.loc["rmse", "difference"] == pytest.approx(30)
+    assert pairs.loc["rmse", "p_worse"] > 0.99
+
+
+def test_of_two_copies_the_fuller_counts(tmp_path: Path) -> None:
+    short = make_run(tmp_path / "a")
+    path = short.table(SPLITS)
+    pd.read_csv(path).iloc[:2].to_csv(path, index=False)
+    make_run(tmp_path / "b")
+    (run,) = read_runs(tmp_path).scored.to_dict("records")
+    assert run["splits"] == 4
