@@ -73,8 +73,10 @@ def check_names(folder: RunFolder, record: Record) -> None:
     """
     needed = {*NAMES, *(NAMES_ON_SPLITS if record.kind == KIND else ())}
     mappings = isinstance(record.names, Mapping) and isinstance(record.identity, Mapping)
-    if not (mappings and needed <= record.names.keys()):
+    if not mappings:
         raise damaged(folder.record)
+    if missing := sorted(needed - record.names.keys()):
+        raise damaged(folder.record, f"says nothing of {', '.join(missing)}")
 
 
 def units_of(folder: RunFolder) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.runs import add_arrays, add_search, make_run, seal, unseal
+from support.runs import add_arrays, add_search, make_run, names_of, seal, unseal
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SPLITS
@@ -96,9 +97,10 @@ def test_fewer_rows_than_units(tmp_path: Path) -> None:
 
 def test_a_record_without_names(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
-    record = {"kind": KIND, "digest": "0", "names": {}, "identity": {}}
+    record: dict[str, Any] = {"kind": KIND, "digest": "0", "names": {**names_of()}, "identity": {}}
+    del record["names"]["dataset"]
     folder.record.write_text(json.dumps(record))
-    with pytest.raises(UserError, match=r"record\.json is damaged"):
+    with pytest.raises(UserError, match=r"record\.json says nothing of dataset"):
         read_runs(tmp_path)
 
 

@@ -80,6 +80,8 @@ def section(runs: Runs, style: Style) -> Section | None:
 def coverage_sentence(suite: BookRuns) -> str:
     """Which part of the book's comparison is there, and what was left out."""
     runs, book = suite.runs, book_seconds()
+    if runs.empty:
+        return f"Nothing is said of it: runs with settings that are not its own: {suite.departing}."
     text = [f"{len(runs)} of the {book.size} runs of the book's comparison are finished."]
     missing = []
     for dataset in book.index:

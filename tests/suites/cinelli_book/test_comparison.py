@@ -38,6 +38,10 @@ def test_other_runs_are_no_part_of_the_comparison(change: dict[str, Any]) -> Non
 def test_runs_of_other_settings_are_left_out_and_counted(change: dict[str, Any]) -> None:
     found = book_runs(frame({"boston": {"pbp": 1}}, **change), duels({}))
     assert found is not None and found.runs.empty
+    assert "runs with settings that are not its own: 1." in coverage_sentence(found)
+    both = pd.concat([frame({"boston": {"pbp": 1}}), frame({"boston": {"pbp": 1}}, **change)])
+    found = book_runs(both.set_index(pd.Index(["a", "b"], name="run")), duels({}))
+    assert found is not None
     assert "1 more was left out: the settings differ" in coverage_sentence(found)
 
 
