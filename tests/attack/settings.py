@@ -1,0 +1,133 @@
+"""Every setting of every configuration, read from the files that Hydra composes them of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bnnbench.cli.configs import GROUPS, config_folder, options
+
+VALUES = {
+    "empty": "",
+    "null": "null",
+    "text": "nonsense",
+    "quoted": "'two words'",
+    "minus one": "-1",
+    "zero": "0",
+    "a half": "0.5",
+    "beyond floats": "1e400",
+    "beyond integers": "1" + 30 * "0",
+    "nan": "nan",
+    "inf": "inf",
+    "empty list": "[]",
+    "list": "[1,2]",
+    "list of text": "[a,null]",
+    "mapping": "{a: 1}",
+    "true": "true",
+    "long": "x" * 300,
+    "unicode": "Größe-日本",
+    "path": "../../elsewhere",
+    "reference": "${nowhere}",
+}
+"""What is given to every setting. None but a few make sense for one of them."""
+
+OF_AN_OPTION, STRIDE = 4, 7
+"""How many values a key of an option gets, and how far apart they are in the list."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key, and the choices that compose the configuration it stands in."""
+
+    key: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join((*self.choices, self.key))
+
+
+@cache
+def settings() -> tuple[Setting, ...]:
+    """Every key of the whole configuration, then those that each option of a group brings.
+
+    A key that options of one class share stands there once for each of them.
+    """
+    main = _load(config_folder() / "run.yaml")
+    top = [*_keys(main, ""), *_keys(_merged(config_folder() / "protocol" / "book.yaml"), "")]
+    found = [Setting(key) for key in dict.fromkeys((*top, *GROUPS, "network.depth"))]
+    for group in GROUPS:
+        for option in options(group):
+            choice = (f"{group}={option}",)
+            file = config_folder() / group / f"{option}.yaml"
+            keys = dict.fromkeys(_keys(_merged(file), _package(file, group)))
+            found += [Setting(key, choice) for key in keys if key not in ("", group)]
+    return tuple(found)
+
+
+def attempts() -> Iterator[tuple[Setting, str]]:
+    """Settings with values: all of them for what every run has, some for what an option brings.
+
+    The values of options' keys take turns, a few for the first option that has a key and one for
+    each further one, whose keys are read by the same code: every value meets every kind of key.
+    """
+    values, seen, turn = list(VALUES), set[str](), 0
+    for setting in settings():
+        if not setting.choices:
+            few = values
+        else:
+            count = 1 if setting.key in seen else OF_AN_OPTION
+            few = [values[(turn + i * STRIDE) % len(values)] for i in range(count)]
+            turn += 1
+        seen.add(setting.key)
+        for value in few:
+            yield setting, value
+
+
+def _load(file: Path) -> dict[str, Any]:
+    return yaml.safe_load(file.read_text()) or {}
+
+
+def _merged(file: Path) -> dict[str, Any]:
+    """A file and those of its folder that it starts from."""
+    own = _load(file)
+    whole: dict[str, Any] = {}
+    for base in own.get("defaults", ()):
+        if isinstance(base, str) and base != "_self_" and "@" not in base:
+            whole = _onto(whole, _merged(file.with_name(f"{base}.yaml")))
+    return _onto(whole, {key: value for key, value in own.items() if key != "defaults"})
+
+
+def _onto(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in other.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _onto(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _package(file: Path, group: str) -> str:
+    stated = re.match(r"# @package (\S+)", file.read_text())
+    package = stated.group(1) if stated else group
+    return "" if package == "_global_" else package
+
+
+def _keys(config: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Dotted keys of leaves and of the branches above them; Hydra's own are another family."""
+    if prefix:
+        yield prefix
+    for key, value in config.items():
+        dotted = f"{prefix}.{key}" if prefix else str(key)
+        if dotted in ("defaults", "hydra"):
+            continue
+        if isinstance(value, Mapping) and value:
+            yield from _keys(value, dotted)
+        else:
+            yield dotted

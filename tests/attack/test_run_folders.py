@@ -1,0 +1,202 @@
+"""Every file of a finished and of an unfinished run is damaged; then run, report and compare."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from attack.attempts import Judge, Outcome, Verdict, attempt
+from attack.dying import die_at
+from attack.form import sample
+from attack.quick import no_figures, no_report_figures
+from attack.typed import command
+
+Damage = Callable[[Path], None]
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def clear(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def flip(file: Path) -> None:
+    """One bit of the byte in the middle."""
+    content = bytearray(file.read_bytes())
+    if content:
+        content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+
+
+def become_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+DAMAGES: Mapping[str, Damage] = {
+    "truncated": truncate,
+    "emptied": clear,
+    "a flipped bit": flip,
+    "a folder": become_folder,
+    "removed": Path.unlink,
+}
+
+VARIANT = "depth1-kl-gaussian-nll-seed{seed}"
+
+ROOT_FILES = (
+    *("DONE", "record.json", "config.yaml", "environment.json", "splits.csv", "search.csv"),
+    *("summary.csv", "calibration.csv", "predictions.npz", "out_of_fold.npz"),
+)
+
+WORK_FILES = tuple(
+    f"work/split-{unit}.{suffix}"
+    for unit in ("00", "01")
+    for suffix in ("json", "predictions.npz", "out_of_fold.npz", "trials.jsonl")
+)
+
+FINISHED = [
+    f"{command} {damage} {file}"
+    for command in ("run", "more", "report", "compare", "refresh")
+    for file in (*ROOT_FILES, *(WORK_FILES if command in ("run", "more") else ()))
+    for damage in DAMAGES
+]
+"""`more` asks the damaged run for one split more."""
+
+UNFINISHED = [
+    f"{command} {damage} {file}"
+    for command in ("run", "report", "compare")
+    for file in (
+        *("record.json", "config.yaml", "environment.json", "work/split-01.trials.jsonl"),
+        *(file for file in WORK_FILES if "split-00" in file),
+    )
+    for damage in DAMAGES
+]
+
+SCORES = ["split", "rmse", "log_likelihood", "crps"]
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
+    """Outputs of two finished runs, seeds 1 and 2, and of one killed in its second split."""
+    folder = tmp_path_factory.mktemp("runs")
+    with no_figures():
+        for seed in (1, 2):
+            outcome = attempt(two_splits(table, f"seed={seed}"), folder)
+            assert outcome.code == 0, str(outcome)
+        attempt(two_splits(table, "seed=3"), folder)
+        whole = run_folder(folder, 3)
+        shutil.copytree(whole, folder / "whole3")
+        shutil.rmtree(whole)
+        assert die_at(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
+    return folder
+
+
+MIDDLE = "split-01.trials.jsonl"
+"""The log of the second split, whose first evaluation is the last thing that is kept."""
+
+
+def two_splits(table: Path, *words: str) -> list[str]:
+    return command(table, (), "dataset.n_splits=3", "splits=2", *words)
+
+
+def run_folder(folder: Path, seed: int) -> Path:
+    (found,) = folder.glob(f"outputs/uci/t/vadam/{VARIANT.format(seed=seed)}*")
+    return found
+
+
+def scores(run: Path) -> pd.DataFrame:
+    return pd.read_csv(run / "splits.csv")[SCORES]
+
+
+def same_scores(run: Path, whole: Path) -> str:
+    """Why the numbers are not those of the undamaged run, if so."""
+    theirs, ours = scores(whole), scores(run).head(2)
+    return "" if theirs.equals(ours) else f"other scores than before: {ours} for {theirs}"
+
+
+def same_report(folder: Path, kept: Path, finished: tuple[int, ...]) -> str:
+    """Why a report's numbers are not those of the undamaged runs, if so."""
+    table = pd.read_csv(folder / "outputs" / "report" / "results.csv")
+    means = {seed: scores(run_folder(kept, seed))["rmse"].mean() for seed in finished}
+    right = [any(abs(mean - rmse) < 1e-6 for mean in means.values()) for rmse in table["rmse_mean"]]
+    return "" if all(right) and right else f"other scores in the report: {list(table['rmse'])}"
+
+
+COMMANDS = {
+    "report": ["report"],
+    "refresh": ["report", "--refresh"],
+    "compare": ["compare"],
+}
+
+
+def damaged(kept: Path, empty: Path, seeds: tuple[int, ...], seed: int, name: str) -> Path:
+    """A copy of some of the runs in which a file of one is damaged; that run's folder."""
+    for each in seeds:
+        run = run_folder(kept, each)
+        shutil.copytree(run, empty / run.relative_to(kept))
+    run = run_folder(empty, seed)
+    _, damage, file = name.split(" ")[0], *_parts(name)
+    DAMAGES[damage](run / file)
+    return run
+
+
+def _parts(name: str) -> tuple[str, str]:
+    words = name.split(" ")
+    return " ".join(words[1:-1]), words[-1]
+
+
+def tried(words: list[str], folder: Path) -> Outcome:
+    with no_figures(), no_report_figures():
+        return attempt(words, folder)
+
+
+@pytest.mark.parametrize("name", sample(FINISHED, 12))
+def test_a_finished_run(judge: Judge, table: Path, kept: Path, empty: Path, name: str) -> None:
+    run = damaged(kept, empty, (1, 2), 1, name)
+    what = name.split(" ")[0]
+    if what in COMMANDS:
+        outcome = tried(COMMANDS[what], empty)
+        right = outcome.code == 0 and what != "compare"
+        wrong = same_report(empty, kept, (1, 2)) if right else ""
+    else:
+        more = ["splits=2", "splits=3"][what == "more"]
+        outcome = tried(two_splits(table, "seed=1", more), empty)
+        wrong = same_scores(run, run_folder(kept, 1)) if outcome.code == 0 else ""
+    judge("damaged finished runs", outcome, wrong=wrong)
+
+
+@pytest.mark.parametrize("name", sample(UNFINISHED, 6))
+def test_an_unfinished_run(judge: Judge, table: Path, kept: Path, empty: Path, name: str) -> None:
+    run = damaged(kept, empty, (2, 3), 3, name)
+    what = name.split(" ")[0]
+    if what == "run":
+        outcome = tried(two_splits(table, "seed=3"), empty)
+        wrong = same_scores(run, kept / "whole3") if outcome.code == 0 else ""
+    else:
+        outcome = tried(COMMANDS[what], empty)
+        wrong = same_report(empty, kept, (2,)) if (outcome.code, what) == (0, "report") else ""
+    judge("damaged unfinished runs", outcome, wrong=wrong)
+
+
+def test_the_killed_run_is_unfinished(kept: Path) -> None:
+    """So that the attacks on it are what they claim to be."""
+    run = run_folder(kept, 3)
+    assert not (run / "DONE").exists()
+    assert (run / "work" / "split-00.json").exists()
+    assert (run / "work" / "split-01.trials.jsonl").read_text().count("\n") == 1
+    assert os.listdir(run / "work")
+
+
+def test_verdicts_of_the_undamaged(kept: Path, empty: Path) -> None:
+    for seed in (1, 2):
+        run = run_folder(kept, seed)
+        shutil.copytree(run, empty / run.relative_to(kept))
+    assert tried(["report"], empty).verdict == Verdict.RAN
+    assert not same_report(empty, kept, (1, 2))

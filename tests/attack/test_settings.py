@@ -1,0 +1,44 @@
+"""Every key of every composed configuration is given values that make no sense for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attack.attempts import Judge, attempt
+from attack.form import sample
+from attack.quick import no_figures
+from attack.settings import VALUES, Setting, attempts, settings
+from attack.typed import command
+from support.config import compose
+
+CASES = {f"{setting.name} {value}": (setting, value) for setting, value in attempts()}
+
+
+@pytest.mark.parametrize("name", sample(list(CASES), 20))
+def test_a_setting(judge: Judge, table: Path, empty: Path, name: str) -> None:
+    setting, value = CASES[name]
+    words = command(table, setting.choices, f"{setting.key}={VALUES[value]}")
+    outputs = VALUES[value].strip("'") if setting.key == "outputs_dir" else "outputs"
+    with no_figures():
+        judge("settings", attempt(words, empty, outputs))
+
+
+def test_no_key_is_left_out() -> None:
+    """Of the whole configuration as Hydra composes it."""
+
+    def keys(node: object, prefix: str = "") -> list[str]:
+        if not isinstance(node, dict) or not node:
+            return [prefix]
+        return [key for k, v in node.items() for key in keys(v, f"{prefix}.{k}".lstrip("."))]
+
+    known = {setting.key for setting in settings()}
+    copied = ("method.likelihood.", "divergence.prior.", "likelihood.loss.", "prior")
+    copied += ("method.divergence.",)
+    left_out = {key for key in keys(compose()) if not key.startswith(copied)} - known
+    assert not left_out
+
+
+def test_settings_are_named_once() -> None:
+    assert len(set(settings())) == len(settings())
+    assert Setting("seed").name == "seed"

@@ -1,0 +1,189 @@
+"""CSV files of all kinds: what can be read runs, the rest is told off."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attack.attempts import RIGHT, Judge, attempt
+from attack.form import FULL, multiple, sample
+from attack.quick import no_figures
+from attack.typed import command
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+NAMES = st.one_of(
+    st.sampled_from(
+        ["a", "Preis (€)", "a=b", "$x$", "a,b", "a b", "[m]", "{x}", "x_1", "%", "#", "null", "1"]
+    ),
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12),
+)
+
+# Not `st.floats`: a run flushes denormal numbers to zero, which hypothesis refuses to live with.
+NUMBERS = st.one_of(
+    st.integers(-100, 100).map(str),
+    st.integers(-(10**6), 10**6).map(lambda number: repr(number / 1000)),
+    st.tuples(st.integers(-9, 9), st.integers(-30, 30)).map(lambda pair: f"{pair[0]}e{pair[1]}"),
+)
+
+ODD = st.sampled_from(
+    [
+        *("", " ", "NA", "nan", "inf", "-inf", "1e400", "1,5", "1;5", "text", '"', "'", "true"),
+        *("0x1F", "\uff11", "--1", "1e", "1_000", "\x00", "\x1a", "=1+1", "1" * 400, "5e-324", "€"),
+    ]
+)
+
+SEPARATORS = st.sampled_from([";", "\t", "|", " ", ",,"])
+ENCODINGS = st.sampled_from(["utf-8-sig", "latin-1", "utf-16", "utf-32", "cp037"])
+ENDS = st.sampled_from(["\r\n", "\r", "\n\n"])
+LAST = st.sampled_from(["", "\x00", '"', "\n\n\n", "# the end"])
+
+TWISTS = ("names", "target", "rows", "cells", "separator", "encoding", "ends", "last")
+
+
+def quoted(cell: str, separator: str) -> str:
+    special = separator in cell or '"' in cell
+    return '"' + cell.replace('"', '""') + '"' if special else cell
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[bytes, str]:
+    """A file's bytes, and the target asked for: a good table but for one or two twists."""
+    twists = draw(st.sets(st.sampled_from(TWISTS), max_size=2))
+    names = ["p", "q", "r"]
+    if "names" in twists:
+        names = draw(st.lists(NAMES, min_size=1, max_size=4, unique=draw(st.booleans())))
+    count = draw(st.integers(0, 14)) if "rows" in twists else 14
+    rows = [[draw(NUMBERS) for _ in names] for _ in range(count)]
+    if rows and "cells" in twists:
+        _twist(draw, draw(st.sampled_from(rows)))
+    separator = draw(SEPARATORS) if "separator" in twists else ","
+    end = draw(ENDS) if "ends" in twists else "\n"
+    lines = [separator.join(quoted(cell, separator) for cell in row) for row in (names, *rows)]
+    text = end.join(lines) + (draw(LAST) if "last" in twists else end)
+    target = draw(st.sampled_from(["nothing", "", "P"])) if "target" in twists else names[-1]
+    encoding = draw(ENCODINGS) if "encoding" in twists else "utf-8"
+    return text.encode(encoding, "replace"), target
+
+
+def _twist(draw: st.DrawFn, row: list[str]) -> None:
+    kind, cell = draw(st.sampled_from(["cell", "cell", "more", "fewer", "none"])), draw(ODD)
+    if kind == "cell":
+        row[draw(st.integers(0, len(row) - 1))] = cell
+    elif kind == "more":
+        row.append(cell)
+    elif kind == "fewer":
+        row.pop()
+    else:
+        row.clear()
+
+
+@settings(
+    max_examples=multiple(6),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(tables())
+def _generated(keep: Callable[[tuple[bytes, str]], None], table: tuple[bytes, str]) -> None:
+    keep(table)
+
+
+def test_generated_tables(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
+    """A target may be any column's name, as it is."""
+    found: list[tuple[bytes, str]] = []
+    _generated(found.append)
+    failed = []
+    for place, (content, target) in enumerate(found):
+        folder = tmp_path / f"cwd{place}"
+        folder.mkdir()
+        file = tmp_path / "table.csv"
+        file.write_bytes(content)
+        with no_figures():
+            outcome = attempt([*command(file, ()), f"dataset.target={target}"], folder)
+        record_property("attack", ["tables", outcome.verdict.value])
+        if outcome.verdict not in RIGHT:
+            failed.append(f"{content!r} {target!r}: {outcome}")
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("number", ["1e100", "1e200", "1e305", "1e-320"])
+def test_numbers_that_overflow(judge: Judge, table: Path, empty: Path, number: str) -> None:
+    """Their squares are infinite or zero."""
+    file = empty.parent / "table.csv"
+    lines = table.read_text().splitlines()
+    file.write_text("\n".join([*lines, f"1,{number},1"]))
+    with no_figures():
+        judge("tables", attempt(command(file, ()), empty))
+
+
+PATHS = [
+    "Jörg.csv",
+    "a=b.csv",
+    "a b.csv",
+    "a,b.csv",
+    "a(b).csv",
+    "a[b].csv",
+    "a{b}.csv",
+    "a'b.csv",
+    'a"b.csv',
+    "a:b.csv",
+    "a$b.csv",
+    "${b}.csv",
+    "a%b.csv",
+    "a#b.csv",
+    "a&b.csv",
+    "a;b.csv",
+    "~a.csv",
+    "日本.csv",
+    "a\tb.csv",
+    "-a.csv",
+    "+a.csv",
+    "null",
+    "1",
+    "true",
+    "a\\b.csv",
+    "😀.csv",
+    "a/b.csv",
+    ".csv",
+    "a.",
+    " a.csv",
+    "x" * 250,
+]
+
+
+@pytest.mark.parametrize("name", sample(PATHS, 3))
+def test_paths(judge: Judge, table: Path, empty: Path, name: str) -> None:
+    """A file of any name, beside the working directory, given as it is called."""
+    file = empty / name
+    file.parent.mkdir(exist_ok=True)
+    shutil.copy(table, file)
+    with no_figures():
+        judge("paths", attempt([*command(table, ()), f"dataset.path={name}"], empty))
+
+
+COLUMNS = [
+    *("Preis (€)", "a=b", "a,b", "a b", "$x$", "$x", "a_b^c", "[m/s]", "[bold]x", "[/x]", "{x}"),
+    *("${x}", "%s", "#", "'", '"', "\\frac", "null", "true", "1", "1.5", "nan", "~", "-x", "+x"),
+    *("日本", "x" * 300, "é" * 80, "a\\,b", "a:b", "x;y", "<b>", "|", "&", "*", "~x", "a\u202eb"),
+]
+
+
+@pytest.mark.parametrize("name", sample(COLUMNS, 2))
+def test_names_of_the_target(judge: Judge, empty: Path, name: str) -> None:
+    """With the run's page and figures, whose axes bear the name, and the report."""
+    file = empty.parent / "table.csv"
+    draw = random.Random(0)
+    header = ["p", quoted(name, ",")]
+    rows = [[f"{draw.random():.4f}", f"{draw.random():.4f}"] for _ in range(14)]
+    file.write_text("\n".join(",".join(row) for row in (header, *rows)), encoding="utf-8")
+    words = [*command(file, ()), f"dataset.target={name}"]
+    outcome = attempt(words, empty)
+    judge("names of columns", outcome)
+    if outcome.code == 0 and FULL:
+        judge("names of columns", attempt(["report"], empty))
