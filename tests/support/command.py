@@ -7,14 +7,18 @@ from pathlib import Path
 from bnnbench.experiment.run_folder import RunFolder
 
 
+WAITING = (" ...", " so far", " left")
+"""What lines end with that progress writes where there is no terminal."""
+
+
 def one_sentence(code: int, out: str, errors: str, words: list[str]) -> None:
     """Exit code 2 and a single line on standard error, which says each of the words.
 
-    On a busy machine a line before it may say what takes so long.
+    On a busy machine lines before it may say what takes so long, and how far it is.
     """
     assert code == 2, errors
     assert out == ""
-    lines = [line for line in errors.splitlines() if not line.endswith(" ...")]
+    lines = [line for line in errors.splitlines() if not line.endswith(WAITING)]
     assert len(lines) == 1 and lines[0].startswith("bnnbench: ")
     assert "Traceback" not in errors
     for word in words:
