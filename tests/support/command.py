@@ -6,7 +6,6 @@ from pathlib import Path
 
 from bnnbench.experiment.run_folder import RunFolder
 
-
 WAITING = (" ...", " so far", " left")
 """What lines end with that progress writes where there is no terminal."""
 
