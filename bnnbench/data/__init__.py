@@ -1,6 +1,6 @@
 """Data sources: each reads one data set, with its fixed train/test splits, into a `Table`.
 
-May import types, checks and files.
+May import types, checks, identity and files.
 """
 
 from __future__ import annotations

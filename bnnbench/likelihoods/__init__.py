@@ -1,1 +1,4 @@
-"""Likelihoods, which say what a network's outputs mean: one file each. May import losses."""
+"""Likelihoods, which say what a network's outputs mean: one file each.
+
+May import losses, types and identity.
+"""

@@ -1,1 +1,1 @@
-"""Losses of a data point under its Gaussian: one file each. May import types and checks."""
+"""Losses of a data point under its Gaussian: one file each. May import checks and identity."""

@@ -88,7 +88,7 @@ def test_a_sweep_passes_over_what_would_change_nothing(command: Command, table_c
 
 def test_a_setting_that_the_experiment_does_not_read_is_refused(command: Command) -> None:
     line = ("run", "experiment=linear_regression")
-    for word in ("evaluation.samples=5", "search=bo", "+search.folds=3"):
+    for word in ("evaluation.samples=5", "search=bo", "search.folds=3"):
         code, out, error = command(*line, word)
         assert code == 2 and out == ""
         key = word.lstrip("+").partition("=")[0]

@@ -109,13 +109,12 @@ def test_no_network_is_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture
 def test_unwritable_folder(data: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    for attempt in (
-        lambda: UCI("yacht", directory=str(blocked), base_url=NOWHERE).load(),
-        lambda: archive.fetch(["yacht"], blocked, source=data),
-    ):
-        with pytest.raises(UserError) as error:
-            attempt()
-        assert_one_sentence(error, f"Cannot write data files to {blocked}", "data_dir=DIR")
+    with pytest.raises(UserError) as error:
+        UCI("yacht", directory=str(blocked), base_url=NOWHERE).load()
+    assert_one_sentence(error, "data_dir must be the name of a folder", f"{blocked} is a file")
+    with pytest.raises(UserError) as error:
+        archive.fetch(["yacht"], blocked, source=data)
+    assert_one_sentence(error, f"Cannot write data files to {blocked}", "data_dir=DIR")
 
 
 def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path) -> None:
