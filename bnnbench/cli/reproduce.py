@@ -97,7 +97,8 @@ def reproduce(name: str, given: Sequence[str]) -> int:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
     from bnnbench.cli.show import show_run
-    from bnnbench.experiment.execution import execute, standing
+    from bnnbench.experiment.execution import execute
+    from bnnbench.experiment.standing import standing
     from bnnbench.experiment.sweep_progress import SweepProgress
     from bnnbench.report.pages import write_page
 

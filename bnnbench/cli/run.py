@@ -111,7 +111,8 @@ class Jobs:
             from bnnbench.cli.build import build, refuse_idle
             from bnnbench.cli.show import diverged, show_run
             from bnnbench.cli.sweep import runs_of
-            from bnnbench.experiment.execution import execute, standing
+            from bnnbench.experiment.execution import execute
+            from bnnbench.experiment.standing import standing
             from bnnbench.experiment.sweep_progress import SweepProgress
             from bnnbench.report.pages import write_page
 

@@ -7,24 +7,22 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
 
 import torch
 
 from bnnbench.experiment.base import Member
-from bnnbench.experiment.code import changes
 from bnnbench.experiment.environment import as_yaml, write_environment
 from bnnbench.experiment.progress import watch
-from bnnbench.experiment.record import Record, read_record, write_record
+from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import assembling, claimed, working
 from bnnbench.experiment.stacking import stack_of
+from bnnbench.experiment.standing import check_joinable, recorded
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
@@ -65,25 +63,6 @@ def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> Run
     return folder
 
 
-def check_joinable(run: Run) -> None:
-    """Refuses what would take units out of the run's tables.
-
-    Raises:
-        UserError: if units that nobody asks for now are in the tables and not in `work`, or there
-            and damaged.
-    """
-    folder, asked = run.folder, set(run.experiment.units())
-    done, there = folder.finished(), run.store.units()
-    lost = [unit for unit in (done.units if done else ()) if unit not in {*asked, *there}]
-    lost += [unit for unit in there if unit not in asked and not run.store.intact(unit)]
-    if lost:
-        raise UserError(
-            f"{folder.root} has lost the pieces of {', '.join(lost)} from its folder "
-            f"{folder.work.name}, so nothing can be added to it; ask for these "
-            f"{run.experiment.unit_noun}s too, and they are run again."
-        )
-
-
 @contextmanager
 def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
     """The runs of a stack that no other process works on, kept from others meanwhile.
@@ -93,51 +72,13 @@ def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
         stack: of `stack_of`.
     """
     with ExitStack() as locks:
-        free = [run]
+        free = {run.folder}
         for other in (one for one in stack if one.folder != run.folder):
             other.folder.create()
             with suppress(UserError):
                 locks.enter_context(claimed(other.store, other.open_units()))
-                free.append(other)
-        yield [one for one in stack if any(one.folder == kept.folder for kept in free)]
-
-
-def recorded(run: Run) -> Record:
-    """The run's record, with the codes of its units that are there already before its own."""
-    before = codes_before(run) if run.store.units() else []
-    own = [code for code in run.record.codes if code not in before]
-    return replace(run.record, codes=(*before, *own))
-
-
-def codes_before(run: Run) -> list[Mapping[str, Any]]:
-    """The codes that made what is in the run's folder; none where nothing says so."""
-    try:
-        return list(read_record(run.folder).codes)
-    except UserError:
-        return []
-
-
-def standing(run: Run) -> list[str]:
-    """What whoever asks for a run must know before: that it is finished, that its code differs."""
-    sentences = []
-    done = run.folder.finished() if run.resume and run.complete() else None
-    broken = [f"{name} is written anew" for name in run.damaged_files()] if run.resume else []
-    broken += [f"{unit} is run again" for unit in run.damaged_units()] if run.resume else []
-    if broken:
-        sentences.append(f"{run.folder.root} holds damaged files: {', '.join(broken)}")
-    elif done:
-        when = datetime.fromisoformat(done.finished).astimezone()
-        sentences.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
-    if run.resume and (done or run.store.units()):
-        (now,) = run.record.codes
-        differing = [file for code in codes_before(run) for file in changes(code, now)]
-        if differing:
-            files = ", ".join(dict.fromkeys(differing))
-            sentences.append(
-                f"{files} changed since {'it was' if done else 'some of it was'} run; "
-                "--force runs it again"
-            )
-    return sentences
+                free.add(other.folder)
+        yield [one for one in stack if one.folder in free]
 
 
 def run_units(run: Run, stack: Sequence[Run], units: Sequence[str]) -> None:

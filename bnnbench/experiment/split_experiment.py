@@ -219,9 +219,11 @@ class SplitExperiment(Experiment):
         assert isinstance(other, SplitExperiment)
         if self._fits_folds or self.method.together([other.method], 1) is None:
             return False
-        same = replace(other, method=self.method, loaded=self.loaded)
-        data = fingerprint(self.table) == fingerprint(other.table)
-        return data and Experiment.identity(same) == Experiment.identity(self)
+        return self._identity_but_method == other._identity_but_method
+
+    @cached_property  # reads the whole table, and every run of a sweep is held against every other
+    def _identity_but_method(self) -> dict[str, Any]:
+        return {name: part for name, part in self.identity().items() if name != "method"}
 
     def stack_room(self, alike: int) -> int:
         """On a GPU all of them; on the CPU as many as fill a stack."""

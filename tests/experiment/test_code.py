@@ -16,9 +16,9 @@ from support.tiny_runs import TIMES, finished
 
 from bnnbench.experiment import code
 from bnnbench.experiment.code import changes, code_of
-from bnnbench.experiment.execution import standing
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.standing import standing
 
 Command = Callable[..., tuple[int, str, str]]
 Planner = Callable[..., Run]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from support.tiny_runs import TIMES, finished
 
-from bnnbench.experiment.execution import standing
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.standing import standing
 
 Planner = Callable[..., Run]
 Damage = Callable[[Path], object]
