@@ -11,6 +11,22 @@ from bnnbench.results.claims import Claim
 
 COLUMNS = (*words("Claim", "Source", "Verdict"), Column("Evidence", "text"), Column("Rule", "text"))
 
+THEIRS = Column("The same rule on the source's own numbers", "text")
+
+
+def claims_table(found: Sequence[Claim]) -> Table:
+    """The verdicts as a printed table; the source's own numbers only where it prints any."""
+    rows = tuple((c.text, c.source, c.verdict, c.evidence, c.rule) for c in found)
+    if any(c.theirs for c in found):
+        rows = tuple((*row, c.theirs) for row, c in zip(rows, found, strict=True))
+        return Table((*COLUMNS, THEIRS), rows)
+    return Table(COLUMNS, rows)
+
+
+def claims_data(found: Sequence[Claim]) -> pd.DataFrame:
+    """The verdicts at full length, the same columns for every source."""
+    return pd.DataFrame(found)
+
 
 def claims_blocks(found: Sequence[Claim], name: str) -> tuple[Block, ...]:
     """The verdicts as a printed table and as a file.
@@ -19,5 +35,4 @@ def claims_blocks(found: Sequence[Claim], name: str) -> tuple[Block, ...]:
         found: of `results.claims.checked`.
         name: of the file.
     """
-    rows = tuple((c.text, c.source, c.verdict, c.evidence, c.rule) for c in found)
-    return Table(COLUMNS, rows), Data(name, pd.DataFrame(found))
+    return claims_table(found), Data(name, claims_data(found))

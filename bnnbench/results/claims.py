@@ -43,6 +43,8 @@ class Claim:
         verdict: one of `VERDICTS`.
         evidence: the numbers that the rule was applied to, or what is missing.
         rule: what has to hold for the claim to count as confirmed.
+        theirs: the verdict of the same rule on the source's own numbers, with these; empty where
+            it prints none that the rule could be applied to.
     """
 
     text: str
@@ -50,15 +52,30 @@ class Claim:
     verdict: str
     evidence: str
     rule: str
+    theirs: str = ""
 
 
-def checked(statements: Iterable[tuple[str, str, Check[Given]]], runs: Given) -> list[Claim]:
-    """Every statement (text, source, check) with its verdict, in their order."""
+def checked(
+    statements: Iterable[tuple[str, str, Check[Given]]], runs: Given, theirs: Given | None = None
+) -> list[Claim]:
+    """Every statement (text, source, check) with its verdict, in their order.
+
+    Args:
+        statements: of the source.
+        runs: ours.
+        theirs: what the source prints, in the shape of `runs`.
+    """
     found = []
     for text, source, check in statements:
         holds, evidence = check.find(runs)
-        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule))
+        own = _said(check, theirs)
+        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule, own))
     return found
+
+
+def _said(check: Check[Given], theirs: Given | None) -> str:
+    holds, evidence = (None, "") if theirs is None else check.find(theirs)
+    return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
 
 
 def duel(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
