@@ -16,16 +16,18 @@ THEIRS = Column("The same rule on the source's own numbers", "text")
 
 def claims_table(found: Sequence[Claim]) -> Table:
     """The verdicts as a printed table; the source's own numbers only where it prints any."""
-    rows = tuple((c.text, c.source, c.verdict, c.evidence, c.rule) for c in found)
-    if any(c.theirs for c in found):
-        rows = tuple((*row, c.theirs) for row, c in zip(rows, found, strict=True))
-        return Table((*COLUMNS, THEIRS), rows)
-    return Table(COLUMNS, rows)
+    with_theirs = any(c.theirs for c in found)
+    rows = tuple(
+        (c.text, c.source, c.verdict, c.evidence, c.rule, *((c.theirs,) if with_theirs else ()))
+        for c in found
+    )
+    return Table((*COLUMNS, *((THEIRS,) if with_theirs else ())), rows)
 
 
 def claims_data(found: Sequence[Claim]) -> pd.DataFrame:
-    """The verdicts at full length, the same columns for every source."""
-    return pd.DataFrame(found)
+    """The same as rows at full length."""
+    table = pd.DataFrame(found)
+    return table if any(c.theirs for c in found) else table.drop(columns="theirs")
 
 
 def claims_blocks(found: Sequence[Claim], name: str) -> tuple[Block, ...]:

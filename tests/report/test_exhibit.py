@@ -1,0 +1,100 @@
+"""Runs that leave answers: what one of them shows, and what a report says of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+from support.runs import make_folder
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.exhibit import Exhibit, answers_table, page_of, section_of
+from bnnbench.report.section import Data, Drawing, Heading, Style, Table
+from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers, value_of
+from bnnbench.results.claims import Finding
+from bnnbench.results.reader import Runs
+
+KIND = "dice"
+
+
+@dataclass(frozen=True)
+class Near:
+    """Whether the mean is near the exact one."""
+
+    least: float
+    rule: str = "within the bound"
+
+    def find(self, given: pd.DataFrame) -> Finding:
+        off = abs(value_of(given, "mean", "samples") - 3.5)
+        return off < self.least, f"off by {off:.2f}"
+
+
+def draw(folder: RunFolder) -> Figure:
+    return Figure()
+
+
+EXHIBIT = Exhibit(
+    kind=KIND,
+    title="Dice",
+    caption="Means in eyes.",
+    figures={"eyes": draw},
+    statements=(("dice are fair", "1.1", Near(0.2)), ("exactly fair", "1.2", Near(0.01))),
+    notes=lambda folder: ["Thrown by hand."],
+)
+
+
+def made(root: Path, variant: str = "v1") -> RunFolder:
+    folder = make_folder(
+        root, {"experiment": KIND, "dataset": "two", "method": "throw"}, variant, KIND
+    )
+    answers = (
+        Answer("mean", "samples", 3.4, standard_error=0.05, exact=3.5),
+        Answer("mean", "exact", 3.5),
+    )
+    pd.DataFrame([one.row() for one in answers]).to_csv(folder.table(ANSWERS), index=False)
+    return folder
+
+
+def runs_of(folders: dict[str, RunFolder], settings: list[dict[str, object]]) -> Runs:
+    table = pd.DataFrame({"settings": settings}, index=pd.Index(list(folders), name="run"))
+    return Runs(Path(), {KIND: table}, pd.DataFrame(), folders)
+
+
+def test_a_page_writes_figures_and_verdicts(tmp_path: Path) -> None:
+    folder, page = made(tmp_path), page_of(EXHIBIT)
+    page.write(folder)
+    assert folder.figure("eyes", "png").exists() and folder.figure("eyes", "pdf").exists()
+    assert list(pd.read_csv(folder.table(CLAIMS))["verdict"]) == ["confirmed", "not confirmed"]
+    assert page.notes(folder) == [
+        "Thrown by hand.",
+        "confirmed: dice are fair (1.1): off by 0.10",
+        "not confirmed: exactly fair (1.2): off by 0.10",
+    ]
+
+
+def test_columns_without_a_number_are_left_out(tmp_path: Path) -> None:
+    table = answers_table(read_answers(made(tmp_path)), "Dice")
+    assert [c.title for c in table.columns] == ["quantity", "approximation", "value", "exact"]
+    assert table.rows[0] == ("mean", "samples", "3.400 ± 0.050", "3.5")
+
+
+def test_a_report_tells_runs_of_one_kind_apart(tmp_path: Path) -> None:
+    folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
+    runs = runs_of(folders, [{"dice": 1}, {"dice": 2}])
+    section = section_of((EXHIBIT,))(runs, Style())
+    assert section is not None
+    headings = [block.text for block in section.blocks if isinstance(block, Heading)]
+    assert headings == ["Dice: dice 1", "Dice: dice 2"]
+    names = [block.name for block in section.blocks if isinstance(block, Data | Drawing)]
+    assert names[:3] == ["dice_answers_aaa", "dice_eyes_aaa", "dice_claims_aaa"]
+    assert len(set(names)) == len(names) == 6
+    verdicts = [block for block in section.blocks if isinstance(block, Table)][1]
+    assert verdicts.rows[0][:3] == ("dice are fair", "1.1", "confirmed")
+
+
+def test_a_single_run_needs_no_mark_and_none_no_section(tmp_path: Path) -> None:
+    section = section_of((EXHIBIT,))(runs_of({"aaa": made(tmp_path)}, [{"dice": 1}]), Style())
+    assert section is not None and section.blocks[0] == Heading("Dice")
+    assert section_of((EXHIBIT,))(Runs(Path(), {}, pd.DataFrame(), {}), Style()) is None
