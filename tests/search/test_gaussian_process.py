@@ -1,0 +1,84 @@
+"""The light Gaussian process beside the one of scikit-optimize that it stands for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skopt.learning import GaussianProcessRegressor
+from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
+
+from bnnbench.search.gaussian_process import (
+    AMPLITUDES,
+    Array,
+    MaternProcess,
+    negative_log_likelihood,
+)
+
+SCALES = (0.05, 2.0)
+
+
+def made(seed: int, points: int, inputs: int) -> tuple[Array, Array]:
+    """Points of the unit cube and losses like those of a search, some of them far off."""
+    random = np.random.default_rng(seed)
+    at = random.uniform(size=(points, inputs))
+    losses = 3 + 5 * (at[:, 0] - 0.6) ** 2 + 0.05 * random.normal(size=points)
+    return at, losses + (seed % 3 == 0) * 9 * np.exp(-30 * ((at - 0.9) ** 2).sum(1))
+
+
+def librarys(inputs: int) -> GaussianProcessRegressor:
+    lengths = Matern(np.ones(inputs), length_scale_bounds=[SCALES] * inputs, nu=2.5)
+    kernel = ConstantKernel(1.0, AMPLITUDES) * lengths
+    return GaussianProcessRegressor(kernel=kernel, normalize_y=True, noise="gaussian")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("points", "inputs"), [(5, 2), (20, 2), (29, 3)])
+def test_it_is_the_librarys_own(points: int, inputs: int, seed: int) -> None:
+    at, losses = made(seed, points, inputs)
+    theirs, ours = librarys(inputs), MaternProcess(SCALES).fit(at, losses)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a length scale on its bound
+        theirs.fit(at, losses)
+    assert ours.log_likelihood_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-6)
+    others = np.random.default_rng(seed).uniform(size=(7, inputs))
+    for own, wanted in zip(
+        ours.predict(others, return_std=True), theirs.predict(others, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(own, wanted, rtol=1e-4, atol=1e-4)
+    asked = {"return_std": True, "return_mean_grad": True, "return_std_grad": True}
+    for own, wanted in zip(
+        ours.predict(others[:1], **asked), theirs.predict(others[:1], **asked), strict=True
+    ):
+        np.testing.assert_allclose(own, wanted, rtol=1e-3, atol=1e-3)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
+def test_the_gradients_are_those_of_the_values(seed: int, points: int, inputs: int) -> None:
+    at, losses = made(seed, points, inputs)
+    squares = (at[:, None] - at).transpose(2, 0, 1) ** 2
+    theta = np.random.default_rng(seed).uniform(-1.5, 0.5, inputs + 2)
+    _, slopes = negative_log_likelihood(theta, squares, losses)
+    for place, slope in enumerate(slopes):
+        step = 1e-5 * np.eye(inputs + 2)[place]
+        high, _ = negative_log_likelihood(theta + step, squares, losses)
+        low, _ = negative_log_likelihood(theta - step, squares, losses)
+        assert slope == pytest.approx((high - low) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+def test_repeated_points_and_equal_losses_are_no_trouble() -> None:
+    at = np.full((6, 2), 0.5)
+    found = MaternProcess(SCALES).fit(at, np.ones(6))
+    mean, std = found.predict([[0.1, 0.9]], return_std=True)
+    assert mean == pytest.approx(1.0) and np.isfinite(std).all()
+
+
+def test_a_covariance_that_is_not_one_costs_infinity() -> None:
+    value, slopes = negative_log_likelihood(
+        np.array([0.0, 0.0, -800.0]), np.full((1, 2, 2), np.nan), np.ones(2)
+    )
+    assert not value < np.inf and slopes.shape == (3,)
