@@ -11,7 +11,13 @@ import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, TIMES, finished, with_experiment
 
-from bnnbench.experiment.protocol import Values, final_fit, make_folds, out_of_fold
+from bnnbench.experiment.protocol import (
+    Values,
+    final_fit,
+    make_folds,
+    out_of_fold,
+    shuffled_folds,
+)
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.types import Split, Table
@@ -127,3 +133,14 @@ def test_final_fit_uses_final_epochs(tiny: Planner) -> None:
         for fitting in (experiment.fitting, replace(experiment.fitting, training=training))
     ]
     assert scores[1] < scores[0]
+
+
+@pytest.mark.parametrize(("rows", "count"), [(23, 2), (100, 3), (455, 5), (7, 7)])
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_the_folds_are_those_of_scikit_learn(rows: int, count: int, seed: int) -> None:
+    from sklearn.model_selection import KFold
+
+    theirs = KFold(count, shuffle=True, random_state=seed).split(np.zeros(rows))
+    for ours, (fit, check) in zip(shuffled_folds(rows, count, seed), theirs, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(ours), check)
+        np.testing.assert_array_equal(np.flatnonzero(~ours), fit)
