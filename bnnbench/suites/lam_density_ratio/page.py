@@ -1,0 +1,12 @@
+"""What the suite adds to reports, and the pages of the kinds of its runs."""
+
+from __future__ import annotations
+
+from bnnbench.report.exhibit import page_of, section_of
+from bnnbench.suites.lam_density_ratio.theory.parametrisations_page import EXHIBIT as FUNCTIONALS
+
+EXHIBITS = (FUNCTIONALS,)
+
+SECTIONS = (section_of(EXHIBITS),)
+
+PAGES = tuple(page_of(exhibit) for exhibit in EXHIBITS)
