@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
@@ -51,7 +51,7 @@ def ranks(points: pd.DataFrame) -> np.ndarray:
         points: `target`, `mean`, `epistemic_variance` and `noise_variance` of each point.
     """
     error = (points["target"] - points["mean"]).to_numpy()
-    return np.asarray(norm.cdf(error / total_deviation(points)))
+    return np.asarray(ndtr(error / total_deviation(points)))
 
 
 def coverage(
@@ -73,7 +73,7 @@ def mean_widths(
 ) -> np.ndarray:
     """Mean width of the central credible interval of each level, in the target's unit."""
     low, high = (recalibrated.inverse((1 + sign * levels) / 2) for sign in (-1, 1))
-    return np.asarray((norm.ppf(high) - norm.ppf(low)) * total_deviation(points).mean())
+    return np.asarray((ndtri(high) - ndtri(low)) * total_deviation(points).mean())
 
 
 def learn(points: pd.DataFrame, name: str) -> dict[int, Recalibration]:

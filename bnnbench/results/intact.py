@@ -9,9 +9,17 @@ from typing import NamedTuple
 import pandas as pd
 
 from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Done, RunFolder
 from bnnbench.experiment.split_files import KIND, SPLITS
-from bnnbench.results.run_files import ARRAYS, damaged, read_arrays, read_calibration, read_splits
+from bnnbench.results.run_files import (
+    ARRAYS,
+    CALIBRATION,
+    damaged,
+    read_arrays,
+    read_calibration,
+    read_splits,
+)
+from bnnbench.types import UserError
 
 NAMES = ("experiment", "dataset", "method")
 """That every record has, of whatever kind of run."""
@@ -29,13 +37,15 @@ class Intact(NamedTuple):
         folder: of the run.
         record: its own.
         splits: of `read_splits`; no rows of a run of another kind.
-        calibration: of `read_calibration`.
+        calibration: of `read_calibration`; None where that is not there or damaged.
+        mended: a sentence on what is damaged and no loss.
     """
 
     folder: RunFolder
     record: Record
     splits: pd.DataFrame
     calibration: pd.DataFrame | None
+    mended: str = ""
 
 
 def read_intact(folder: RunFolder) -> Intact:
@@ -50,7 +60,7 @@ def read_intact(folder: RunFolder) -> Intact:
     record = read_record(folder)
     check_names(folder, record)
     done = folder.finished()
-    wrong = folder.damaged(done) if done else []
+    wrong = folder.damaged(done.files) if done else []
     if wrong:
         raise damaged(folder.root / wrong[0])
     if record.kind != KIND:
@@ -62,7 +72,24 @@ def read_intact(folder: RunFolder) -> Intact:
     if done is None:  # else their checksums were right
         for name in ARRAYS:
             read_arrays(folder, name)
-    return Intact(folder, record, splits, read_calibration(folder))
+    return Intact(folder, record, splits, *calibration_of_page(folder, done))
+
+
+def calibration_of_page(folder: RunFolder, done: Done | None) -> tuple[pd.DataFrame | None, str]:
+    """What the run's page found of its calibration, and a sentence if that is damaged.
+
+    It is made of the predictions and can be made again.
+    """
+    path = folder.table(CALIBRATION)
+    sums = {n: wanted for n, wanted in (done.page if done else {}).items() if n == path.name}
+    try:
+        if path.exists() and folder.damaged(sums):
+            raise damaged(path)
+        return read_calibration(folder), ""
+    except UserError:
+        return None, (
+            f"{path} is damaged; its numbers are computed anew, and --refresh writes it again."
+        )
 
 
 def check_names(folder: RunFolder, record: Record) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from bnnbench.results.curves import Curve, places
 
 STEPS = np.linspace(0.1, 3, 30)
 """Half-widths of the intervals, in predicted total deviations."""
 
-ONE_SIGMA = float(norm.cdf(1) - norm.cdf(-1))
+ONE_SIGMA = float(ndtr(1) - ndtr(-1))
 
 LOW = 0.7
 """Half-width below which intervals count as small."""
@@ -23,7 +23,7 @@ NAMED = ("run", "experiment", "dataset", "method", "divergence", "depth", "label
 
 def gaussian(steps: np.ndarray) -> np.ndarray:
     """The share that a Gaussian holds within each number of its deviations."""
-    return np.asarray(norm.cdf(steps) - norm.cdf(-steps))
+    return np.asarray(ndtr(steps) - ndtr(-steps))
 
 
 def inside(curve: Curve, steps: np.ndarray = STEPS) -> np.ndarray:

@@ -44,6 +44,7 @@ class Runs:
         folders: of each run.
         calibrations: of each run that has one, what its page found, of `read_calibration`.
         left_out: a sentence on every run that is not in it, since a file of it is damaged.
+        mended: a sentence on every damaged file whose numbers are computed anew.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class Runs:
     folders: Mapping[str, RunFolder]
     calibrations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -89,7 +91,8 @@ def read_runs(path: Path) -> Runs:
     tables = {kind: ordered(table) for kind, table in tables.items()}
     folders = {name: run.folder for name, run in found.items()}
     kept = {n: run.calibration for n, run in found.items() if run.calibration is not None}
-    return Runs(path, tables, splits, folders, kept, left_out)
+    mended = tuple(run.mended for run in found.values() if run.mended)
+    return Runs(path, tables, splits, folders, kept, left_out, mended)
 
 
 def intact_below(path: Path) -> tuple[dict[str, Intact], tuple[str, ...]]:

@@ -154,7 +154,7 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
     # One that was cut off has no last line, one that was emptied has none at all.
     whole = text.endswith("\n") and "recalibration" in table
     if not (whole and holds(table, ("split", "calibration_error"))):
-        raise UserError(f"{path} is damaged; remove it, and the next report computes it anew.")
+        raise damaged(path)
     return table
 
 
