@@ -1,0 +1,83 @@
+"""The clutter problem's exact posterior, against a sum over all labels and against SciPy."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import trapezoid
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from bnnbench.suites.inference_toys.clutter.model import Clutter, exact_posterior, simulate
+
+
+def minka(count: int = 20) -> Clutter:
+    """The data of the experiment."""
+    return Clutter(simulate(count, 2.0, 0.5, 10.0, seed=0)[0])
+
+
+def test_the_known_answer_for_twenty_observations() -> None:
+    exact = exact_posterior(minka())
+    assert exact.mean == pytest.approx(2.5981, abs=5e-5)
+    assert exact.scale == pytest.approx(0.4158, abs=5e-5)
+    assert exact.log_evidence == pytest.approx(-43.3307, abs=5e-5)
+
+
+def test_quadrature_is_the_sum_over_all_labels() -> None:
+    """Each of the `2 ** N` labellings has a conjugate posterior and evidence."""
+    x, w, a, b = np.array([-1.0, 0.3, 2.2, 2.4, 5.0, 3.1]), 0.3, 8.0, 40.0
+    logs, means, variances = [], [], []
+    for labels in product([False, True], repeat=len(x)):
+        signal = x[list(labels)]
+        covariance = np.eye(len(signal)) + b
+        evidence = norm.logpdf(x[[not label for label in labels]], scale=np.sqrt(a)).sum()
+        evidence += sum(np.log(1 - w) if label else np.log(w) for label in labels)
+        _, determinant = np.linalg.slogdet(2 * np.pi * covariance)
+        evidence -= 0.5 * (determinant + signal @ np.linalg.solve(covariance, signal))
+        variances.append(1 / (1 / b + len(signal)))
+        means.append(variances[-1] * signal.sum())
+        logs.append(evidence)
+    total = logsumexp(logs)
+    share = np.exp(np.array(logs) - total)
+    mean = share @ means
+    variance = share @ (np.array(variances) + np.array(means) ** 2) - mean**2
+    exact = exact_posterior(Clutter(x, w, a, b))
+    assert exact.mean == pytest.approx(mean, abs=1e-10)
+    assert exact.scale == pytest.approx(np.sqrt(variance), abs=1e-10)
+    assert exact.log_evidence == pytest.approx(total, abs=1e-10)
+
+
+@pytest.mark.parametrize(("count", "prior_variance"), [(1, 100.0), (20, 1e4), (400, 0.5)])
+def test_quadrature_finds_the_mass_wherever_it_is(count: int, prior_variance: float) -> None:
+    """Against the trapezium rule on a grid that is fine everywhere."""
+    model = Clutter(simulate(count, 2.0, 0.5, 10.0, seed=3)[0], prior_variance=prior_variance)
+    exact = exact_posterior(model)
+    reach = 12 * np.sqrt(prior_variance)
+    theta = np.linspace(-reach, reach, int(2 * reach / 0.01))
+    density = np.concatenate(
+        [np.exp(model.log_joint(p) - exact.log_evidence) for p in np.array_split(theta, 200)]
+    )
+    assert trapezoid(density, theta) == pytest.approx(1, abs=1e-9)
+    mean = trapezoid(theta * density, theta)
+    assert mean == pytest.approx(exact.mean, abs=1e-8)
+    variance = trapezoid((theta - mean) ** 2 * density, theta)
+    assert np.sqrt(variance) == pytest.approx(exact.scale, rel=1e-8)
+    inside = np.interp(exact.theta, theta, density)
+    np.testing.assert_allclose(exact.density, inside, atol=2e-3 * inside.max())
+
+
+def test_the_data_are_a_mixture() -> None:
+    values, is_clutter = simulate(40_000, 2.0, 0.25, 9.0, seed=1)
+    assert is_clutter.mean() == pytest.approx(0.25, abs=0.01)
+    signal, clutter = values[~is_clutter], values[is_clutter]
+    assert (signal.mean(), signal.std()) == pytest.approx((2, 1), abs=0.03)
+    assert (clutter.mean(), clutter.std()) == pytest.approx((0, 3), abs=0.1)
+
+
+def test_some_observations_alone_are_a_model_of_their_own() -> None:
+    model = minka(5)
+    part = model.only(np.array([3, 3, 0]))
+    theta = np.array([[0.1], [2.0]])
+    np.testing.assert_array_equal(part.log_factors(theta), model.log_factors(theta)[:, [3, 3, 0]])
