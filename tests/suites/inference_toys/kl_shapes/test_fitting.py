@@ -1,0 +1,148 @@
+"""The Gaussian nearest to a mixture: known answers, conventions, local optima."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from bnnbench.divergences.renyi import alpha_divergence
+from bnnbench.suites.inference_toys.kl_shapes.fitting import (
+    Fit,
+    divergence,
+    least_mass_on_a_part,
+    local_optima,
+    mass_where_p_has_none,
+)
+from bnnbench.suites.inference_toys.kl_shapes.mixture import LOG_WEIGHTS, NODES, Mixture
+
+UNEVEN = Mixture(1.5, 0.3, 0.6)
+
+
+def density(p: Mixture, x: float) -> float:
+    return sum(part.share * float(norm.pdf(x, part.loc, part.scale)) for part in p.parts)
+
+
+def integrated(p: Mixture, loc: float, scale: float, order: float) -> float:
+    """Eq. 3.68 by adaptive quadrature."""
+    a, b = (1 + order) / 2, (1 - order) / 2
+
+    def integrand(x: float) -> float:
+        return density(p, x) ** a * float(norm.pdf(x, loc, scale)) ** b
+
+    whole = quad(integrand, -12, 12, limit=400, epsabs=1e-12)[0]
+    return 4 / (1 - order**2) * (1 - whole)
+
+
+@pytest.mark.parametrize(
+    ("separation", "order", "loc", "scale"),
+    [
+        (1, -1, 0, 1.394), (2, -1, 0, 2.047), (3, -1, 2.984, 1.023),
+        (1, 0, 0, 1.405), (2, 0, 0, 2.162), (3, 0, 0, 3.050),
+        (1, 1, 0, 1.414), (2, 1, 0, 2.236), (3, 1, 0, 3.162),
+    ],
+)  # fmt: skip
+def test_two_equal_parts(separation: float, order: float, loc: float, scale: float) -> None:
+    """Reverse KL leaves the middle for one part between separations 2 and 3."""
+    best, *others = local_optima(Mixture(separation), order)
+    assert (best.loc, best.scale) == pytest.approx((loc, scale), abs=6e-4)
+    if loc:
+        mirrored = next(other for other in others if other.loc < -1)
+        assert (mirrored.loc, mirrored.divergence) == pytest.approx((-best.loc, best.divergence))
+
+
+@pytest.mark.parametrize("p", [Mixture(0, 0.7, 0.4), UNEVEN, Mixture(4, 0.6, 2.0)])
+def test_forward_kl_matches_moments(p: Mixture) -> None:
+    """Eq. 3.40, and those of p against quadrature."""
+    (fit,) = local_optima(p, 1)
+    first, second = (
+        quad(lambda x, k=k: x**k * density(p, x), -25, 25, limit=400, points=[-4, 0, 4])[0]
+        for k in (1, 2)
+    )
+    assert p.mean == pytest.approx(first, abs=1e-9)
+    assert p.standard_deviation == pytest.approx(math.sqrt(second - first**2))
+    assert (fit.loc, fit.scale) == pytest.approx((p.mean, p.standard_deviation), abs=1e-6)
+
+
+@pytest.mark.parametrize("order", [-3.0, -0.5, 0.0, 0.4, 3.0])
+def test_the_divergence_is_its_integral(order: float) -> None:
+    scale = 0.9 if order < 0 else 1.3
+    expected = integrated(UNEVEN, 0.2, scale, order)
+    assert divergence(UNEVEN, 0.2, scale, order) == pytest.approx(expected, rel=1e-6)
+
+
+def test_kl_divergences_are_the_limits_of_the_family() -> None:
+    for limit in (-1.0, 1.0):
+        near = [divergence(UNEVEN, 0.2, 0.9, limit * (1 - away)) for away in (1e-3, 1e-6)]
+        exact = divergence(UNEVEN, 0.2, 0.9, limit)
+        assert abs(near[1] - exact) < abs(near[0] - exact) < 0.01
+        assert near[1] == pytest.approx(exact, abs=1e-5)
+    (forward, _) = quad(
+        lambda x: density(UNEVEN, x) * math.log(density(UNEVEN, x) / norm.pdf(x, 0.2, 0.9)), -9, 9
+    )
+    assert divergence(UNEVEN, 0.2, 0.9, 1) == pytest.approx(forward, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [0.2, 0.5, 0.7, 1.0, 1.6])
+def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one(order: float) -> None:
+    """For arguments in the same order; the package has q first, which mirrors the order."""
+    p, q = (0.0, 1.0), (0.4, 1.2)  # a mixture of two parts in one place is a Gaussian
+    tensors = [torch.tensor(value, dtype=torch.float64) for value in (*p, *q)]
+    same = alpha_divergence(*tensors, alpha=order).item()
+    assert divergence(Mixture(0), *q, 2 * order - 1) == pytest.approx(same, rel=1e-9)
+    mirrored = alpha_divergence(*tensors[2:], *tensors[:2], alpha=order).item()
+    assert divergence(Mixture(0), *q, 1 - 2 * order) == pytest.approx(mirrored, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [-8.0, -2.0, -1.0, 0.0, 1.0, 8.0])
+@pytest.mark.parametrize("p", [Mixture(1), Mixture(2, 0.6, 0.5), Mixture(3, 0.5, 0.5)])
+def test_nothing_near_an_optimum_is_closer(p: Mixture, order: float) -> None:
+    for fit in local_optima(p, order):
+        assert divergence(p, fit.loc, fit.scale, order) == fit.divergence
+        for loc, scale in [(0.01, 1), (-0.01, 1), (0, 1.01), (0, 0.99), (0.01, 0.99)]:
+            moved = divergence(p, fit.loc + loc, fit.scale * scale, order)
+            assert moved > fit.divergence - 1e-10
+
+
+def test_below_order_minus_one_q_may_be_as_wide_as_the_integral_allows() -> None:
+    """The exponents of both tails cancel at `scale^2 = (1 - alpha) / (-1 - alpha)`."""
+    (best,) = local_optima(Mixture(1), -8)
+    assert best.at_edge and best.scale == pytest.approx(math.sqrt(9 / 7), abs=1e-6)
+    assert divergence(Mixture(1), 0, 1.001 * best.scale, -8) == math.inf
+    assert not local_optima(Mixture(1), -2)[0].at_edge
+
+
+def test_a_gaussian_is_its_own_nearest() -> None:
+    for order in (-8, -1, 0, 1, 8):
+        (fit,) = local_optima(Mixture(0), order)
+        assert (fit.loc, fit.scale, fit.divergence) == pytest.approx((0, 1, 0), abs=1e-6)
+
+
+def test_of_unequal_parts_the_heavier_wins_and_not_the_higher() -> None:
+    p = Mixture(4, 0.6, 0.5)
+    heavier, higher = local_optima(p, -1)
+    assert (heavier.loc, higher.loc) == pytest.approx((-4, 4), abs=1e-3)
+    assert heavier.divergence == pytest.approx(-math.log(0.6), abs=1e-3)
+    assert higher.divergence == pytest.approx(-math.log(0.4), abs=1e-3)
+    assert p.log_density(NODES)[NODES > 0].max() > p.log_density(NODES)[NODES < 0].max()
+
+
+def test_what_q_leaves_out() -> None:
+    p = Mixture(4)
+    narrow, wide = Fit(-1, 4, 1, 0.0), Fit(1, 0, 4.123, 0.0)
+    assert least_mass_on_a_part(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
+    assert least_mass_on_a_part(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
+    edge = math.sqrt(2 * math.log(100))  # of the part alone
+    outside = 2 * norm.sf(edge)
+    assert mass_where_p_has_none(p, narrow) == pytest.approx(outside, abs=5e-4)
+    low = norm.cdf((4 - edge) / 4.123) - 0.5 + norm.sf((4 + edge) / 4.123)
+    assert mass_where_p_has_none(p, wide) == pytest.approx(2 * low, abs=5e-3)
+
+
+def test_the_nodes_integrate_wide_and_narrow_densities() -> None:
+    for loc, scale in [(0, 1), (9, 0.1), (-4, 10), (0, 1e3)]:
+        total = (norm.pdf(NODES, loc, scale) * torch.from_numpy(LOG_WEIGHTS).exp().numpy()).sum()
+        assert total == pytest.approx(1, abs=1e-9)
