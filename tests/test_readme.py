@@ -65,8 +65,9 @@ def test_the_pages_have_commands_and_the_readme_is_short() -> None:
 
 @pytest.fixture
 def with_readmes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The files of the README's experiment where the package finds suites; their configurations."""
-    for name, text in FILE.findall((ROOT / "README.md").read_text()):
+    """The files of the pages' experiment where the package finds suites; their configurations."""
+    shown = "".join((ROOT / page).read_text() for page in ("README.md", "docs/experiments.md"))
+    for name, text in FILE.findall(shown):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
