@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -107,6 +108,10 @@ class ClutterExperiment(Experiment):
 
     def units(self) -> tuple[str, ...]:
         return tuple(f"observations-{size}" for size in self.sizes)
+
+    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """All in one: another process takes longer to start than they take."""
+        return (tuple(units),)
 
     def place(self) -> tuple[str, ...]:
         return (f"theta{self.theta:g}-data{self.data_seed}-seed{self.seed}",)
