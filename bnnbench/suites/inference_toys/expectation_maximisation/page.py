@@ -1,0 +1,78 @@
+"""What a run of EM shows: its figures, and what the lecture says."""
+
+from __future__ import annotations
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.exhibit import Exhibit
+from bnnbench.suites.inference_toys.expectation_maximisation import rules, tables
+from bnnbench.suites.inference_toys.expectation_maximisation.figures import (
+    bound_figure,
+    densities_figure,
+    likelihood_figure,
+)
+from bnnbench.suites.inference_toys.reading import read_table
+
+STATEMENTS = (
+    (
+        "An iteration never lowers the log-likelihood",
+        "lecture (Alvarez), parameter estimation; book (2.49)-(2.50)",
+        rules.AtMostRounding(tables.FALL),
+    ),
+    (
+        "The bound by Jensen's inequality lies below the log-likelihood",
+        "lecture, Jensen's inequality",
+        rules.AtMostRounding(tables.ABOVE, (tables.SETTINGS[tables.MADE],)),
+    ),
+    (
+        "With q(z) = p(z | y, theta) the bound touches it",
+        "lecture, Jensen's inequality",
+        rules.AtMostRounding(tables.TOUCHING),
+    ),
+    (
+        "The pseudo-code is what others call EM",
+        "lecture, pseudo-code",
+        rules.AsElsewhere(),
+    ),
+    (
+        "Maximising the easier objective maximises the likelihood",
+        "lecture, summary of EM",
+        rules.ReachesMaximum(),
+    ),
+    (
+        "Gradients of the log-likelihood have no closed form",
+        "lecture, problem definition",
+        rules.NoClosedForm(),
+    ),
+    (
+        "The maximum likelihood estimate exists",
+        "lecture, problem definition",
+        rules.MaximumExists(),
+    ),
+)
+
+
+def unsound_endings(folder: RunFolder) -> list[str]:
+    """A sentence on each start that did not converge."""
+    starts = read_table(folder, tables.STARTS, ("start", "log_likelihood"))
+    return [
+        f"{tables.SETTINGS[row['part']]}, start {row['start']}: {row['said']}."
+        for row in starts.to_dict("records")
+        if row["status"] != "converged"
+    ]
+
+
+EXHIBIT = Exhibit(
+    kind=tables.KIND,
+    title="Expectation maximisation",
+    caption=(
+        "EM: the best of the random starts on each set of data; exact: the maximum beside it, by a "
+        "general optimiser; lower and upper component: by their means; petal lengths in cm"
+    ),
+    figures={
+        "bound": bound_figure,
+        "densities": densities_figure,
+        "log_likelihood": likelihood_figure,
+    },
+    statements=STATEMENTS,
+    notes=unsound_endings,
+)
