@@ -23,6 +23,7 @@ LAYERS = [
     {"checks", "identity", "files"},
     {"settings", "random_streams"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
+    {"native"},
     {"methods"},
     {"search"},
     {"experiment"},

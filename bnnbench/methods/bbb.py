@@ -20,9 +20,10 @@ from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.gradients import Draws, mean_and_cross
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
 from bnnbench.methods.shared.trainer import Batch, Noise, State
-from bnnbench.nn import MLP, backward, forward
+from bnnbench.nn import MLP
 from bnnbench.optim import adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
@@ -92,14 +93,13 @@ class BBB(VariationalMethod):
     ) -> State:
         loc, rho, epsilon = state["loc"], state["rho"], noise[0]
         scale = softplus(rho)
-        outputs, tape = forward(mlp, torch.addcmul(loc, scale, epsilon), batch.inputs)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        gradients = backward(tape, d_outputs)
+        draws = Draws(loc, scale, epsilon)
+        mean, cross = mean_and_cross(mlp, self.likelihood, draws, hyper, batch)
         prior = hyper["prior_precision"]
         d_loc, d_scale = self.divergence.gradient(loc, scale, prior, epsilon)
         share = batch.share / batch.counts
-        g_loc = torch.addcmul(gradients.mean(0), share, d_loc)
-        g_scale = torch.addcmul((gradients * epsilon).mean(0), share, d_scale)
+        g_loc = torch.addcmul(mean, share, d_loc)
+        g_scale = torch.addcmul(cross, share, d_scale)
         return {
             **adam_on("loc", state, g_loc, batch.unbias, training),
             **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),

@@ -16,6 +16,7 @@ from torch import Tensor
 from bnnbench.checks import check_between, check_bool, check_int
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
 from bnnbench.settings import Training
@@ -72,23 +73,30 @@ class DeepEnsemble(MAP):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        weights = self._apart(state["loc"])
-        outputs, tape = forward(mlp, weights, batch.inputs)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        gradients = backward(tape, d_outputs)
-        kept = {}
+        weights, kept = self._apart(state["loc"]), {}
         if self.adversarial:
             kept = {"reach": state["reach"]}
-            moves = state["reach"][:, None] * input_gradient(tape, d_outputs).sign()
-            # Each member has inputs of its own now: members are replicas in this evaluation.
-            moved = (batch.inputs + moves).flatten(0, 1)
-            outputs, tape = forward(mlp, weights.flatten(0, 1)[None], moved)
-            outputs = outputs.view(*weights.shape[:2], *outputs.shape[2:])
-            d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-            there = backward(tape, d_outputs.flatten(0, 1)[None]).view_as(gradients)
-            gradients = 0.5 * (gradients + there)
-        gradient = gradients.transpose(0, 1).flatten(1)
+            found = self._with_adversaries(mlp, weights, state["reach"], hyper, batch)
+        else:
+            found = gradients(mlp, self.likelihood, weights, hyper, batch)
+        gradient = found.transpose(0, 1).flatten(1)
         return {**self.descend(state, gradient, training, hyper, batch), **kept}
+
+    def _with_adversaries(
+        self, mlp: MLP, weights: Tensor, reach: Tensor, hyper: Hyper, batch: Batch
+    ) -> Tensor:
+        """Gradients of the mean of a minibatch's loss and that of its adversaries, `[M, R, P]`."""
+        outputs, tape = forward(mlp, weights, batch.inputs)
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        here = backward(tape, d_outputs)
+        moves = reach[:, None] * input_gradient(tape, d_outputs).sign()
+        # Each member has inputs of its own now: members are replicas in this evaluation.
+        moved = (batch.inputs + moves).flatten(0, 1)
+        outputs, tape = forward(mlp, weights.flatten(0, 1)[None], moved)
+        outputs = outputs.view(*weights.shape[:2], *outputs.shape[2:])
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+        there = backward(tape, d_outputs.flatten(0, 1)[None]).view_as(here)
+        return 0.5 * (here + there)
 
     def parameters(self, mlp: MLP) -> int:
         return self.members * mlp.n_weights

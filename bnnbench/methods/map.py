@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
-from bnnbench.nn import MLP, backward, forward
+from bnnbench.nn import MLP, forward
 from bnnbench.optim import adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
@@ -54,9 +55,8 @@ class MAP(StochasticMethod):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        outputs, tape = forward(mlp, state["loc"][None], batch.inputs)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        return self.descend(state, backward(tape, d_outputs)[0], training, hyper, batch)
+        gradient = gradients(mlp, self.likelihood, state["loc"][None], hyper, batch)[0]
+        return self.descend(state, gradient, training, hyper, batch)
 
     def descend(
         self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch

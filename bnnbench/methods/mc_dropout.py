@@ -17,6 +17,7 @@ from torch import Tensor
 
 from bnnbench.checks import check_choice
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
@@ -79,19 +80,17 @@ class MCDropout(StochasticMethod):
         loc, dropout = state["loc"], hyper["dropout"]
         if self.noise == "dropconnect":
             mask = _flat(mlp, [self._factor(u, dropout) for u in noise])
-            outputs, tape = forward(mlp, loc * mask, batch.inputs)
+            found = mask * gradients(mlp, self.likelihood, loc * mask, hyper, batch)
         else:
             masks = [self._factor(u, dropout[:, :, None]) for u in noise]
             weights = loc.expand(training.samples, *loc.shape)
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        gradients = backward(tape, d_outputs)
-        if self.noise == "dropconnect":
-            gradients = gradients * mask
+            d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
+            found = backward(tape, d_outputs)
         decay = self._second_moment(dropout) * hyper["prior_precision"] / batch.counts
         updated = adam(
             loc,
-            torch.addcmul(gradients.mean(0), decay, loc),
+            torch.addcmul(found.mean(0), decay, loc),
             state["first"],
             state["second"],
             batch.unbias,

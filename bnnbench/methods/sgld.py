@@ -16,10 +16,11 @@ from torch import Tensor
 
 from bnnbench.checks import check_between, check_bool, check_int
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State, train
-from bnnbench.nn import MLP, backward, forward
+from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
@@ -115,9 +116,7 @@ class SGLD(StochasticMethod):
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, steps = state["loc"], state["steps"]
-        outputs, tape = forward(mlp, loc[None], batch.inputs)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        gradient = backward(tape, d_outputs)[0]
+        gradient = gradients(mlp, self.likelihood, loc[None], hyper, batch)[0]
         size = self.step_size * (self.step_offset + steps) ** -self.step_decay
         new = {"steps": steps + 1}
         if self.preconditioned:

@@ -15,8 +15,9 @@ from torch import Tensor
 from bnnbench.checks import check_between
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.gradients import Draws, mean_and_square
 from bnnbench.methods.shared.trainer import Batch, Noise, State
-from bnnbench.nn import MLP, backward, forward
+from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -82,13 +83,10 @@ class Vadam(VariationalMethod):
             gradient without it, `[R, P]` each, and `prior_precision / N`, `[R, 1]`.
         """
         loc, prior = state["loc"], hyper["prior_precision"]
-        weights = torch.addcmul(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
-        outputs, tape = forward(mlp, weights, batch.inputs)
-        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        gradients = backward(tape, d_outputs)
+        draws = Draws(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
+        mean, square = mean_and_square(mlp, self.likelihood, draws, hyper, batch)
         pull = prior / batch.counts
-        mean = torch.addcmul(gradients.mean(0), pull, loc)
-        return mean, gradients.square_().mean(0), pull
+        return torch.addcmul(mean, pull, loc), square, pull
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         loc, s = posterior.state["loc"], posterior.state["s"]

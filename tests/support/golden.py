@@ -29,6 +29,7 @@ PORTABLE = {
     "MKL_CBWR": "COMPATIBLE",
     "OPENBLAS_CORETYPE": "Haswell",
     "OMP_NUM_THREADS": "1",
+    "BNNBENCH_NATIVE": "0",
 }
 
 TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]

@@ -1,0 +1,72 @@
+"""The library built from `kernel.cpp`, if it can be had here, and the word on why not.
+
+`BNNBENCH_NATIVE=0` in the environment leaves it out, for numbers as torch alone computes them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bnnbench.native.compiler import Unavailable, built
+
+SOURCE = Path(__file__).with_name("kernel.cpp")
+SWITCH = "BNNBENCH_NATIVE"
+
+NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
+
+
+@dataclass(frozen=True)
+class Library:
+    """What of the native code there is in this process.
+
+    Attributes:
+        code: the functions of `kernel.cpp`; None where torch does all of it.
+        place: the file they are in.
+        wanted: whether it was asked for, which it is unless switched off.
+        reason: why there is none.
+    """
+
+    code: ctypes.CDLL | None = None
+    place: Path | None = None
+    wanted: bool = True
+    reason: str = ""
+
+    @property
+    def standing(self) -> str:
+        """One clause for `bnnbench --version` and a run's record."""
+        return f"in use ({self.place})" if self.code else f"not in use, since {self.reason}"
+
+
+@cache
+def library() -> Library:
+    """The library, built if need be: some three seconds, once for a machine."""
+    if os.environ.get(SWITCH) == "0":
+        return Library(wanted=False, reason=f"{SWITCH}=0")
+    try:
+        place = built(SOURCE)
+        return Library(_loaded(place), place)
+    except Unavailable as missing:
+        return Library(reason=str(missing))
+    except (OSError, AttributeError) as error:  # what is there cannot be loaded
+        return Library(reason=f"it cannot be loaded: {error}")
+
+
+def _loaded(place: Path) -> ctypes.CDLL:
+    code = ctypes.CDLL(str(place))
+    code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
+    code.moments.restype = None
+    return code
+
+
+@cache
+def prepare() -> None:
+    """Builds the library before processes that need it start, and says once if there is none."""
+    found = library()
+    if found.wanted and not found.code:
+        text = f"bnnbench: training by torch alone, at half the speed, since {found.reason}"
+        print(text, file=sys.stderr)

@@ -1,0 +1,95 @@
+"""Methods take the same step whichever code computes their gradients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from support.methods import (
+    METHODS,
+    SEEDS,
+    Case,
+    hyper_of,
+    plain_cases,
+    small_task,
+    takes_likelihood,
+    training_set,
+)
+
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.native import moments as native
+from bnnbench.native.library import library
+from bnnbench.random_streams import Streams
+from bnnbench.types import TrainingSet
+
+pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+CASES = [
+    case
+    for option in METHODS
+    for case in plain_cases(option)
+    if isinstance(case.method, StochasticMethod)
+]
+WITHOUT = {"mc_dropout", "practical_vi", "deep_ensemble-adversarial=True"}
+"""What goes through the layers in a way of its own; dropped connections do not."""
+
+
+def single(method: StochasticMethod, data: TrainingSet, epochs: int = 2) -> FitTask:
+    """The small task in float32."""
+    task = small_task(method, data, epochs=epochs)
+    return replace(
+        task,
+        data=replace(data, inputs=data.inputs.float(), targets=data.targets.float()),
+        hyper={name: value.float() for name, value in hyper_of(method, data.replicas).items()},
+        training=replace(task.training, dtype="float32"),
+        streams=Streams(SEEDS, data.groups),
+    )
+
+
+def fitted(case: Case, data: TrainingSet, epochs: int = 2) -> Posterior:
+    method = case.method
+    assert isinstance(method, StochasticMethod)
+    return method.fit(single(method, data, epochs))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_fit_by_native_code_is_that_by_torch(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, moments = [], native.moments
+
+    def counted(*arguments: object, **chosen: object) -> object:
+        asked.append(1)
+        return moments(*arguments, **chosen)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(native, "moments", counted)
+    by_native = fitted(case, training_set()).state
+    outside = any(str(case).startswith(name) for name in WITHOUT) and "dropconnect" not in str(case)
+    assert bool(asked) == (not outside), "which code computes it"
+    monkeypatch.setattr(native, "available", lambda like: False)
+    for name, value in fitted(case, training_set()).state.items():
+        torch.testing.assert_close(by_native[name], value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_diverged_replica_leaves_its_neighbours_their_bits(case: Case) -> None:
+    data = training_set()
+    targets = data.targets.clone()
+    targets[1, 0] = torch.nan
+    healthy, sick = (fitted(case, d) for d in (data, replace(data, targets=targets)))
+    assert healthy.diverged.tolist() == [False, False, False]
+    assert sick.diverged.tolist() == [False, True, False]
+    for name, value in sick.state.items():
+        assert value.isfinite().all()
+        assert torch.equal(value[0], healthy.state[name][0])
+        assert torch.equal(value[2], healthy.state[name][2])
+
+
+@pytest.mark.parametrize(("likelihood", "loss"), [("heteroscedastic", "nll"), ("gaussian", "beta")])
+def test_other_likelihoods_and_losses_stay_with_torch(
+    likelihood: str, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "moments", None)
+    case = Case("vadam", likelihood=likelihood, loss=loss)
+    assert takes_likelihood(type(case.method))
+    assert not fitted(case, training_set()).diverged.any()
