@@ -10,5 +10,8 @@ from bnnbench.discovery import Suite, Sweep
 SUITE = Suite(
     name="lam_density_ratio",
     summary="the density-ratio thesis: its sprinkler, its estimators and its theory (minutes)",
-    sweeps=(Sweep("estimator_parametrisations", report=False),),
+    sweeps=(
+        Sweep("divergence_bounds", report=False),
+        Sweep("estimator_parametrisations", report=False),
+    ),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bnnbench.report.exhibit import page_of, section_of
+from bnnbench.suites.lam_density_ratio.theory.bounds_page import EXHIBIT as BOUNDS
 from bnnbench.suites.lam_density_ratio.theory.parametrisations_page import EXHIBIT as FUNCTIONALS
 
-EXHIBITS = (FUNCTIONALS,)
+EXHIBITS = (BOUNDS, FUNCTIONALS)
 
 SECTIONS = (section_of(EXHIBITS),)
 

@@ -24,3 +24,29 @@ LEAST_CURVATURE = "least second derivative in the output"
 IN_PRE_ACTIVATION = "{} derivative in the pre-activation, greatest difference"
 
 ALL_ESTIMATORS = "D, r and T"
+
+FAMILIES_TABLE = "families"
+"""Table of the bounds over families: pair, divergence, family, amount, bound, truth."""
+
+ESTIMATES_TABLE = "estimates"
+"""Table of what samples estimate, a row per divergence, network, set and ratio."""
+
+FAMILY_WORDS = {"power": "r*^c", "shift": "r* + delta"}
+"""How an estimate departs from the exact ratio `r*`, and how it is written."""
+
+# Quantities of the answers on the bounds.
+TRUTH = {"reverse_kl": "KL(q || p)", "gan": "2 JS(p, q) - log 4"}
+LOSS_AT_EQUALITY = "loss of the exact ratio where q = p"
+GAP_ELSEWHERE = "least gap of {} away from the exact ratio"
+AT_EXACT = "bound at the exact ratio"
+OVER_SAMPLES = {
+    "trained": "trained ratio, over samples",
+    "exact ratio": "exact ratio, over samples",
+}
+LOG_RATIO_MEAN = "mean log ratio, trained by {}"
+ABOVE = "share of sets that estimate more than {}"
+SPREAD = "standard deviation of E_p[r*] over samples"
+"""Of the exact ratio: what makes the bound of reverse KL fail."""
+
+SETTING = "KL = {:g}"
+"""Under what samples are drawn."""

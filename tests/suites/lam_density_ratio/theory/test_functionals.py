@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
@@ -21,6 +21,7 @@ from bnnbench.suites.lam_density_ratio.theory.names import DIVERGENCES, ESTIMATO
 KEYS = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
 DENSITY = st.floats(0.01, 5)
 PRE_ACTIVATION = st.floats(-5, 5)
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def one(value: float) -> torch.Tensor:
@@ -45,6 +46,7 @@ def test_the_optimal_loss_at_equal_densities(divergence: str, least: float, esti
 
 
 @pytest.mark.parametrize("key", KEYS)
+@UNHURRIED
 @given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
 def test_the_printed_derivatives(
     key: tuple[str, str], q: float, p: float, pre_activation: float
@@ -57,6 +59,7 @@ def test_the_printed_derivatives(
 
 
 @pytest.mark.parametrize("key", KEYS)
+@UNHURRIED
 @given(q=DENSITY, p=DENSITY, away=st.floats(0.01, 3), below=st.booleans())
 def test_every_other_output_costs_more_than_the_optimum(
     key: tuple[str, str], q: float, p: float, away: float, below: bool
@@ -70,6 +73,7 @@ def test_every_other_output_costs_more_than_the_optimum(
     torch.testing.assert_close(slope, torch.zeros(1).double(), rtol=0, atol=1e-9)
 
 
+@UNHURRIED
 @given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
 def test_the_three_estimators_are_one_function_of_the_pre_activation(
     q: float, p: float, pre_activation: float
@@ -88,6 +92,7 @@ def test_the_three_estimators_are_one_function_of_the_pre_activation(
             torch.testing.assert_close(other, found[0], rtol=1e-9, atol=1e-9)
 
 
+@UNHURRIED
 @given(q=DENSITY, p=DENSITY, share=st.floats(-0.999, 5))
 def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     q: float, p: float, share: float
@@ -105,6 +110,7 @@ def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     assert steps["T"].item() == pytest.approx(abs(math.log(1 + share)), rel=1e-6)
 
 
+@UNHURRIED
 @given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
 def test_which_second_derivative_is_the_larger(q: float, p: float, pre_activation: float) -> None:
     """Section 9.1.2; at outputs that stand for the same ratio."""
