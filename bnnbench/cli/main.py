@@ -38,6 +38,17 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see `{self.prog} --help`.")
 
 
+class Version(argparse.Action):
+    """Prints the version and whether native code is in use, which may have to be built to know."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Ends the process."""
+        from bnnbench.native.library import library
+
+        print(f"bnnbench {__version__}\nnative code: {library().standing}")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
     from bnnbench.cli import compare, completion, data, listing, report, reproduce
@@ -47,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"bnnbench {__version__}")
+    parser.add_argument("--version", action=Version, nargs=0, help="show it, and whether native code is in use")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
     reproduce.add_parser(commands)

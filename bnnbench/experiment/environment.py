@@ -17,6 +17,7 @@ import torch
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
+from bnnbench.native.library import library
 
 LIBRARIES = (
     "bnnbench",
@@ -39,6 +40,7 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "cores": os.cpu_count(),
         "workers": workers,
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "native": library().standing,
         "commit": _commit(),
         "versions": {name: version(name) for name in LIBRARIES},
     }

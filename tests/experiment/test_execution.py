@@ -19,6 +19,7 @@ from bnnbench.experiment.execution import execute, run_group, run_units
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_lock import claimed
+from bnnbench.native.library import library
 from bnnbench.types import UserError
 
 Planner = Callable[..., Run]
@@ -207,6 +208,7 @@ def test_every_process_leaves_word_of_its_machine(tiny: Planner) -> None:
     facts = json.loads(folder.environment.read_text())
     (earlier,) = facts["earlier"]
     assert facts["versions"] == earlier["versions"] and earlier["started"] <= facts["started"]
+    assert facts["native"] == library().standing
 
 
 def test_an_experiments_own_files_are_no_units(tiny: Planner) -> None:
