@@ -58,7 +58,9 @@ def build_parser() -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=Version, nargs=0, help="show it, and whether native code is in use")
+    parser.add_argument(
+        "--version", action=Version, nargs=0, help="show it, and whether native code is in use"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
     reproduce.add_parser(commands)
