@@ -1,0 +1,144 @@
+"""The losses: T, r and D are one function, with the slopes of the forms as one would write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from support.sprinkler import DIVERGENCES, objective
+from torch import Tensor
+
+from bnnbench.suites.lam_density_ratio import sprinkler
+from bnnbench.suites.lam_density_ratio.objectives import (
+    STUCK_LOSS,
+    TINY,
+    Objective,
+    negative_log_likelihood,
+)
+
+ESTIMATORS = ("T", "r", "D", "relu")
+
+WRITTEN: dict[tuple[str, str], Callable[[Tensor, Tensor], Tensor]] = {
+    ("reverse_kl", "T"): lambda t, u: -t.mean() + u.exp().mean(),
+    ("reverse_kl", "r"): lambda r, s: -(r + TINY).log().mean() + s.mean(),
+    ("reverse_kl", "D"): lambda d, e: (
+        -((d + TINY) / (1 - d + TINY)).log().mean() + (e / (1 - e)).mean()
+    ),
+    ("gan", "T"): lambda t, u: ((t.exp() + 1).log() - t).mean() + (u.exp() + 1).log().mean(),
+    ("gan", "r"): lambda r, s: -((r + TINY) / (r + 1)).log().mean() + (s + 1).log().mean(),
+    ("gan", "D"): lambda d, e: -(d + TINY).log().mean() - (1 - e + TINY).log().mean(),
+}
+"""Losses of section 7.2 as the thesis's programs have them, of what the estimator puts out."""
+
+OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
+    "T": lambda a: a,
+    "r": torch.exp,
+    "D": torch.sigmoid,
+    "relu": torch.relu,
+}
+
+
+def pre_activations() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    a = 3 * torch.randn(2, 400, generator=generator, dtype=torch.float64)
+    return a[0], a[1]
+
+
+def loss(one: Objective, a_q: Tensor, a_p: Tensor) -> Tensor:
+    (on_q, _), (on_p, _) = one.terms(a_q, a_p)
+    return on_q.mean() + on_p.mean()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_loss_and_slopes_are_those_of_the_published_form(divergence: str, estimator: str) -> None:
+    a_q, a_p = (a.requires_grad_() for a in pre_activations())
+    output = OUTPUT[estimator]
+    written = WRITTEN[divergence, "r" if estimator == "relu" else estimator]
+    expected = written(output(a_q), output(a_p))
+    slopes = torch.autograd.grad(expected, (a_q, a_p))
+    one = objective(divergence, estimator)
+    with torch.no_grad():
+        (_, slope_q), (_, slope_p) = one.terms(a_q, a_p)
+        torch.testing.assert_close(loss(one, a_q, a_p), expected.detach(), rtol=1e-12, atol=0)
+    for ours, theirs in zip((slope_q, slope_p), slopes, strict=True):
+        torch.testing.assert_close(ours / 400, theirs, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_three_parametrisations_are_one_algorithm_in_float64(divergence: str) -> None:
+    a_q, a_p = pre_activations()
+    stable = objective(divergence, "T", stable=True)
+    for estimator in ("T", "r", "D"):
+        one = objective(divergence, estimator)
+        for ours, theirs in zip(one.terms(a_q, a_p), stable.terms(a_q, a_p), strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+        for a, b in zip(one.log_ratio(a_q), stable.log_ratio(a_q), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_where_q_is_p_the_losses_are_log_four_and_one() -> None:
+    zero = torch.zeros(3, dtype=torch.float64)
+    for estimator in ("T", "r", "D"):
+        for stable in (True, False):
+            gan, kl = (objective(name, estimator, stable) for name in ("gan", "reverse_kl"))
+            assert loss(gan, zero, zero).item() == pytest.approx(math.log(4), abs=1e-12)
+            assert loss(kl, zero, zero).item() == pytest.approx(1, abs=1e-12)
+            assert gan.log_ratio(zero)[0].abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_slope_of_the_generators_log_ratio(divergence: str, estimator: str) -> None:
+    a = pre_activations()[0].requires_grad_()
+    output = OUTPUT[estimator](a)
+    if estimator == "T":
+        expected = output
+    elif estimator == "D":
+        expected = ((output + TINY) / (1 - output + TINY)).log()
+    else:
+        expected = (output + TINY).log()
+    (slopes,) = torch.autograd.grad(expected.sum(), a)
+    with torch.no_grad():
+        value, slope = objective(divergence, estimator).log_ratio(a)
+    torch.testing.assert_close(value, expected.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(slope, slopes, rtol=1e-10, atol=1e-12)
+
+
+def test_published_numerics_saturate_and_the_stable_form_does_not() -> None:
+    a = torch.tensor([20.0])
+    log_ratio, slope = objective("gan", "D").log_ratio(a)
+    assert log_ratio.item() == pytest.approx(STUCK_LOSS, abs=1e-4) and slope.item() == 0
+    log_ratio, slope = objective("gan", "D", stable=True).log_ratio(a)
+    assert (log_ratio.item(), slope.item()) == (20, 1)
+    far = torch.tensor([100.0])
+    assert not loss(objective("gan", "T"), far, far).isfinite()
+    assert loss(objective("gan", "T", stable=True), far, far).item() == 100
+    (_, _), (odds, _) = objective("reverse_kl", "D").terms(a, a)
+    assert odds.isinf().all()  # as in the prior-contrastive program, which has no constant there
+    guarded = objective("reverse_kl", "D", guarded=True)
+    assert guarded.terms(a, a)[1][0].item() == pytest.approx(1e18, rel=1e-5)
+
+
+def test_a_dead_relu_ratio_sits_at_the_loss_that_is_watched_for() -> None:
+    dead = torch.full((5,), -1.0)
+    assert pytest.approx(41.4465, abs=1e-4) == STUCK_LOSS
+    for divergence in DIVERGENCES:
+        one = objective(divergence, "relu")
+        assert loss(one, dead, dead).item() == pytest.approx(STUCK_LOSS, abs=1e-4)
+        assert all((slope == 0).all() for _, slope in one.terms(dead, dead))
+
+
+def test_likelihood_is_the_models_and_its_slope_that_of_autograd() -> None:
+    generator = torch.Generator().manual_seed(1)
+    z = 2 * torch.randn(2, 2, 50, generator=generator, dtype=torch.float64)
+    x = torch.tensor(sprinkler.OBSERVED, dtype=torch.float64).repeat_interleave(10)[None]
+    value, slope = negative_log_likelihood(z, x)
+    expected = -sprinkler.log_likelihood(x.numpy(), z.movedim(1, -1).numpy())
+    torch.testing.assert_close(value, torch.from_numpy(expected))
+    z.requires_grad_()
+    (slopes,) = torch.autograd.grad(negative_log_likelihood(z, x)[0].sum(), z)
+    torch.testing.assert_close(slope, slopes, rtol=1e-10, atol=1e-12)

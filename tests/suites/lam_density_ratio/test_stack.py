@@ -1,0 +1,119 @@
+"""Steps of a stack: gradients against autograd, and replicas that leave each other alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.sprinkler import objective, plain, problem, replicas
+
+from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, Parameters
+from bnnbench.suites.lam_density_ratio.objectives import negative_log_likelihood
+from bnnbench.suites.lam_density_ratio.stack import Problem, Stack
+
+contrasts = pytest.mark.parametrize("joint", [False, True])
+models = pytest.mark.parametrize("model", [False, True])
+OBJECTIVES = [objective("reverse_kl", "T"), objective("reverse_kl", "D"), objective("gan", "r")]
+
+
+def make(joint: bool, model: bool) -> Stack:
+    return Stack(problem(joint, model, torch.float64), replicas(*OBJECTIVES))
+
+
+@models
+@contrasts
+def test_gradient_of_the_estimator_is_that_of_autograd(joint: bool, model: bool) -> None:
+    stack = make(joint, model)
+    flat = stack.estimator.parameters.flat.clone().requires_grad_()
+    loss = stack.estimator_steps(1, rate=1e-3)[0]
+    draws = stack.draws  # of the step that was made: a block is drawn at once
+    prior, noise = draws.prior(0), draws.noise(0)
+    own = draws.model_observations(0) if model else stack._each.expand(len(noise), 1, -1)
+    other = draws.observations_of(prior, 0) if joint else own
+    causes = plain(stack.generator.parameters, noise, own)
+    weights = Parameters(ESTIMATOR, flat)
+    a_q, a_p = plain(weights, causes, own)[:, 0], plain(weights, prior, other)[:, 0]
+    terms = [one.terms(a_q[k], a_p[k]) for k, one in enumerate(OBJECTIVES)]
+    expected = torch.stack([q[0].mean() + p[0].mean() for q, p in terms])
+    expected.sum().backward()
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(stack.estimator.gradient.flat, flat.grad, rtol=1e-9, atol=1e-11)
+
+
+@models
+@contrasts
+def test_gradient_of_the_generator_is_that_of_autograd(joint: bool, model: bool) -> None:
+    stack = make(joint, model)
+    flat = stack.generator.parameters.flat.clone().requires_grad_()
+    loss = stack.generator_step(rate=1e-3)
+    noise = stack.draws.noise(0)
+    seen = stack.draws.model_observations(0) if model else stack._each.expand(len(noise), 1, -1)
+    z = plain(Parameters(GENERATOR, flat), noise, seen)
+    a = plain(stack.estimator.parameters, z, seen)[:, 0]
+    expected = torch.stack([one.log_ratio(a[k])[0].mean() for k, one in enumerate(OBJECTIVES)])
+    if not joint:
+        expected = expected + negative_log_likelihood(z, seen[:, 0])[0].mean(1)
+    expected.sum().backward()
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(stack.generator.gradient.flat, flat.grad, rtol=1e-9, atol=1e-11)
+
+
+def advanced(one: Problem, *members: int) -> Stack:
+    stack = Stack(one, [replicas(o, repetition=k)[0] for k, o in enumerate(OBJECTIVES)
+                        if k in members])  # fmt: skip
+    for _ in range(3):
+        stack.estimator_steps(25, rate=1e-3)
+        stack.generator_step(rate=1e-3)
+    return stack
+
+
+@contrasts
+def test_a_replica_is_in_a_stack_what_it_is_alone(joint: bool) -> None:
+    one = problem(joint, dtype=torch.float64)
+    together = advanced(one, 0, 1, 2)
+    for k in range(3):
+        alone = advanced(one, k)
+        for ours, theirs in ((together.generator, alone.generator),
+                             (together.estimator, alone.estimator)):  # fmt: skip
+            torch.testing.assert_close(
+                ours.parameters.flat[k], theirs.parameters.flat[0], rtol=1e-8, atol=1e-10
+            )
+
+
+def test_the_same_repetition_starts_alike_whatever_it_minimises() -> None:
+    stack = make(joint=False, model=False)
+    stack.draws.refill(2)
+    for shared in (stack.generator.parameters.flat, stack.estimator.parameters.flat,
+                   stack.draws.noise(1), stack.draws.prior(0)):  # fmt: skip
+        assert (shared == shared[:1]).all()
+    other = Stack(problem(dtype=torch.float64), replicas(OBJECTIVES[0], repetition=1))
+    assert (other.generator.parameters.flat[0] != stack.generator.parameters.flat[0]).any()
+
+
+def test_a_frozen_replica_stays_and_leaves_the_bits_of_others() -> None:
+    one = problem()
+    whole, frozen = (Stack(one, replicas(*OBJECTIVES)) for _ in range(2))
+    frozen.active[1] = 0
+    before = frozen.estimator.parameters.flat[1].clone()
+    for stack in (whole, frozen):
+        stack.estimator_steps(30, rate=1e-3)
+        stack.generator_step(rate=1e-3)
+    assert torch.equal(frozen.estimator.parameters.flat[1], before)
+    for k in (0, 2):
+        assert torch.equal(frozen.estimator.parameters.flat[k], whole.estimator.parameters.flat[k])
+        assert torch.equal(frozen.generator.parameters.flat[k], whole.generator.parameters.flat[k])
+
+
+def test_draws_follow_the_model() -> None:
+    stack = Stack(problem(joint=True, model=True, samples=4000), replicas(OBJECTIVES[0]))
+    stack.draws.refill(1)
+    prior = stack.draws.prior(0)
+    assert prior.var().item() == pytest.approx(2, rel=0.05)
+    assert stack.draws.noise(0).std().item() == pytest.approx(1, rel=0.03)
+    low = stack.draws.observations_of(torch.full_like(prior, -1.0), 0)
+    assert low.mean().item() == pytest.approx(3, rel=0.05)
+    high = stack.draws.observations_of(torch.full_like(prior, 2.0), 0)
+    assert high.mean().item() == pytest.approx(19, rel=0.05)
+    # P(x > 0) = 1, and the median of p(x) by numerical integration over the prior.
+    model = stack.draws.model_observations(0)
+    assert model.median().item() == pytest.approx(3.35, rel=0.15)
+    assert (model != stack.draws.observations_of(prior, 0)).all()
