@@ -20,7 +20,7 @@ from bnnbench.suites.lam_density_ratio.theory.names import DIVERGENCES, ESTIMATO
 
 KEYS = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
 DENSITY = st.floats(0.01, 5)
-PRE_ACTIVATION = st.floats(-5, 5)
+PRE_ACTIVATION = st.floats(-5, 5, allow_subnormal=False)
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -93,7 +93,7 @@ def test_the_three_estimators_are_one_function_of_the_pre_activation(
 
 
 @UNHURRIED
-@given(q=DENSITY, p=DENSITY, share=st.floats(-0.999, 5))
+@given(q=DENSITY, p=DENSITY, share=st.floats(-0.999, 5, allow_subnormal=False))
 def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     q: float, p: float, share: float
 ) -> None:
