@@ -7,7 +7,16 @@ Alvarez's lecture. Imports nothing but `discovery`.
 
 from bnnbench.discovery import Suite, Sweep
 
-SWEEPS: tuple[str, ...] = ()
+SWEEPS: tuple[str, ...] = (
+    "conjugate_pairs",
+    "em_factory",
+    "clutter",
+    "expectation_maximisation",
+    "gaussian_mixture",
+    "gradient_variance",
+    "kl_shapes",
+    "noise_precision",
+)
 """Its experiments, in the order in which a reader meets them."""
 
 SUITE = Suite(
