@@ -85,7 +85,8 @@ class ExpectationMaximisation(Experiment):
         return (f"seed{self.seed}",)
 
     def names(self) -> dict[str, Any]:
-        return {"points": self.points, "starts": self.starts, "seed": self.seed}
+        drawn = {"points": self.points, "starts": self.starts, "seed": self.seed}
+        return {"dataset": "two_gaussians", "method": "em", **drawn}
 
     def units(self) -> tuple[str, ...]:
         return (tables.MADE, tables.PETALS, tables.COLLAPSE)

@@ -112,7 +112,8 @@ class GaussianMixture(Experiment):
         return (f"seed{self.seed}",)
 
     def names(self) -> dict[str, Any]:
-        return {"points": self.many_points, "components": len(self.many_loc), "seed": self.seed}
+        drawn = {"points": self.many_points, "starts": self.starts, "seed": self.seed}
+        return {"dataset": "mixture", "method": "cavi", **drawn}
 
     def units(self) -> tuple[str, ...]:
         return (tables.FEW, tables.MANY, tables.FITTED, tables.SAMPLED)
