@@ -24,12 +24,12 @@ STATEMENTS = (
         rules.AtMostRounding(tables.ABOVE, (tables.SETTINGS[tables.MADE],)),
     ),
     (
-        "With q(z) = p(z | y, theta) the bound touches it",
+        "With q the posterior of z given theta the bound touches it",
         "lecture, Jensen's inequality",
         rules.AtMostRounding(tables.TOUCHING),
     ),
     (
-        "The pseudo-code is what others call EM",
+        "The pseudo-code's steps are EM as other programs have it",
         "lecture, pseudo-code",
         rules.AsElsewhere(),
     ),
@@ -44,7 +44,7 @@ STATEMENTS = (
         rules.NoClosedForm(),
     ),
     (
-        "The maximum likelihood estimate exists",
+        "There is a theta with the highest likelihood",
         "lecture, problem definition",
         rules.MaximumExists(),
     ),

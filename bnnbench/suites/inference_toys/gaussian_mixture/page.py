@@ -65,8 +65,8 @@ STATEMENTS = (
         rules.NeverFalls(tables.VARIATIONAL_EM, (tables.FEW_POINTS,)),
     ),
     (
-        "Its estimate is that of the highest evidence",
-        "lecture (Alvarez), variational EM",
+        "Maximising the ELBO by a parameter stands for maximising the evidence",
+        "book 3.2.1.4, step 2",
         rules.MaximisesEvidence(),
     ),
 )

@@ -45,7 +45,7 @@ def test_claims_that_the_numbers_contradict_are_not_confirmed(folder: RunFolder)
     contradicted = {text for text, verdict in verdicts.items() if verdict != "confirmed"}
     assert contradicted == {
         "Gradients of the log-likelihood have no closed form",
-        "The maximum likelihood estimate exists",
+        "There is a theta with the highest likelihood",
     }
 
 
