@@ -47,7 +47,7 @@ class Exhibit:
         kind: of experiment.
         title: heading of table and section.
         caption: plain text, what the numbers are and in which units.
-        figures: by name.
+        figures: by name, words joined by strokes: the report calls them so.
         statements: what the source says: text, section and the check that judges it.
         given: what the checks look at, made from a run's files.
         notes: further sentences that belong below the table.
@@ -138,7 +138,8 @@ def _shown(exhibit: Exhibit, runs: Runs) -> Iterator[Block]:
         yield answers_table(answers)
         yield Data(f"{exhibit.kind}_{ANSWERS}{mark}", answers)
         for name, draw in exhibit.figures.items():
-            yield Drawing(f"{exhibit.kind}_{name}{mark}", exhibit.title, partial(draw, folder))
+            text = f"{exhibit.title}: {name.replace('_', ' ')}"
+            yield Drawing(f"{exhibit.kind}_{name}{mark}", text, partial(draw, folder))
         if notes := exhibit.notes(folder):
             yield Items(tuple(notes))
         if found := exhibit.claims(folder):

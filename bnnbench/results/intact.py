@@ -21,12 +21,13 @@ from bnnbench.results.run_files import (
 )
 from bnnbench.types import UserError
 
-NAMES = ("experiment", "dataset", "method")
+NAMES = ("experiment",)
 """That every record has, of whatever kind of run."""
 
 NAMES_ON_SPLITS = (
-    "family", "divergence", "divergence_family", "order", "weight", "likelihood", "loss", "depth",
-    "seed", "inputs", "made", "target", "training_part", "initial_points",
+    "dataset", "method", "family", "divergence", "divergence_family", "order", "weight",
+    "likelihood", "loss", "depth", "seed", "inputs", "made", "target", "training_part",
+    "initial_points",
 )  # fmt: skip
 
 

@@ -44,4 +44,5 @@ def table(block: Table) -> str:
     """Words to the left, numbers to the right; what the numbers are a paragraph says."""
     align = ["right" if column.holds == "numbers" else "left" for column in block.columns]
     names = [column.title for column in block.columns]
-    return tabulate(block.rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in block.rows]
+    return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)

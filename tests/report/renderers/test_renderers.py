@@ -46,6 +46,12 @@ def test_markdown_knows_every_block() -> None:
     assert page.endswith("![What it shows](rmse.png)\n\nEverything: [results.csv](results.csv).\n")
 
 
+def test_a_stroke_in_a_cell_ends_no_cell_of_a_page() -> None:
+    table = Table(words("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
+    assert markdown.table(table).splitlines()[2].count(" | ") == 1
+    assert "q(z\\|x)" in markdown.table(table)
+
+
 def test_latex_joins_the_tables_of_one_name() -> None:
     nameless = Table(COLUMNS, ROWS)
     text = latex.paper([Section((Heading("x"), PARTS[0], nameless)), Section((PARTS[1],))])
