@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bnnbench.report.exhibit import page_of, section_of
+from bnnbench.suites.lam_density_ratio.run_page import PAGE
 from bnnbench.suites.lam_density_ratio.theory.bounds_page import EXHIBIT as BOUNDS
 from bnnbench.suites.lam_density_ratio.theory.parametrisations_page import EXHIBIT as FUNCTIONALS
 
@@ -10,4 +11,4 @@ EXHIBITS = (BOUNDS, FUNCTIONALS)
 
 SECTIONS = (section_of(EXHIBITS),)
 
-PAGES = tuple(page_of(exhibit) for exhibit in EXHIBITS)
+PAGES = (PAGE, *(page_of(exhibit) for exhibit in EXHIBITS))

@@ -1,0 +1,140 @@
+"""How training goes: average KL, estimator loss and NELBO against the posterior's iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bnnbench.report.figures.canvas import BLUE, GREY, PALETTE, Look, legend, sketch
+
+MEASURES = {
+    "average_kl": "average KL [nats]",
+    "estimator_loss": "estimator loss [nats]",
+    "nelbo": "NELBO [nats]",
+}
+"""Columns of `curves.csv`, and what stands at their axes."""
+
+EARLY = 0.25
+"""Share of a training whose values set no scale: they dwarf all others."""
+
+FLOOR: Look = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
+
+Lines = Mapping[str, pd.DataFrame]
+"""Rows of `curves.csv`, by what the line is called."""
+
+
+def courses_figure(panels: Mapping[str, Lines], measure: str, floor: float) -> Figure:
+    """A column per panel of the thesis, a line per configuration: means over repetitions.
+
+    The average KL has two rows, everything on a logarithmic axis and the end enlarged. Bands are a
+    standard error of the mean to each side.
+
+    Args:
+        panels: by title.
+        measure: a key of `MEASURES`.
+        floor: the average KL of exact posterior draws.
+    """
+    enlarged = measure == "average_kl"
+    figure, axes = sketch(5.6 * len(panels), 6.4 if enlarged else 3.8, len(panels), 1 + enlarged)
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    colours = dict(zip(names, PALETTE, strict=False))
+    for place, (title, lines) in enumerate(panels.items()):
+        column = axes[place :: len(panels)]
+        for one in column:
+            for name, rows in lines.items():
+                draw_mean(one, rows, measure, colours[name], name)
+            if enlarged:
+                one.axhline(floor, **FLOOR)
+            one.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
+        column[0].set_title(title, fontsize="medium")
+        column[-1].set_ylim(*limits([_means(rows, measure) for rows in lines.values()]))
+        if enlarged:
+            column[0].set_yscale("log")
+            _enlarge(column[-1], floor)
+        _beyond(column[-1], [_means(rows, measure) for rows in lines.values()])
+    handles = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False
+    )
+    return figure
+
+
+def run_figure(curves: pd.DataFrame, floor: float) -> Figure:
+    """The three measures of one run: a thin line per repetition, and their mean.
+
+    Args:
+        curves: rows of `curves.csv`.
+        floor: the average KL of exact posterior draws.
+    """
+    figure, panels = sketch(13.5, 4.2, len(MEASURES))
+    for axes, (measure, name) in zip(panels, MEASURES.items(), strict=True):
+        wide = curves.pivot(index="iteration", columns="repetition", values=measure)
+        for place, repetition in enumerate(wide):
+            label = "one repetition" if place == 0 else ""
+            axes.plot(wide.index, wide[repetition], color=GREY, linewidth=0.5, label=label)
+        axes.plot(wide.index, wide.mean(axis=1), color=BLUE, linewidth=1.8, label="mean")
+        axes.set(xlabel="posterior iteration", ylabel=name)
+        if measure == "average_kl":
+            axes.axhline(floor, label="exact posterior draws", **FLOOR)
+            axes.set_yscale("log")
+        else:
+            lines = [wide[repetition] for repetition in wide]
+            axes.set_ylim(*limits(lines))
+            _beyond(axes, lines)
+    legend(figure, panels[0])
+    return figure
+
+
+def draw_mean(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
+    """Mean over repetitions and a band of its standard error."""
+    by_iteration = rows.groupby("iteration")[measure]
+    mean, error = by_iteration.mean(), by_iteration.sem().fillna(0)
+    band: Look = {"color": colour, "alpha": 0.2, "linewidth": 0}
+    axes.fill_between(mean.index, mean - error, mean + error, **band)
+    axes.plot(mean.index, mean, color=colour, linewidth=1.4, label=name)
+
+
+def _means(rows: pd.DataFrame, measure: str) -> pd.Series:
+    return rows.groupby("iteration")[measure].mean()
+
+
+def limits(lines: list[pd.Series]) -> tuple[float, float]:
+    """Of an axis that shows the bulk of all lines after their first part.
+
+    Args:
+        lines: values by iteration.
+    """
+    late = [line[line.index >= EARLY * line.index.max()].dropna() for line in lines]
+    pooled = np.concatenate(late) if late else np.zeros(1)
+    if not len(pooled):
+        return 0.0, 1.0
+    low, high = np.quantile(pooled, (0.01, 0.97))
+    margin = 0.1 * (high - low) or 0.1
+    return float(low - margin), float(high + margin)
+
+
+def _enlarge(axes: Axes, floor: float) -> None:
+    """Makes room for the floor, and names it."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, floor - 0.04 * (high - floor)), high)
+    axes.annotate(
+        f"exact posterior draws {floor:.4f}", (1, floor), xycoords=("axes fraction", "data"),
+        ha="right", va="bottom", fontsize="x-small",
+    )  # fmt: skip
+
+
+def _beyond(axes: Axes, lines: list[pd.Series]) -> None:
+    """Says how far lines reach that the panel does not hold."""
+    (low, high), values = axes.get_ylim(), np.concatenate([line.dropna() for line in lines])
+    parts = []
+    if len(values) and values.max() > high:
+        parts.append(f"up to {values.max():.3g}")
+    if len(values) and values.min() < low:
+        parts.append(f"down to {values.min():.3g}")
+    if parts:
+        text: Look = {"ha": "right", "va": "top", "fontsize": "x-small", "color": GREY}
+        axes.text(1, 1, f"beyond the panel: {', '.join(parts)}", transform=axes.transAxes, **text)
