@@ -114,7 +114,7 @@ def _on_grid(points: Array, heights: Array, loc: Array, variance: Array) -> Post
 
 
 def divergence(line: Line, exact: Posterior, belief: Belief) -> float:
-    """`KL(belief || exact posterior)` in nats, by quadrature over both unknowns."""
+    """`KL(belief || exact posterior)` in nats, by quadrature on the grid, where the belief lies."""
     loc, variance = (np.full_like(exact.log_precision, v) for v in (belief.loc, belief.variance))
     density = belief.log_density_of_log(exact.log_precision)
     return divergence_of_density(line, exact, density, loc, variance)
