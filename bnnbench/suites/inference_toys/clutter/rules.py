@@ -221,16 +221,20 @@ class BestForItsWork:
     )
 
     def find(self, run: ClutterRun) -> Finding:
-        return every(self._each(run))
+        holds, said = zip(*self._each(run), strict=True)
+        verdict = None if None in holds and False not in holds else all(holds)
+        return verdict, "; ".join(said)
 
-    def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
+    def _each(self, run: ClutterRun) -> Iterator[tuple[bool | None, str]]:
+        """Of each rival whether EP always won; None where the rival had not begun yet."""
         for size in run.sizes:
             passes = run.path(names.EP, size).iloc[1:].to_dict("records")
             for rival in (names.VB, names.LAPLACE, names.IMPORTANCE):
                 steps = run.path(rival, size)
                 won = [self._wins(one, steps) for one in passes]
                 met = [outcome for outcome in won if outcome is not None]
-                yield all(met), f"{sum(met)} of {len(met)} against {rival} at {size}"
+                said = f"{sum(met)} of {len(met)} against {rival} at {size}"
+                yield (all(met) if met else None), said
 
     def _wins(self, one: dict[Any, Any], steps: pd.DataFrame) -> bool | None:
         """Whether a pass of EP beats the rival's last step that cost no more; None without one."""

@@ -55,7 +55,7 @@ def _curves(axes: Axes, run: PairsRun, pair: str, size: int, own: pd.DataFrame) 
             axes.axvline(value, label=name, linewidth=1.6, **look)
     # A prior may be infinite at 0, and says little there.
     top = own[["likelihood", "posterior"]].to_numpy().max()
-    axes.set(xlim=(low, high), ylim=(0, 1.1 * top), xlabel=SAID[pair])
+    axes.set(xlim=(low, high), ylim=(0, 1.1 * top if top > 0 else 1), xlabel=SAID[pair])
     axes.set(ylabel="density", title=names.setting(size))
 
 

@@ -120,6 +120,8 @@ def test_the_rules_can_fail(run: ClutterRun) -> None:
     assert Bound().find(changed(run, "progress", "log_evidence", bound))[0] is False
     worse = run.progress["mean_error"].where(run.progress["algorithm"] != names.EP, 9.0)
     assert BestForItsWork().find(changed(run, "progress", "mean_error", worse))[0] is False
+    late = run.progress["work"].where(run.progress["algorithm"] != names.VB, 10**9)
+    assert BestForItsWork().find(changed(run, "progress", "work", late))[0] is None
     assert PowerLimits().find(changed(run, "powers", "scale", 0.5))[0] is False
     only = replace(run, powers=run.powers[run.powers["power"] == 1])
     assert PowerLimits().find(only)[0] is None
