@@ -10,7 +10,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.configs import GROUPS
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -74,12 +74,11 @@ def complete(parser: ArgumentParser) -> None:
 def settings(prefix: str, **_: Any) -> list[str]:
     """The settings of `run` that a word may become."""
     from argcomplete.completers import FilesCompleter
-    from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.plugins.completion_plugin import DefaultCompletionPlugin
 
-    from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION
-    from bnnbench.cli.words import PATHS, quote_words
+    from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, initialised
+    from bnnbench.cli.words import PATHS, config_dir_of, quote_words
 
     key, equals, value = prefix.partition("=")
     if equals and key in PATHS:
@@ -88,7 +87,7 @@ def settings(prefix: str, **_: Any) -> list[str]:
     words = before.removesuffix(prefix).split()
     given = quote_words([word for word in words if "=" in word and word[0] != "-"], sweep=True)
     line = " ".join([*(["-m"] if {"-m", "--multirun"} & {*words} else []), *given, prefix])
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with initialised(config_dir_of(words)):
         plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
         try:
             return plugin._query(CONFIG_NAME, line or " ")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hydra.errors import HydraException, OverrideParseException
@@ -56,36 +58,63 @@ def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
     return [[o for o in job if not o.startswith("hydra.")] for job in jobs]
 
 
-def configs_of(overrides: Sequence[str], most: int | None = None) -> list[dict[str, Any]]:
+@contextmanager
+def initialised(own: str | None = None) -> Iterator[None]:
+    """Hydra, ready to compose outside of its own `main`.
+
+    Args:
+        own: the folder of `--config-dir`, which comes before `configs`.
+    """
+    from hydra import initialize_config_dir
+    from hydra._internal.hydra import Hydra
+    from hydra._internal.utils import create_config_search_path
+
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        if own is not None:
+            path = create_config_search_path(str(config_folder()))
+            path.prepend("command-line", f"file://{Path(own).absolute()}")
+            Hydra.create_main_hydra2("bnnbench", path)
+        yield
+
+
+def configs_of(
+    overrides: Sequence[str], most: int | None = None, own: str | None = None
+) -> list[dict[str, Any]]:
     """The resolved configuration of each of those jobs, as plain containers.
 
     Args:
         overrides: what follows `bnnbench run -m`.
         most: how many jobs, from the first; all of them if not given.
+        own: the folder of `--config-dir`.
 
     Raises:
         UserError: if one of them cannot be composed.
     """
-    from hydra import compose, initialize_config_dir
+    from hydra import compose
 
     check_words(overrides)
     try:
-        with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        with initialised(own):
             jobs = jobs_of(quote_words(overrides, sweep=True))
             return [plain(compose(CONFIG_NAME, job)) for job in jobs[:most]]
     except CONFIGURATION as error:
-        raise UserError(sentence(error)) from None
+        raise UserError(sentence(error, own)) from None
 
 
-def sentence(error: Exception) -> str:
-    """One sentence for an error of Hydra, OmegaConf or YAML."""
+def sentence(error: Exception, own: str | None = None) -> str:
+    """One sentence for an error of Hydra, OmegaConf or YAML.
+
+    Args:
+        error: what was raised.
+        own: the folder of `--config-dir`, in which a file may be at fault.
+    """
     text = str(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}: this is no YAML: {error.problem}."
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
-        return f"a file of the configuration is not UTF-8 text: byte {byte:#x} is not."
+        return f"{_no_text(own)} is not UTF-8 text: byte {byte:#x} is not."
     if isinstance(error, OverrideParseException):
         return _unreadable(str(error.override))
     for pattern, answer in ANSWERS.items():
@@ -97,6 +126,18 @@ def sentence(error: Exception) -> str:
     lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
     useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
     return "; ".join(useful).replace(".;", ";").rstrip(".") + "."
+
+
+def _no_text(own: str | None) -> str:
+    """The first file of a folder that is no text; Python does not say which one it was."""
+    for file in sorted(Path(own).rglob("*.yaml")) if own is not None else ():
+        try:
+            file.read_text("utf-8")
+        except UnicodeDecodeError:
+            return str(file)
+        except OSError:
+            continue
+    return "a file of the configuration"
 
 
 def _no_option(text: str, group: str, choice: str) -> str:
@@ -158,11 +199,11 @@ ANSWERS: dict[str, Callable[..., str]] = {
 
 def _all_keys() -> list[str]:
     """Dotted keys of the default configuration, and the groups."""
-    from hydra import compose, initialize_config_dir
+    from hydra import compose
     from hydra.core.global_hydra import GlobalHydra
 
     GlobalHydra.instance().clear()
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with initialised():
         config = compose(CONFIG_NAME)
 
     def keys(node: Any, prefix: str = "") -> list[str]:

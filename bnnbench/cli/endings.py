@@ -23,10 +23,16 @@ REASONS = {
     errno.EPERM: "there is no permission",
     errno.EMFILE: "too many files are open",
     errno.EIO: "the disk fails",
+    errno.EISDIR: "a folder stands where a file belongs",
 }
 
-NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
+NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
 """Errors of what was typed, which would come again."""
+
+
+STRICT = ("strict", "surrogateescape", None)
+"""How a stream takes characters that its encoding lacks where it ends in an error; the second is
+Python's in the C locale."""
 
 
 class Terminated(BaseException):
@@ -51,12 +57,14 @@ def terminable() -> Iterator[None]:
 
 
 def speak_plainly() -> None:
-    """No character stops an output, and joblib keeps what it thinks of our workers to itself."""
+    """No character stops an output, and libraries keep what they think of us to themselves."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None and getattr(stream, "errors", "") in ("strict", None):
+        if reconfigure is not None and getattr(stream, "errors", None) in STRICT:
             reconfigure(errors="replace")
     warnings.filterwarnings("ignore", module=r"joblib(\.|$)")
+    # In figures of names in other scripts: a box stands for what no font here has.
+    warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
     # Of joblib's process that clears up after workers; it inherits nothing but this.
     tracker = "ignore:resource_tracker:UserWarning"
     others = [word for word in os.environ.get("PYTHONWARNINGS", "").split(",") if word]
@@ -66,6 +74,11 @@ def speak_plainly() -> None:
 def one_line(text: str) -> str:
     """What was typed may hold line breaks and worse: shown as they are written in Python."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def note(text: str) -> None:
+    """Says something beside the numbers, on standard error."""
+    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
 
 
 def failure(error: BaseException) -> tuple[str, int] | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bnnbench import __version__
-from bnnbench.cli.endings import Terminated, failure, one_line, speak_plainly, terminable
+from bnnbench.cli.endings import Terminated, failure, note, speak_plainly, terminable
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
@@ -144,5 +144,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _ended(text: str, code: int) -> int:
     """Says why, and returns the exit code."""
-    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
+    note(text)
     return code

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import sys
 from argparse import RawDescriptionHelpFormatter
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.cli.endings import note
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
@@ -91,7 +92,7 @@ def add_parser(subparsers: Any) -> None:
 def say_left_out(runs: Runs) -> None:
     """Names the damaged runs, a sentence each, on standard error."""
     for sentence in runs.left_out:
-        print(f"bnnbench: left out: {sentence}", file=sys.stderr)
+        note(f"left out: {sentence}")
 
 
 def rewrite_pages(runs: Runs) -> None:
@@ -100,9 +101,12 @@ def rewrite_pages(runs: Runs) -> None:
 
     for folder in runs.folders.values():
         try:
-            write_page(folder)
+            page, done = write_page(folder), folder.finished()
         except UserError as error:
-            print(f"bnnbench: not refreshed: {error}", file=sys.stderr)
+            note(f"not refreshed: {error}")
+        else:
+            if done:
+                folder.mark(replace(done, page=folder.sums(page)))
 
 
 def suites_described() -> str:
@@ -139,6 +143,9 @@ def report_command(
     try:
         if refresh:
             rewrite_pages(runs)
+            runs = read_runs(path)
+        for sentence in runs.mended:
+            note(sentence)
         report = write_report(runs, style, to)
     except OSError as failure:
         place = to or path

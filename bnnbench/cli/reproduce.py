@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import REMAINDER, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.cli.endings import note
 from bnnbench.cli.waiting import announced
 from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.types import Redundant, UserError
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
+    from bnnbench.experiment.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
 """What is reproduced of every suite at once: the quick part, or everything."""
@@ -93,12 +94,14 @@ def speaking_of(experiment: str) -> Iterator[None]:
 def reproduce(name: str, given: Sequence[str]) -> int:
     """Runs and reports all experiments; what one of them refuses does not stop the others.
 
+    Returns:
+        0, or 1 if of one of them nothing is known, since all its runs diverged.
+
     Raises:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
-    from bnnbench.cli.show import show_run
+    from bnnbench.cli.show import show_run, without_numbers
     from bnnbench.experiment.execution import execute
-    from bnnbench.experiment.standing import standing
     from bnnbench.experiment.sweep_progress import SweepProgress
     from bnnbench.report.pages import write_page
 
@@ -110,16 +113,26 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     refused = []
     for run in whole.runs:
         try:
-            for text in standing(run):
-                print(f"bnnbench: {text}", file=sys.stderr)
-            show_run(execute(run, write_page, whole))
+            show_run(execute(run, write_page, whole, note))
         except UserError as error:
             refused.append(str(error))
     for folder in _reported(sweeps, runs):
         _report(folder)
+    empty = [
+        without_numbers(f"every run of experiment={sweep.experiment}", _folders(some))
+        for sweep, some in zip(sweeps, runs, strict=True)
+    ]
+    lost = " ".join(dict.fromkeys(filter(None, empty)))
     if refused:
-        raise UserError(" ".join(dict.fromkeys(refused)))
-    return 0
+        raise UserError(" ".join(filter(None, (*dict.fromkeys(refused), lost))))
+    if lost:
+        note(lost)
+    return int(bool(lost))
+
+
+def _folders(runs: Sequence[Run]) -> list[RunFolder]:
+    """Of those that are finished."""
+    return [run.folder for run in runs if run.complete()]
 
 
 def _checked(sweep: Sweep, given: Sequence[str], most: int | None = None) -> list[Run]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from bnnbench.cli.console import stdout
@@ -15,6 +17,21 @@ def show_run(folder: RunFolder) -> None:
     show(folder, stdout())
     # Plain print: a path must come out whole, whatever the terminal's width.
     print(f"results: {folder.root}", flush=True)
+
+
+def without_numbers(what: str, folders: Collection[RunFolder]) -> str:
+    """A sentence if all of these runs diverged on every split, else nothing.
+
+    Args:
+        what: their name, such as `every run`.
+        folders: of finished runs.
+    """
+    if not folders or not all(diverged(folder) for folder in folders):
+        return ""
+    return (
+        f"{what} diverged on every split, so nothing is known of it; "
+        "try a smaller training.learning_rate."
+    )
 
 
 def diverged(folder: RunFolder) -> bool:

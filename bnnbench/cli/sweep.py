@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -12,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from bnnbench.cli.build import build
 from bnnbench.cli.compose import CONFIG_NAME, configs_of, jobs_of, plain
+from bnnbench.cli.endings import note
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.types import UserError
@@ -30,11 +30,16 @@ def runs_of(words: Sequence[str]) -> list[Run]:
     return runs
 
 
-def composed_runs(words: Sequence[str]) -> list[Run]:
-    """The same before Hydra has started."""
+def composed_runs(words: Sequence[str], own: str | None = None) -> list[Run]:
+    """The same before Hydra has started.
+
+    Args:
+        words: what follows `bnnbench run -m`.
+        own: the folder of `--config-dir`.
+    """
     runs = []
     with suppress(UserError):
-        for config in configs_of(words):
+        for config in configs_of(words, own=own):
             with suppress(UserError):
                 runs.append(build(config))
     return runs
@@ -44,8 +49,7 @@ def tell_stacks_apart(runs: Sequence[Run]) -> None:
     """Says so where runs that would share a stack do not, since they run side by side."""
     shared = sum(len(stack_of(run, runs)) > 1 for run in runs)
     if shared:
-        print(
-            f"bnnbench: {shared} of these runs would train in common stacks one after the other; "
-            "side by side each trains alone, and may differ by rounding.",
-            file=sys.stderr,
+        note(
+            f"{shared} of these runs would train in common stacks one after the other; "
+            "side by side each trains alone, and may differ by rounding."
         )

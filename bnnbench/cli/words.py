@@ -55,6 +55,15 @@ def hydra_words(words: Sequence[str]) -> list[str]:
     return [*others, *quoted]
 
 
+def config_dir_of(words: Sequence[str]) -> str | None:
+    """The folder of `--config-dir`, if one is given that is there; the line may be unfinished."""
+    try:
+        given = get_args_parser().parse_known_args(list(words))[0].config_dir
+    except SystemExit:  # it lacks its value
+        return None
+    return given if given is not None and os.path.isdir(given) else None
+
+
 def check_words(words: Sequence[str]) -> None:
     """Refuses settings that cannot be meant, or that Hydra would read as something else.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -19,35 +18,44 @@ from bnnbench.experiment.environment import as_yaml, write_environment
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import Done, RunFolder
 from bnnbench.experiment.run_lock import assembling, claimed, working
 from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.standing import check_joinable, recorded
+from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
-from bnnbench.files import checksum, write_text
+from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
-Report = Callable[[RunFolder], None]
-"""Adds what readers look at (summary, figures) to a run whose tables are all there."""
+Report = Callable[[RunFolder], Sequence[str] | None]
+"""Adds what readers look at (summary, figures) to a run whose tables are all there; names the files
+among them that a report over many runs reads back."""
 
 
-def execute(run: Run, report: Report, sweep: SweepProgress | None = None) -> RunFolder:
+def execute(
+    run: Run,
+    report: Report,
+    sweep: SweepProgress | None = None,
+    say: Callable[[str], object] = lambda sentence: None,
+) -> RunFolder:
     """Finishes what was asked for and is not there yet; a complete run is left alone.
 
     Args:
         run: the run.
         report: adds what readers look at, before the run counts as complete.
         sweep: that the run is a part of: some of its runs may train in one stack with this one.
+        say: is told, before anything is run, how the run stands.
 
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
     """
-    folder = run.folder
-    if run.resume and run.complete() and not run.damaged_files():
+    folder, now = run.folder, standing(run)
+    for sentence in now.sentences:
+        say(sentence)
+    if now.intact:
         return folder
     folder.create()
     check_joinable(run)
-    again = run.damaged_units() if run.resume else list(run.experiment.units())
+    again = now.units if run.resume else run.experiment.units()
     todo = list(dict.fromkeys([*run.open_units(), *again]))
     with claimed(run.store, todo):
         run.store.discard(again)
@@ -144,12 +152,12 @@ def _die_with(parent: int) -> None:
 
 def finish(run: Run, report: Report) -> None:
     """Writes the tables of all finished units, whoever asked for them, and what shows them."""
-    with assembling(run.folder):
+    folder = run.folder
+    with assembling(folder):
         # Until the new tables agree with each other the run is not complete.
-        run.folder.done.unlink(missing_ok=True)
+        remove(folder.done)
         assembled = run.store.assemble()
-        report(run.folder)
+        page = report(folder) or ()
         finished = datetime.now(UTC).isoformat(timespec="seconds")
-        sums = {**assembled.files, run.folder.record.name: checksum(run.folder.record.read_bytes())}
-        mark = {"finished": finished, "units": assembled.units, "files": sums}
-        write_text(run.folder.done, json.dumps(mark) + "\n")
+        files = {**assembled.files, **folder.sums([folder.record.name])}
+        folder.mark(Done(finished, tuple(assembled.units), files, folder.sums(page)))

@@ -77,7 +77,7 @@ class Run:
     def damaged_files(self) -> list[str]:
         """The run's own files that are not as they were written; none of one that is not done."""
         done = self.folder.finished()
-        return self.folder.damaged(done) if done else []
+        return self.folder.damaged({**done.files, **done.page}) if done else []
 
     def complete(self) -> bool:
         """Whether all units that were asked for are in the run's tables."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bnnbench.files import checksum
+from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
 
 
@@ -20,11 +20,14 @@ class Done:
         finished: when, ISO 8601 in UTC.
         units: that are in its tables, in their order.
         files: the checksum of its record and of every table and array file, by name.
+        page: the checksum of what its page wrote and a report reads back; the numbers stand in
+            other files too.
     """
 
     finished: str
     units: tuple[str, ...]
     files: Mapping[str, str]
+    page: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,23 @@ class RunFolder:
         """What `DONE` says; None where it is not there or damaged."""
         try:
             mark = json.loads(self.done.read_text())
-            return Done(str(mark["finished"]), tuple(mark["units"]), dict(mark["files"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            files, page = dict(mark["files"]), dict(mark.get("page", {}))
+            return Done(str(mark["finished"]), tuple(mark["units"]), files, page)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def damaged(self, done: Done) -> list[str]:
-        """The names of the tables and array files that are not as `done` says they were written."""
-        return [name for name, wanted in done.files.items() if self._checksum(name) != wanted]
+    def mark(self, done: Done) -> None:
+        """Writes `DONE`."""
+        write_text(self.done, json.dumps(asdict(done)) + "\n")
+
+    def sums(self, names: Iterable[str]) -> dict[str, str]:
+        """The checksums of those of these files that can be read, by name."""
+        found = {name: self._checksum(name) for name in names}
+        return {name: checked for name, checked in found.items() if checked}
+
+    def damaged(self, sums: Mapping[str, str]) -> list[str]:
+        """The names of the files that do not have the checksums with which they were written."""
+        return [name for name, wanted in sums.items() if self._checksum(name) != wanted]
 
     def _checksum(self, name: str) -> str | None:
         try:

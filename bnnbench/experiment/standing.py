@@ -1,15 +1,16 @@
-"""How a run stands before it is asked for: finished, damaged, or made by other code."""
+"""How a run stands when it is asked for: finished, damaged, or made by other code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from bnnbench.experiment.code import changes
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import Done
 from bnnbench.types import UserError
 
 
@@ -47,24 +48,56 @@ def codes_before(run: Run) -> list[Mapping[str, Any]]:
         return []
 
 
-def standing(run: Run) -> list[str]:
-    """What whoever asks for a run must know before: that it is finished, that its code differs."""
-    sentences = []
-    done = run.folder.finished() if run.resume and run.complete() else None
-    broken = [f"{name} is written anew" for name in run.damaged_files()] if run.resume else []
-    broken += [f"{unit} is run again" for unit in run.damaged_units()] if run.resume else []
-    if broken:
-        sentences.append(f"{run.folder.root} holds damaged files: {', '.join(broken)}")
-    elif done:
-        when = datetime.fromisoformat(done.finished).astimezone()
-        sentences.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
-    if run.resume and (done or run.store.units()):
-        (now,) = run.record.codes
-        differing = [file for code in codes_before(run) for file in changes(code, now)]
-        if differing:
-            files = ", ".join(dict.fromkeys(differing))
-            sentences.append(
-                f"{files} changed since {'it was' if done else 'some of it was'} run; "
-                "--force runs it again"
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands; every checksum is compared once, to say so and to act on it.
+
+    Attributes:
+        run: the run.
+        done: what its mark says, if all that was asked for is in its tables and may stay there.
+        files: its own files that are damaged.
+        units: the finished units that are damaged.
+        changed: the files of code that differ from those that made what is there.
+    """
+
+    run: Run
+    done: Done | None = None
+    files: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.done is not None and not self.files and not self.units
+
+    @property
+    def sentences(self) -> list[str]:
+        """What whoever asks for the run must know before."""
+        found = []
+        broken = [f"{name} is written anew" for name in self.files]
+        broken += [f"{unit} is run again" for unit in self.units]
+        if broken:
+            found.append(f"{self.run.folder.root} holds damaged files: {', '.join(broken)}")
+        elif self.done:
+            when = datetime.fromisoformat(self.done.finished).astimezone()
+            found.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
+        if self.changed:
+            found.append(
+                f"{', '.join(self.changed)} changed since {'it' if self.done else 'some of it'} "
+                "was run; --force runs it again"
             )
-    return sentences
+        return found
+
+
+def standing(run: Run) -> Standing:
+    """Compares what is there with its checksums and its code; of no use to a run made anew."""
+    if not run.resume:
+        return Standing(run)
+    done = run.folder.finished() if run.complete() else None
+    files, units = tuple(run.damaged_files()), tuple(run.damaged_units())
+    changed: list[str] = []
+    if done or run.store.units():
+        (now,) = run.record.codes
+        changed = [file for code in codes_before(run) for file in changes(code, now)]
+    return Standing(run, done, files, units, tuple(dict.fromkeys(changed)))

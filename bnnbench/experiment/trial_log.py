@@ -16,7 +16,7 @@ SUFFIX = "trials.jsonl"
 
 def read(path: Path) -> list[Trial]:
     """The finished evaluations, up to a line that a kill has torn or that is damaged."""
-    if not path.exists():
+    if not path.is_file():
         return []
     trials = []
     for line in path.read_bytes().split(b"\n")[:-1]:
@@ -43,7 +43,7 @@ def append(path: Path, trial: Trial) -> None:
 
 def count(path: Path) -> int:
     """How many evaluations are finished, without parsing them."""
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
 def _line(trial: Trial) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import checksum, write_atomically, write_text
+from bnnbench.files import checksum, remove, write_atomically, write_text
 
 Rows = Sequence[Mapping[str, Any]]
 Arrays = Mapping[str, np.ndarray]
@@ -86,10 +86,10 @@ class UnitStore:
         """Forgets all that is kept of some units; their locks stay."""
         for unit in units:
             # First what says that the unit is finished.
-            self.file(unit, "json").unlink(missing_ok=True)
+            remove(self.file(unit, "json"))
             for path in self.folder.work.glob(f"{unit}.*"):
                 if path.suffix != ".lock":
-                    path.unlink(missing_ok=True)
+                    remove(path)
 
     def assemble(self) -> Assembled:
         """Writes the tables of the finished units in order, and the arrays that they all have."""

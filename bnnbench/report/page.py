@@ -18,9 +18,11 @@ class Page:
         write: makes the tables and figures that readers look at from the run's other files.
         table: the run's main numbers.
         notes: sentences that belong below it.
+        read_back: names of the tables that `write` leaves and a report over many runs reads.
     """
 
     kind: str
     write: Callable[[RunFolder], None]
     table: Callable[[RunFolder], Table]
     notes: Callable[[RunFolder], list[str]]
+    read_back: tuple[str, ...] = ()

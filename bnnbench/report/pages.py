@@ -37,9 +37,15 @@ def page_of(folder: RunFolder) -> Page:
     return pages()[kind]
 
 
-def write_page(folder: RunFolder) -> None:
-    """Writes what readers look at, whatever the kind of run."""
-    page_of(folder).write(folder)
+def write_page(folder: RunFolder) -> list[str]:
+    """Writes what readers look at, whatever the kind of run.
+
+    Returns:
+        The names of the files among it that a report over many runs reads back.
+    """
+    page = page_of(folder)
+    page.write(folder)
+    return [folder.table(name).name for name in page.read_back]
 
 
 def show(folder: RunFolder, console: Console) -> None:

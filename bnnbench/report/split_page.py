@@ -164,4 +164,4 @@ def run_notes(folder: RunFolder) -> list[str]:
     return notes
 
 
-PAGE = Page(KIND, write_split_page, run_table, run_notes)
+PAGE = Page(KIND, write_split_page, run_table, run_notes, (CALIBRATION,))

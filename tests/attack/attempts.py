@@ -19,7 +19,10 @@ from pathlib import Path
 from types import FrameType
 
 LIMIT = 30
-"""Seconds after which an attempt counts as hung; what is let through takes a few at most."""
+"""Seconds of work after which an attempt counts as hung; what is let through takes a few."""
+
+PATIENCE = 10
+"""How many times as long it may take on a machine that has other things to do."""
 
 
 class Verdict(StrEnum):
@@ -105,7 +108,9 @@ PROGRESS = re.compile(
 )
 
 
-NOTE = re.compile(r"^bnnbench: (left out: |.* holds damaged files: )")
+NOTE = re.compile(
+    r"^bnnbench: (left out: |.* holds damaged files: |.* is damaged; its numbers are )"
+)
 """One line for each run that a report goes without, or that is mended before it goes on."""
 
 
@@ -192,19 +197,25 @@ def inside(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def watchdog(limit: int) -> Iterator[None]:
-    """Raises `Hang` after `limit` seconds; if even that is not heard, the process says where."""
+    """Raises `Hang` after `limit` seconds of work, or `PATIENCE` times as many of waiting.
+
+    If even that is not heard, the process says where it is.
+    """
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, ring)
-    faulthandler.dump_traceback_later(10 * limit, exit=True, file=sys.__stderr__)
-    signal.alarm(limit)
+    before = {number: signal.signal(number, ring) for number in (signal.SIGALRM, signal.SIGPROF)}
+    faulthandler.dump_traceback_later(2 * PATIENCE * limit, exit=True, file=sys.__stderr__)
+    signal.alarm(PATIENCE * limit)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         faulthandler.cancel_dump_traceback_later()
 
 

@@ -87,8 +87,10 @@ def test_sigterm_ends_a_run_which_goes_on(table_csv: Path, tmp_path: Path) -> No
 @pytest.mark.integration
 def test_a_terminal_of_ascii_prints(table_csv: Path, tmp_path: Path) -> None:
     words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
-    for arguments in (["list"], ["run", *words, *TINY, "splits=1"]):
+    locale = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    a_run = ["run", *words, *TINY, "splits=1"]
+    for arguments, more in ((["list"], {"PYTHONIOENCODING": "ascii"}), (a_run, {})):
+        environment = {**os.environ, **locale, **more}
         command = [sys.executable, "-m", "bnnbench", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
         assert done.returncode == 0, done.stderr

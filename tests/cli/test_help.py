@@ -80,7 +80,12 @@ def test_completion(line: str, expected: str) -> None:
 def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "outputs" / "uci").mkdir(parents=True)
     (tmp_path / "t.csv").touch()
-    answer = tmp_path / "answer"
+    assert expected <= {*answers(line, tmp_path)}
+
+
+def answers(line: str, folder: Path) -> list[str]:
+    """What a shell is told at the end of a line."""
+    answer = folder / "answer"
     environment = {
         **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\v",
         "COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9",
@@ -88,9 +93,20 @@ def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Pa
         "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
     }  # fmt: skip
     command = [sys.executable, "-m", "bnnbench"]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert expected <= set(answer.read_text().split("\v")), answer.read_text()
+    return answer.read_text().split("\v")
+
+
+@pytest.mark.integration
+def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
+    (tmp_path / "own" / "method").mkdir(parents=True)
+    (tmp_path / "own" / "method" / "mine.yaml").write_text("label: mine\nmomentum: 0.5\n")
+    for option in ("--config-dir own", "--config-dir=own", "-cd own"):
+        assert answers(f"bnnbench run {option} method=mi", tmp_path) == ["mine "]
+    line = "bnnbench run --config-dir own method=mine method.mo"
+    assert answers(line, tmp_path) == ["method.momentum="]
+    assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
 
 
 def test_the_shells_code_is_printed(command: Command) -> None:

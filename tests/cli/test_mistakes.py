@@ -263,6 +263,13 @@ def test_what_is_wrong_with_own_files_is_named(
     assert list(Path().iterdir()) == []
 
 
+def test_a_file_of_ones_own_that_is_no_text(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "mine.yaml").write_bytes("label: Größe\n".encode("latin-1"))
+    outcome = command("run", "--config-dir", str(tmp_path), "method=mine")
+    one_sentence(*outcome, ["method/mine.yaml is not UTF-8 text: byte 0xf6"])
+
+
 def test_a_folder_that_was_deleted(command: Command) -> None:
     Path.cwd().rmdir()
     one_sentence(*command("run"), ["deleted"])

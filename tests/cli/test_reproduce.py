@@ -83,6 +83,18 @@ def test_reproduce_runs_reports_and_resumes(
     assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
 
 
+def test_a_sweep_of_nothing_but_divergence_is_said(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Sweep("toy_1d", "dataset=sine_20 method=map training.learning_rate=1e300", report=False)
+    one_suite(monkeypatch, lost, Sweep("linear_regression", report=False))
+    short = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")
+    code, out, error = command("reproduce", "mine", *short)
+    assert code == 1 and out.count("results: ") == 2
+    last = error.splitlines()[-1]
+    assert last.startswith("bnnbench: every run of experiment=toy_1d diverged on every split")
+
+
 def test_what_one_run_refuses_does_not_stop_the_others(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

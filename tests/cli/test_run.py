@@ -108,6 +108,28 @@ def test_jobs_side_by_side(table_csv: Path, tmp_path: Path) -> None:
     assert done.stderr.count("2 of these runs would train in common stacks") == 1
 
 
+@pytest.mark.integration
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+@pytest.mark.parametrize(
+    ("swept", "code", "said"),
+    [(["seed=-1,0"], 2, "seed must be a whole number of at least 0, not -1."),
+     (["seed=0,1", "training.learning_rate=1e300"], 1, "every run diverged on every split"),
+     (["method=map", "divergence=kl,js"], 0, "passed over 1 combination that differ")],
+)  # fmt: skip
+def test_what_becomes_of_jobs_side_by_side_is_said(
+    table_csv: Path, tmp_path: Path, swept: list[str], code: int, said: str
+) -> None:
+    """They are processes of their own, which Hydra lets report nothing but a failure."""
+    words = [*table_words(table_csv, tmp_path / "out"), "hydra/launcher=joblib"]
+    command = [sys.executable, "-m", "bnnbench", "run", "-m", *words, *swept]
+    command.append("hydra.launcher.n_jobs=2")
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"bnnbench: {said}") and "Error executing" not in done.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
 def test_parallel_jobs_must_fit_the_cores(
     command: Command, table_csv: Path, tmp_path: Path
 ) -> None:

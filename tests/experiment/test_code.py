@@ -74,21 +74,21 @@ def test_a_finished_run_says_so_and_what_changed_since(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tiny("splits=1")
-    assert standing(run) == []
+    assert standing(run).sentences == []
     folder, _ = finished(run)
-    (said,) = standing(run)
+    (said,) = standing(run).sentences
     assert said.startswith("finished 20") and said.endswith(", nothing run")
     (before,) = read_record(folder).codes
     edited = {**before, "modules": {**before["modules"], "bnnbench.methods.vadam": "0"}}
     monkeypatch.setattr("bnnbench.experiment.run.code_of", lambda experiment: edited)
-    _, changed = standing(tiny("splits=1"))
+    _, changed = standing(tiny("splits=1")).sentences
     assert changed == ("bnnbench/methods/vadam.py changed since it was run; --force runs it again")
     # A run that goes on keeps the codes of all that is in it.
-    (begun,) = standing(tiny("splits=2"))
+    (begun,) = standing(tiny("splits=2")).sentences
     assert "vadam.py changed since some of it was run" in begun
     finished(tiny("splits=2"))
     assert read_record(folder).codes == [before, edited]
-    assert standing(tiny("splits=2", "resume=false")) == []
+    assert standing(tiny("splits=2", "resume=false")).sentences == []
 
 
 def test_what_is_forced_is_run_again(tiny: Planner) -> None:

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from support.tiny_runs import TIMES, finished
 
+from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.standing import standing
 
 Planner = Callable[..., Run]
@@ -48,11 +50,11 @@ def test_a_file_of_a_finished_run_is_written_anew(tiny: Planner, damage: Damage,
     path = folder.root / name
     before = path.read_bytes()
     damage(path)
-    (said,) = standing(run)
+    (said,) = standing(run).sentences
     assert f"{folder.root} holds damaged files: {name} is written anew" == said
     assert run.store.intact("split-00"), "nothing is run again"
     same_numbers(finished(run)[1], table)
-    assert path.read_bytes() == before and "nothing run" in standing(run)[0]
+    assert path.read_bytes() == before and "nothing run" in standing(run).sentences[0]
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:3])
@@ -63,10 +65,71 @@ def test_a_piece_of_a_run_that_goes_on_is_run_again(
     first, both = tiny("splits=1"), tiny("splits=2")
     _, table = finished(first)
     damage(first.store.file("split-00", suffix))
-    assert "split-00 is run again" in standing(both)[0]
+    assert "split-00 is run again" in standing(both).sentences[0]
     _, again = finished(both)
     assert both.store.intact("split-00") and again["split"].tolist() == [0, 1]
     same_numbers(again.iloc[:1], table)
+
+
+def test_a_piece_of_a_finished_run_is_run_again(tiny: Planner) -> None:
+    run = tiny("splits=2")
+    _, table = finished(run)
+    flip(run.store.file("split-01", "json"))
+    assert "split-01 is run again" in standing(run).sentences[0]
+    same_numbers(finished(run)[1], table)
+    assert "nothing run" in standing(run).sentences[0]
+
+
+@pytest.mark.parametrize("name", ["splits.csv", "DONE", "work/split-00.json", "config.yaml"])
+def test_a_folder_in_the_place_of_a_file(tiny: Planner, name: str) -> None:
+    """An empty one is taken away; one that holds something is named, and nothing of it lost."""
+    run = tiny("splits=2")
+    folder, table = finished(run)
+    path = folder.root / name
+    path.unlink()
+    path.mkdir()
+    if name == "config.yaml":
+        folder.done.unlink()
+    same_numbers(finished(run)[1], table)
+    path.unlink()
+    path.mkdir()
+    (path / "mine").touch()
+    folder.done.unlink(missing_ok=True) if name != "DONE" else None
+    with pytest.raises(IsADirectoryError) as error:
+        finished(run)
+    assert error.value.filename == str(path) and (path / "mine").exists()
+    assert not list(folder.root.rglob(".*")), "no temporary file"
+
+
+def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = tiny("splits=2"), list[Path]()
+    finished(run)
+    read_bytes = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    finished(run)
+    assert len(read) == len({*read}) > 4
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_a_page_left_to_be_read_is_written_anew(tiny: Planner, damage: Damage) -> None:
+    run = tiny("splits=1")
+
+    def page(folder: RunFolder) -> list[str]:
+        folder.table("mine").write_text("found on the page\n")
+        return ["mine.csv", "not_there.csv"]
+
+    folder = execute(run, page)
+    done = folder.finished()
+    assert done and done.page.keys() == {"mine.csv"} and "mine.csv" not in done.files
+    damage(folder.table("mine"))
+    assert standing(run).files == ("mine.csv",)
+    execute(run, page)
+    assert standing(run).intact and folder.table("mine").read_text() == "found on the page\n"
 
 
 @pytest.mark.parametrize(

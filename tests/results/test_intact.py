@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.runs import add_arrays, add_search, make_run, names_of, seal, unseal
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SPLITS
 from bnnbench.report.split_page import write_split_page
+from bnnbench.results.calibration import gather_calibration
 from bnnbench.results.reader import read_runs
 from bnnbench.types import UserError
 
@@ -81,10 +83,28 @@ def test_what_the_page_of_a_run_wrote(tmp_path: Path, damage: Callable[[Path], N
     folder = make_whole(tmp_path)
     make_whole(tmp_path, "pbp")
     write_split_page(folder)
-    assert len(read_runs(tmp_path).calibrations) == 1
+    whole = read_runs(tmp_path)
+    assert len(whole.calibrations) == 1 and not whole.mended
     damage(folder.table("calibration"))
-    (sentence,) = read_runs(tmp_path).left_out
-    assert "calibration.csv is damaged; remove it" in sentence
+    runs = read_runs(tmp_path)
+    (sentence,) = runs.mended
+    assert "calibration.csv is damaged; its numbers are computed anew" in sentence
+    assert not runs.left_out and not runs.calibrations
+    pd.testing.assert_frame_equal(gather_calibration(runs), gather_calibration(whole))
+
+
+def test_what_the_page_of_a_run_wrote_has_a_checksum(command: Command, tmp_path: Path) -> None:
+    folder = make_whole(tmp_path)
+    assert command("report", "--refresh", str(tmp_path))[0] == 0
+    path = folder.table("calibration")
+    before, digits = path.read_text(), path.read_bytes().replace(b"0.1", b"0.2")
+    done = folder.finished()
+    assert done and list(done.page) == ["calibration.csv"]
+    path.write_bytes(digits)  # a table all the same
+    code, _, errors = command("report", str(tmp_path))
+    assert code == 0 and "calibration.csv is damaged; its numbers are" in errors
+    code, _, errors = command("report", "--refresh", str(tmp_path))
+    assert code == 0 and errors == "" and path.read_text() == before
 
 
 def test_fewer_rows_than_units(tmp_path: Path) -> None:

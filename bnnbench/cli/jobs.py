@@ -1,0 +1,153 @@
+"""The jobs that Hydra starts for one command line, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import current_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from bnnbench.cli.compose import plain
+from bnnbench.cli.endings import failure, note
+from bnnbench.cli.waiting import announced
+from bnnbench.types import Redundant, UserError
+
+if TYPE_CHECKING:
+    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.experiment.sweep_progress import SweepProgress
+
+
+TOLD = ".told.json"
+"""How the names of files end in which a process leaves word."""
+
+
+@dataclass
+class Jobs:
+    """All jobs of a command line.
+
+    Attributes:
+        words: overrides of the command line.
+        aside: a folder where a job of another process leaves word of what went wrong.
+        refused: what was wrong with jobs; a sweep goes on with its others.
+        passed: why a sweep passed over some of its combinations.
+        failed: what the machine refused, which ends a sweep: a sentence and the exit code.
+        ran: the folders of the runs that were run or printed again.
+        sweep: all runs of the sweep that this process runs one by one; None for a single run,
+            or before the first.
+    """
+
+    words: Sequence[str]
+    aside: Path
+    refused: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    failed: tuple[str, int] | None = None
+    ran: list[RunFolder] = field(default_factory=list)
+    sweep: SweepProgress | None = None
+
+    def run(self, config: DictConfig) -> None:
+        """One job; an error is kept for the end, without Hydra's words."""
+        if self.failed:
+            return
+        try:
+            self._run(config)
+        except UserError as error:
+            self._keep(str(error), passed=isinstance(error, Redundant) and sweeping())
+        except Exception as error:
+            ending = failure(error)
+            if ending is None:
+                raise
+            self._keep(*ending)
+
+    def _keep(self, text: str, code: int = 0, passed: bool = False) -> None:
+        """Keeps a sentence; of another process's job in a file, since its memory is its own."""
+        if current_process().name != "MainProcess":
+            told = {"text": text, "code": code, "passed": passed}
+            (self.aside / f"{uuid4()}{TOLD}").write_text(json.dumps(told))
+        elif code:
+            self.failed = (text, code)
+        else:
+            (self.passed if passed else self.refused).append(text)
+
+    def listen(self, ran: Sequence[RunFolder]) -> None:
+        """Takes in what jobs of other processes have left word of.
+
+        Args:
+            ran: the folders of their runs.
+        """
+        for file in sorted(self.aside.glob(f"*{TOLD}")):
+            self._keep(**json.loads(file.read_text("utf-8")))
+        self.ran = list(ran)
+
+    def _run(self, config: DictConfig) -> None:
+        composed = plain(config)
+        with announced(f"reading {_dataset_of(composed)}"):
+            from bnnbench.cli.build import build, refuse_idle
+            from bnnbench.cli.show import show_run
+            from bnnbench.cli.sweep import runs_of
+            from bnnbench.experiment.execution import execute
+            from bnnbench.experiment.sweep_progress import SweepProgress
+            from bnnbench.report.pages import write_page
+
+            run = build(composed, _concurrent_jobs())
+            task = HydraConfig.get().overrides.task
+            keys = [word.lstrip("+~").partition("=")[0] for word in task]
+            refuse_idle(type(run.experiment), run.experiment.label, keys)
+            # A launcher with processes of its own runs each by itself.
+            one_by_one = sweeping() and "n_jobs" not in HydraConfig.get().launcher
+            if one_by_one and self.sweep is None:
+                runs = runs_of(self.words)
+                self.sweep = SweepProgress(runs) if len(runs) > 1 else None
+        folder = execute(run, write_page, self.sweep, note)
+        show_run(folder)
+        self.ran.append(folder)
+
+    def conclude(self) -> int:
+        """Says what was refused, passed over or diverged; 1 if no run has a number to show.
+
+        Raises:
+            UserError: if a job was refused, or none ran.
+        """
+        if self.failed:
+            note(self.failed[0])
+            return self.failed[1]
+        if self.refused:
+            raise UserError(" ".join(dict.fromkeys(self.refused)))  # one sentence for many jobs
+        if self.passed and not self.ran:
+            raise UserError(self.passed[0])
+        if not self.ran:  # Hydra printed something
+            return 0
+        from bnnbench.cli.show import without_numbers
+
+        if self.passed:
+            jobs = f"{len(self.passed)} combination{'s' if len(self.passed) > 1 else ''}"
+            note(f"passed over {jobs} that differ from others in name only")
+        lost = without_numbers("the run" if len({*self.ran}) == 1 else "every run", self.ran)
+        if lost:
+            note(lost)
+        return int(bool(lost))
+
+
+def _dataset_of(config: Mapping[str, Any]) -> str:
+    """What a job reads first, for its first word."""
+    dataset = config.get("dataset")
+    return str(dataset.get("name")) if isinstance(dataset, dict) else "the configuration"
+
+
+def sweeping() -> bool:
+    """Whether the job is one of several."""
+    mode = HydraConfig.get().mode
+    return mode is not None and mode.name == "MULTIRUN"
+
+
+def _concurrent_jobs() -> int:
+    """How many jobs the launcher runs side by side; -1 is one per core."""
+    from joblib import cpu_count
+
+    jobs = HydraConfig.get().launcher.get("n_jobs", 1) if sweeping() else 1
+    return cpu_count() if jobs == -1 else jobs
