@@ -13,11 +13,10 @@ PATIENCE = 0.7  # seconds of silence; a start takes one before it can say anythi
 @contextmanager
 def announced(what: str) -> Iterator[None]:
     """Says what is going on, on standard error: at once on a terminal, else after a moment."""
-    from rich.console import Console
+    if sys.stderr.isatty():
+        from rich.console import Console
 
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(f"{what} ..."):
+        with Console(stderr=True).status(f"{what} ..."):
             yield
         return
     line = threading.Timer(PATIENCE, lambda: print(f"{what} ...", file=sys.stderr, flush=True))

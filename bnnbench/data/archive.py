@@ -133,12 +133,12 @@ def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_
     base_url = base_url.rstrip("/") + "/"
     manager = pooch.create(path=directory, base_url=base_url, registry=checksums(name))
     downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
-    console = Console(stderr=True)
+    console, terminal = Console(stderr=True), sys.stderr.isatty()
     label = f"{name}: downloading {len(stale)} files into {directory}"
-    if not console.is_terminal:
+    if not terminal:
         print(f"{label} from {base_url}", file=sys.stderr)
     folder = directory / folder_of(name) / "data"
-    bars = Progress(console=console, transient=True, disable=not console.is_terminal)
+    bars = Progress(console=console, transient=True, disable=not terminal)
     with _leaving_no_empty(folder), bars as bar:
         for file in bar.track(stale, description=label):
             try:

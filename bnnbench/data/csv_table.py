@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 LEAST_ROWS = 10
 MISSING = ["", "na", "n/a", "nan", "null", "none"]
 
+LARGEST = 1e100
+"""Of a number: float64 holds its square, those of errors many times as large, and their sums."""
+
+FARTHEST = 1e37
+"""From the middle of a column, in its typical deviations: networks see standardised float32, and
+the number may be in a test part or a fold, where the others alone set the scale."""
+
+SMALLEST = 1e-12
+"""Spread of a column: what varies less is taken for constant, as rounding is."""
+
 
 @dataclass(frozen=True)
 class CSV:
@@ -71,8 +81,10 @@ class CSV:
                 "are needed."
             )
         columns = {str(column): _numbers(path, frame[column]) for column in frame.columns}
+        for name, numbers in columns.items():
+            _check_size(path, name, numbers)
         targets = columns.pop(target)
-        if np.ptp(targets) == 0:
+        if _constant(targets):
             raise UserError(
                 f"dataset.target: column {target!r} is {targets[0]:g} in every row of {path}, "
                 "so there is nothing to predict; name a column that varies."
@@ -162,3 +174,37 @@ def _numbers(path: Path, column: pd.Series) -> np.ndarray:
             "or drop them."
         )
     return numbers
+
+
+def _constant(numbers: np.ndarray) -> bool:
+    """Whether they differ by no more than rounding."""
+    return bool(np.ptp(numbers) <= SMALLEST * np.abs(numbers).max())
+
+
+def _check_size(path: Path, name: str, numbers: np.ndarray) -> None:
+    """Refuses numbers that cannot be standardised, squared and averaged.
+
+    Raises:
+        UserError: naming the column.
+    """
+    column = f"dataset.path: column {name!r} of {path}"
+    row = int(np.abs(numbers).argmax())
+    if abs(numbers[row]) > LARGEST:
+        raise UserError(
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, whose square is too large for "
+            f"a computer's numbers (at most {LARGEST:g}); give it in another unit, or its "
+            "logarithm."
+        )
+    distances = np.abs(numbers - np.median(numbers))
+    row, typical = int(distances.argmax()), np.median(distances) or 1.0
+    if distances[row] > FARTHEST * typical:
+        raise UserError(
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, more than {FARTHEST:g} times "
+            "as far from the others as they are from each other; correct or drop that row, or "
+            "give the column's logarithm."
+        )
+    if not _constant(numbers) and np.ptp(numbers) <= SMALLEST:
+        raise UserError(
+            f"{column} varies by {np.ptp(numbers):.3g} only, which would be taken for rounding "
+            f"(up to {SMALLEST:g}); give it in another unit."
+        )

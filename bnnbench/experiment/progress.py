@@ -7,6 +7,7 @@ that another one started is silent on a terminal, whose bar is that of the sweep
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,22 +37,21 @@ KNOWN_SHARE, KNOWN_SECONDS = 0.03, 3.0  # of the work done, from which the time 
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
     """Shows progress until the block ends."""
-    console = Console(stderr=True)
-    if console.is_terminal and current_process().name != "MainProcess":
+    console, terminal = Console(stderr=True), sys.stderr.isatty()
+    if terminal and current_process().name != "MainProcess":
         yield
         return
-    with _shown(_bar if console.is_terminal else _lines, run, sweep, console):
+    with _shown(_bar if terminal else _lines, run, sweep, console):
         yield
 
 
 @contextmanager
 def watch_sweep(sweep: SweepProgress) -> Iterator[None]:
     """Shows the progress of a sweep whose runs other processes do; only on a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield
         return
-    with _shown(_sweep_bar, sweep, console):
+    with _shown(_sweep_bar, sweep, Console(stderr=True)):
         yield
 
 

@@ -26,7 +26,7 @@ def test_a_word_after_a_moment(
 def test_a_terminal_shows_it_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with announced("reading boston"):
         pass
     assert "reading boston" in capsys.readouterr().err

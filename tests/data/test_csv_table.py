@@ -98,3 +98,29 @@ def test_csv_needs_path_and_target() -> None:
     with pytest.raises(UserError) as error:
         CSV(path="x.csv")
     assert_one_sentence(error, "dataset.target")
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [
+        (changed(4, "4,1e200,1"), ["'b'", "1e+200", "data row 5", "square", "1e+100"]),
+        (changed(4, "4,1,-4e305"), ["'price'", "-4e+305", "data row 5", "square"]),
+        (changed(4, "4,3e60,1"), ["'b'", "3e+60", "data row 5", "as far from the others"]),
+        ([f"{i},{i}e-14,{i}" for i in range(12)], ["'b'", "varies by 1.1e-13", "rounding"]),
+        ([f"{i},{i},{i}e-200" for i in range(12)], ["'price'", "varies by 1.1e-199"]),
+        ([f"{i},{i},{1e20 * (1 + i * 1e-14)!r}" for i in range(12)], ["'price'", "every row"]),
+    ],
+)
+def test_csv_refuses_numbers_that_cannot_be_scored(
+    tmp_path: Path, rows: list[str], parts: list[str]
+) -> None:
+    with pytest.raises(UserError) as error:
+        CSV(path=write(tmp_path, rows), target="price").load()
+    assert_one_sentence(error, *parts)
+
+
+def test_csv_takes_large_numbers_that_are_alike(tmp_path: Path) -> None:
+    """Masses of stars in kilograms, of which some are zero; a constant that rounding moves."""
+    rows = [f"{1e20 * (1 + i * 1e-14)!r},{0 if i < 7 else i}e30,{i}e31" for i in range(12)]
+    table = CSV(path=write(tmp_path, rows), target="price").load()
+    assert table.targets.max() == 11e31 and len(table.inputs) == 12

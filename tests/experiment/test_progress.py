@@ -100,7 +100,7 @@ def test_a_process_of_a_sweep_is_silent_on_a_terminal(
     class Child:
         name = "LokyProcess-1"
 
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(progress, "current_process", lambda: Child())
     finished(tiny("splits=1"))
     assert "splits" not in capsys.readouterr().err
