@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support.methods import METHODS, class_of, takes_likelihood
+from support.methods import METHODS, class_of, depth_of, takes_likelihood
 from support.tiny_runs import finished
 
 from bnnbench.cli.configs import options
@@ -24,11 +24,12 @@ MADE_FOR_ONE = [o for o in METHODS if not takes_likelihood(class_of(o))]
 
 @pytest.mark.parametrize("option", MADE_FOR_ONE)
 def test_a_method_made_for_one_likelihood_refuses_others(tiny: Planner, option: str) -> None:
-    tiny(f"method={option}")
+    own = [f"method={option}", *depth_of(option)]
+    tiny(*own)
     for likelihood, loss in OTHERS:
         refusal = f"likelihood={likelihood} with loss={loss}.*{option}"
         with pytest.raises(UserError, match=refusal):
-            tiny(f"method={option}", f"likelihood={likelihood}", f"loss={loss}")
+            tiny(*own, f"likelihood={likelihood}", f"loss={loss}")
 
 
 @pytest.mark.parametrize("likelihood", sorted(options("likelihood")))
@@ -36,7 +37,8 @@ def test_a_run_searches_and_stacks_as_its_method_says(tiny: Planner, likelihood:
     for option in METHODS:
         if option in MADE_FOR_ONE and likelihood != "gaussian":
             continue
-        experiment = tiny(f"method={option}", f"likelihood={likelihood}").experiment
+        chosen = [f"method={option}", *depth_of(option), f"likelihood={likelihood}"]
+        experiment = tiny(*chosen).experiment
         searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
         assert searched == list(experiment.method.hyper_names)  # type: ignore[attr-defined]
         assert experiment.lockstep == class_of(option).stack_splits

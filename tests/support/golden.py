@@ -23,6 +23,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
+from support.methods import depth_of
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "default",
@@ -82,13 +83,16 @@ SWEEPS = {
     f"method=bbb,sgld,mc_dropout divergence=kl {UNSEARCHED}",
     "gp_toy": f"experiment=gp_toy depth=1,2 method=bbb,laplace divergence=kl,tv_lower {REST}",
     "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
-    "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam "
+    "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
 """Runs in stacks, without a search."""
 
 CASES = {
-    **{f"method {name}": f"method={name} {SHORT}" for name in options("method")},
+    **{
+        f"method {name}": " ".join([f"method={name}", *depth_of(name), SHORT])
+        for name in options("method")
+    },
     **{name: f"{words} {SHORT}" for name, words in READINGS.items()},
     **SWEEPS,
 }

@@ -121,6 +121,16 @@ def programs() -> dict[type[Method], Case]:
     }
 
 
+def network_of(method: Method, width: int) -> Network:
+    """One hidden layer where the method takes any."""
+    return Network(depth=0) if method.linear_only else Network(width=width)
+
+
+def depth_of(option: str) -> list[str]:
+    """What has to follow `method=OPTION` for a network that the method takes."""
+    return ["depth=0"] if class_of(option).linear_only else []
+
+
 def training_set() -> TrainingSet:
     """Three replicas, the first two of one group, of different numbers of rows."""
     generator = torch.Generator().manual_seed(3)
@@ -150,7 +160,8 @@ def small_task(
     training = Training(batch_size=8, samples=3, dtype="float64")
     streams = Streams(seeds, data.groups, dtype=torch.float64)
     hyper = hyper_of(method, data.replicas)
-    return FitTask(data, hyper, Network(width=5), training, epochs, streams, compile, trace=trace)
+    network = network_of(method, 5)
+    return FitTask(data, hyper, network, training, epochs, streams, compile, trace=trace)
 
 
 def predict(

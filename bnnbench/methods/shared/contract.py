@@ -95,6 +95,8 @@ class Method(ABC):
             steps so small that launching them costs more than computing them.
         records_objective: class attribute, whether a fit records its objective where it is asked
             to (`FitTask.trace`).
+        linear_only: class attribute, whether it takes networks without hidden layers alone, and
+            `check` refuses others.
         variants: class attribute, settings besides the defaults with which other code runs. The
             tests hold each of them to the contract, like the method as its YAML has it.
 
@@ -107,6 +109,7 @@ class Method(ABC):
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     stack_splits: ClassVar[bool] = False
     records_objective: ClassVar[bool] = False
+    linear_only: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The base of every trained method whose posterior is a Gaussian over the weights."""
+"""The bases of methods whose posterior is a Gaussian over the weights."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianMethod(StochasticMethod):
-    """A method that says where its Gaussian lies; drawing from it follows if it is diagonal."""
+class GaussianPosterior(Method):
+    """A method that says where its Gaussian lies, however it found it."""
 
     @abstractmethod
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
@@ -26,6 +26,11 @@ class GaussianMethod(StochasticMethod):
     def covariance(self, posterior: Posterior) -> Tensor:
         """Of the weights, `[R, P, P]`; diagonal unless a method has more to say."""
         return torch.diag_embed(self.moments(posterior)[1].square())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMethod(GaussianPosterior, StochasticMethod):
+    """A trained one; drawing from its posterior follows if that is diagonal."""
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

@@ -10,6 +10,8 @@ SUITE = Suite(
     name="linear_regression",
     summary="learned Gaussians beside the exact posterior of a straight line (minutes)",
     sweeps=(
-        Sweep("linear_regression", "method=bbb,practical_vi,vadam,vprop,laplace", report=False),
+        Sweep(
+            "linear_regression", "method=bbb,practical_vi,vadam,vprop,laplace,cavi", report=False
+        ),
     ),
 )

@@ -28,7 +28,7 @@ from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
 from bnnbench.losses.nll import NLL
 from bnnbench.methods.shared.contract import FitTask, Method
-from bnnbench.methods.shared.gaussian import GaussianMethod
+from bnnbench.methods.shared.gaussian import GaussianPosterior
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.settings import Network, Training
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
@@ -46,10 +46,11 @@ class LinearRegression(Experiment):
 
     Three posteriors stand side by side: `learned`, `exact`, and `mean field`, the diagonal
     Gaussian with the least KL divergence from the exact posterior, which is the best that a
-    diagonal method can do. Bayes by Backprop, and practical VI with its Gauss-Newton curvature,
-    aim at it; the Laplace approximation with its full or Kronecker-factored curvature aims at the
-    exact one. Vadam, Vprop and practical VI with squared gradients have their own resting points:
-    the same mean, but other deviations, for Vadam and Vprop the wider the larger the minibatch.
+    diagonal method can do. Coordinate ascent ends at it. Bayes by Backprop, and practical VI with
+    its Gauss-Newton curvature, aim at it; the Laplace approximation with its full or
+    Kronecker-factored curvature aims at the exact one. Vadam, Vprop and practical VI with squared
+    gradients have their own resting points: the same mean, but other deviations, for Vadam and
+    Vprop the wider the larger the minibatch.
 
     Attributes:
         dataset: where the points come from; one input.
@@ -78,11 +79,11 @@ class LinearRegression(Experiment):
     def admit(cls, label: str, chosen: Mapping[str, type]) -> None:
         """Refuses methods that learn precisions of their own, or no Gaussian."""
         method = chosen["method"]
-        if not issubclass(method, GaussianMethod):
+        if not issubclass(method, GaussianPosterior):
             raise UserError(
                 f"experiment={label} needs known precisions and a Gaussian over the "
                 f"weights, which {method.__name__} has not; choose method=bbb, practical_vi, "
-                "laplace, vadam or vprop."
+                "laplace, vadam, vprop or cavi."
             )
 
     def resolved(self) -> Self:
@@ -115,8 +116,7 @@ class LinearRegression(Experiment):
 
     def _check_model(self) -> None:
         """Raises `UserError` unless noise and prior are Gaussian with known precisions."""
-        assert isinstance(self.method, GaussianMethod)
-        likelihood = self.method.likelihood
+        likelihood = getattr(self.method, "likelihood", GaussianLikelihood())
         prior = getattr(getattr(self.method, "divergence", None), "prior", Gaussian())
         standard = (type(likelihood), type(likelihood.loss)) == (GaussianLikelihood, NLL)
         if not standard or not isinstance(prior, Gaussian):
@@ -237,7 +237,7 @@ def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> Multivaria
         UserError: if the fit diverges.
     """
     method, training = line.method, line.training
-    assert isinstance(method, GaussianMethod)
+    assert isinstance(method, GaussianPosterior)
     dtype = getattr(torch, training.dtype)
     inputs, targets = (t[None].to(line.device, dtype) for t in (inputs, targets))
     data = TrainingSet(inputs, targets, (len(targets[0]),), (0,))

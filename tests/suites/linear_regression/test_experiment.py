@@ -116,6 +116,13 @@ def test_laplace_reaches_the_posterior_that_its_curvature_can_hold(
         assert table.loc["learned"][column].to_numpy() == expected
 
 
+def test_coordinate_ascent_ends_at_the_mean_field_optimum(tmp_path: Path) -> None:
+    table = posteriors(tmp_path, "method=cavi", "training.epochs=200")
+    best, learned = (table.loc[name] for name in ("mean field", "learned"))
+    for column in ("mean", "std", "correlation", "kl"):
+        assert learned[column].to_numpy() == pytest.approx(best[column].to_numpy(), abs=1e-12)
+
+
 def test_another_sample_is_another_run_and_the_same_command_only_reprints(
     command: Command,
 ) -> None:
@@ -141,6 +148,9 @@ def test_another_sample_is_another_run_and_the_same_command_only_reprints(
 MISTAKES = {
     "pbp": (["method=pbp"], ["PBP", "method=bbb"]),
     "dropout": (["method=mc_dropout"], ["MCDropout", "method=bbb"]),
+    "cavi depth": (["method=cavi", "depth=1"], ["method=cavi", "hidden layers", "depth=0"]),
+    "cavi prior": (["method=cavi", "method.prior_precision=null"], ["both precisions known"]),
+    "cavi loss": (["method=cavi", "loss=beta"], ["method=cavi", "loss=nll"]),
     "depth": (["depth=1"], ["network.depth must be 0"]),
     "many inputs": (["dataset=diabetes", "method.noise_precision=1"], ["10", "dataset=line"]),
     "many splits": (

@@ -1,0 +1,174 @@
+"""CAVI: coordinate ascent on the ELBO, one weight of a linear model at a time.
+
+Book, section 3.2.1.4 and Appendix A.2, eq. A.10; Marttinen, "Advanced probabilistic methods",
+lecture 9, problems 1 to 3, Aalto University 2021.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from bnnbench.divergences.kl import kl
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.gaussian import GaussianPosterior
+from bnnbench.methods.shared.trainer import State, finite, select
+from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network
+from bnnbench.types import Prediction, UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CAVI(GaussianPosterior):
+    """The mean-field Gaussian posterior of a linear model with known precisions.
+
+    With the other factors held, the best `q(w_i)` is the Gaussian
+
+        Normal((moment_i - sum_{j != i} precision_ij loc_j) / precision_ii, 1 / precision_ii)
+
+    where `precision = noise_precision X'X + prior_precision I` is that of the exact posterior and
+    `moment = noise_precision X'y`. Deviations are final after one sweep over the weights, and too
+    small where inputs are correlated (section 3.2.1.6); means approach the exact ones, their
+    distance shrinking by a constant factor in every sweep. No Gaussian of independent weights is
+    nearer to the exact posterior in KL(q || posterior) than the one it ends at.
+
+    An epoch is one sweep, the bias last, over all rows, whatever `training.batch_size` says, and in
+    float64. Predictives are exact; nothing is sampled.
+
+    Attributes:
+        noise_precision: of the observations, standardised units; None is searched.
+        prior_precision: of the weights, bias included, standardised units; None is searched.
+    """
+
+    noise_precision: float | None = None
+    prior_precision: float | None = None
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    records_objective: ClassVar[bool] = True
+    linear_only: ClassVar[bool] = True
+
+    @property
+    def draws(self) -> bool:
+        return False
+
+    def parameters(self, mlp: MLP) -> int:
+        return 2 * mlp.n_weights
+
+    def check(self, inputs: int, network: Network) -> None:
+        """Raises `UserError` if there are hidden layers."""
+        if network.depth != 0:
+            raise UserError(
+                f"method={self.label} has updates in closed form only for a network without hidden "
+                f"layers; use depth=0, not network.depth={network.depth}."
+            )
+
+    @torch.no_grad()
+    def fit(self, task: FitTask) -> Posterior:
+        """Sweeps over the weights; a replica that is not finite stays at the sweep before.
+
+        Raises:
+            UserError: if the network has hidden layers.
+        """
+        self.check(task.data.inputs.shape[-1], task.network)
+        model = linear_model(task)
+        scale = model.prior.rsqrt().expand_as(model.moment)
+        state = {"loc": task.mlp.initial(task.streams).double().expand_as(scale), "scale": scale}
+        alive, curves = finite(state), []
+        for _ in range(task.epochs):
+            new = sweep(model, state)
+            alive = alive & finite(new)
+            state = select(alive, new, state)
+            if task.trace is not None:
+                curves.append(objective(model, state))
+        fitted = Posterior(state, task.hyper, task.mlp, model.counts, ~alive)
+        return replace(fitted, trace=_stacked(curves)) if curves else fitted
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """One Gaussian per point."""
+        loc, scale = self.moments(posterior)
+        rows = with_ones(inputs.double())
+        mean, variance = rows @ loc[..., None], rows.square() @ scale.square()[..., None]
+        noise = 1 / posterior.hyper["noise_precision"].double()
+        return Prediction(mean[None, ..., 0], variance[None, ..., 0], noise)
+
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        return posterior.state["loc"], posterior.state["scale"]
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """R linear models and what their exact posteriors are made of, float64.
+
+    Attributes:
+        rows: inputs and a one, `[R, N, P]`, zero on padding.
+        targets: `[R, N]`, zero on padding.
+        counts: training rows, `[R, 1]`.
+        noise: precision of the observations, `[R, 1]`.
+        prior: precision of the weights, `[R, 1]`.
+        precision: of the exact posterior, `[R, P, P]`.
+        moment: `precision` times the exact posterior's mean, `[R, P]`.
+    """
+
+    rows: Tensor
+    targets: Tensor
+    counts: Tensor
+    noise: Tensor
+    prior: Tensor
+    precision: Tensor
+    moment: Tensor
+
+
+def linear_model(task: FitTask) -> LinearModel:
+    """The models of a fit."""
+    data = task.data
+    counts = torch.tensor(data.counts, device=data.inputs.device).double()[:, None]
+    real = torch.arange(data.inputs.shape[1], device=counts.device) < counts
+    rows = with_ones(data.inputs.double()) * real[..., None]
+    targets = data.targets.double()
+    noise, prior = (task.hyper[name].double() for name in ("noise_precision", "prior_precision"))
+    unit = torch.eye(rows.shape[2], dtype=torch.float64, device=rows.device)
+    precision = noise[..., None] * (rows.mT @ rows) + prior[..., None] * unit
+    moment = noise * (rows.mT @ targets[..., None])[..., 0]
+    return LinearModel(rows, targets, counts, noise, prior, precision, moment)
+
+
+def with_ones(inputs: Tensor) -> Tensor:
+    """`[..., D]` as `[..., D + 1]`, in the order of a network's weights and its bias."""
+    return torch.cat([inputs, torch.ones_like(inputs[..., :1])], -1)
+
+
+def sweep(model: LinearModel, state: State) -> State:
+    """Updates every factor once, each given the others as they are by then."""
+    own = model.precision.diagonal(dim1=1, dim2=2)
+    loc = state["loc"].clone()
+    for i in range(loc.shape[1]):
+        others = (model.precision[:, i] * loc).sum(1) - own[:, i] * loc[:, i]
+        loc[:, i] = (model.moment[:, i] - others) / own[:, i]
+    return {"loc": loc, "scale": own.rsqrt()}
+
+
+def objective(model: LinearModel, state: State) -> State:
+    """The negative ELBO per row in two parts, `[R]` each, in closed form.
+
+    `loss` is the mean over rows of the expected negative log-likelihood and `complexity` the
+    KL(q || prior) over the number of rows, as in `objective_trace`.
+    """
+    loc, variance = state["loc"], state["scale"].square()
+    error = model.targets - (model.rows @ loc[..., None])[..., 0]
+    spread = (model.rows.square() @ variance[..., None])[..., 0]
+    squares = (error.square() + spread).sum(1, keepdim=True) / model.counts
+    loss = 0.5 * (math.log(2 * math.pi) - model.noise.log() + model.noise * squares)
+    divergence = kl(loc, state["scale"], torch.zeros_like(model.prior), model.prior.rsqrt())
+    complexity = divergence.sum(1, keepdim=True) / model.counts
+    return {"loss": loss[:, 0], "complexity": complexity[:, 0]}
+
+
+def _stacked(points: Sequence[State]) -> State:
+    return {name: torch.stack([point[name] for point in points]) for name in points[0]}

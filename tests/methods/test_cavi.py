@@ -1,0 +1,146 @@
+"""CAVI: ends at the mean-field optimum of a linear model, at the rate that its equations say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import torch
+from support.command import one_sentence
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    N,
+    columns,
+    design,
+    exact_posterior,
+    linear_data,
+    linear_task,
+)
+from torch.distributions import MultivariateNormal, kl_divergence
+
+from bnnbench.methods.cavi import CAVI
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network
+from bnnbench.types import UserError
+
+Command = Callable[..., tuple[int, str, str]]
+METHOD = CAVI(label="cavi")
+
+
+@cache
+def fitted(epochs: int, seed: int = 1) -> Posterior:
+    """Of the linear model, with its objective recorded."""
+    task = linear_task(METHOD, epochs)
+    streams = Streams([seed], (0,), dtype=torch.float64)
+    return METHOD.fit(replace(task, streams=streams, trace=Streams([0], (0,))))
+
+
+def learned(posterior: Posterior) -> MultivariateNormal:
+    loc = METHOD.moments(posterior)[0][0]
+    return MultivariateNormal(loc, METHOD.covariance(posterior)[0])
+
+
+def exact() -> MultivariateNormal:
+    mean, precision = exact_posterior()
+    return MultivariateNormal(mean, precision_matrix=precision)
+
+
+def test_it_ends_at_the_mean_field_optimum() -> None:
+    """Exact means, and deviations by the diagonal of the exact precision (Bishop, 10.1.2)."""
+    mean, precision = exact_posterior()
+    loc, scale = METHOD.moments(fitted(60))
+    torch.testing.assert_close(loc[0], mean)
+    torch.testing.assert_close(scale[0], precision.diagonal().rsqrt())
+    assert (scale[0] < exact().stddev).all()
+
+
+def test_one_sweep_by_hand() -> None:
+    """Each weight by its own normal equation, given the others as they are by then."""
+    x, y = design(), linear_data().targets[0]
+    loc = fitted(0).state["loc"][0].clone()
+    for i in range(3):
+        residual = y - x @ loc + x[:, i] * loc[i]
+        loc[i] = TAU * x[:, i] @ residual / (TAU * x[:, i] @ x[:, i] + LAMBDA)
+    torch.testing.assert_close(fitted(1).state["loc"][0], loc)
+
+
+def test_means_converge_linearly() -> None:
+    """At the rate of the Gauss-Seidel iteration for the exact precision's equations."""
+    mean, precision = exact_posterior()
+    lower = torch.tril(precision)
+    rate = torch.linalg.eigvals(torch.linalg.solve(lower, lower - precision)).abs().max()
+    away = [(fitted(n).state["loc"][0] - mean).norm() for n in (6, 7, 8)]
+    assert 0.01 < rate < 0.5
+    for before, after in pairwise(away):
+        assert (after / before).item() == pytest.approx(rate.item(), rel=0.02)
+
+
+def test_the_objective_is_the_elbo_and_never_rises() -> None:
+    """Log evidence less KL(q || posterior), eq. 3.6."""
+    x = design()
+    covariance = torch.eye(N).double() / TAU + x @ x.T / LAMBDA
+    evidence = MultivariateNormal(torch.zeros(N).double(), covariance)
+    log_evidence = evidence.log_prob(linear_data().targets[0])
+    for epochs in (1, 2, 5):
+        posterior = fitted(epochs)
+        bound = -N * (posterior.trace["loss"] + posterior.trace["complexity"])[:, 0]
+        gap = kl_divergence(learned(posterior), exact())
+        torch.testing.assert_close(bound[-1], log_evidence - gap)
+        assert (bound.diff() > 0).all()
+
+
+def test_where_it_starts_decides_nothing_in_the_end() -> None:
+    one, other = fitted(60), fitted(60, seed=2)
+    assert not torch.equal(fitted(0).state["loc"], fitted(0, seed=2).state["loc"])
+    torch.testing.assert_close(one.state, other.state)
+
+
+def test_the_batch_size_changes_nothing() -> None:
+    small = METHOD.fit(linear_task(METHOD, 3, batch_size=7))
+    whole = METHOD.fit(linear_task(METHOD, 3))
+    assert all(torch.equal(value, whole.state[name]) for name, value in small.state.items())
+
+
+def test_predictives_are_exact() -> None:
+    posterior = fitted(60)
+    inputs = linear_data().inputs[:, :5]
+    prediction = METHOD.predict(posterior, inputs, 1, Streams([0], (0,)))
+    x = design()[:5]
+    torch.testing.assert_close(prediction.loc[0, 0], x @ learned(posterior).mean)
+    spread = (x @ METHOD.covariance(posterior)[0] * x).sum(1)
+    torch.testing.assert_close(prediction.epistemic_variance()[0], spread)
+    torch.testing.assert_close(prediction.noise_variance()[0], torch.full((5,), 1 / TAU).double())
+
+
+def test_float32_data_are_fitted_in_float64() -> None:
+    task = linear_task(METHOD, 4)
+    data = replace(task.data, inputs=task.data.inputs.float(), targets=task.data.targets.float())
+    hyper = {name: value.float() for name, value in columns().items()}
+    fit = METHOD.fit(replace(task, data=data, hyper=hyper))
+    assert fit.state["loc"].dtype == torch.float64
+    torch.testing.assert_close(fit.state["loc"], fitted(4).state["loc"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_hidden_layers_are_refused(depth: int) -> None:
+    METHOD.check(13, Network(depth=0))
+    words = rf"method=cavi .* depth=0, not network.depth={depth}"
+    with pytest.raises(UserError, match=words):
+        METHOD.check(13, Network(depth=depth))
+    with pytest.raises(UserError, match=words):
+        METHOD.fit(replace(linear_task(METHOD, 1), network=Network(depth=depth)))
+
+
+@pytest.mark.parametrize(
+    "experiment", [[], ["experiment=linear_regression", "depth=1"], ["experiment=toy_1d"]]
+)
+def test_a_run_with_hidden_layers_ends_with_one_sentence(
+    command: Command, experiment: list[str]
+) -> None:
+    outcome = command("run", *experiment, "method=cavi")
+    one_sentence(*outcome, ["method=cavi", "hidden layers", "depth=0", "network.depth=1"])
