@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
@@ -18,28 +17,32 @@ from bnnbench.report.page import Page
 from bnnbench.report.section import Table, numbers, words
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer
 from bnnbench.results.claims import VERDICTS, Claim
-from bnnbench.results.run_files import BROKEN, damaged
 from bnnbench.suites.lam_density_ratio.comparison.claims import claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,
     evidence_of,
     read_sprinkler,
 )
-from bnnbench.suites.lam_density_ratio.comparison.published import FLOOR, everything
+from bnnbench.suites.lam_density_ratio.comparison.published import (
+    everything,
+    floor_of,
+    least_nelbo,
+)
+from bnnbench.suites.lam_density_ratio.comparison.samples import samples_of
 from bnnbench.suites.lam_density_ratio.figures.contours import posteriors_figure
 from bnnbench.suites.lam_density_ratio.figures.courses import run_figure
-from bnnbench.suites.lam_density_ratio.tables import KIND, OK, SAMPLES
+from bnnbench.suites.lam_density_ratio.tables import KIND, OK
 
 SCORES = {
-    "average_kl": ("average KL", FLOOR),
-    "average_kl_last5": ("average KL, mean of the last five", FLOOR),
-    "kl": ("KL(q || posterior), by nearest neighbours", 0.0),
-    "sliced_wasserstein": ("sliced Wasserstein distance", float("nan")),
-    "estimator_loss": ("estimator loss", float("nan")),
-    "nelbo": ("NELBO", float("nan")),
-    "seconds": ("seconds of one repetition", float("nan")),
+    "average_kl": "average KL",
+    "average_kl_last5": "average KL, mean of the last five",
+    "kl": "KL(q || posterior), by nearest neighbours",
+    "sliced_wasserstein": "sliced Wasserstein distance",
+    "estimator_loss": "estimator loss",
+    "nelbo": "NELBO",
+    "seconds": "seconds of one repetition",
 }
-"""Columns of `repetitions.csv`, what they are called, and what exact posterior draws score."""
+"""Columns of `repetitions.csv`, and what they are called."""
 
 CAPTION = (
     "mean ± standard error over repetitions that did not fail; std: standard deviation with "
@@ -55,7 +58,8 @@ def write_run_page(folder: RunFolder) -> None:
     write_text(folder.table(ANSWERS), pd.DataFrame(rows).to_csv(index=False))
     write_text(folder.table(CLAIMS), claims_data(claims(evidence_of([run]))).to_csv(index=False))
     if len(run.curves):
-        save(run_figure(run.curves, FLOOR), partial(folder.figure, "courses"))
+        figure = run_figure(run.curves, exact_scores(run))
+        save(figure, partial(folder.figure, "courses"))
     chosen = median_repetition(run)
     if chosen is not None:
         name = f"repetition {chosen}, average KL {_score(run, chosen):.4f}"
@@ -63,14 +67,22 @@ def write_run_page(folder: RunFolder) -> None:
         save(posteriors_figure(shown, run.names["data"]), partial(folder.figure, "posteriors"))
 
 
+def exact_scores(run: SprinklerRun) -> dict[str, float]:
+    """What exact posterior draws score, where that is known, by column."""
+    floor = floor_of(run.names["data"])
+    parts = (run.names[name] for name in ("contrast", "data", "observations"))
+    return {"average_kl": floor, "average_kl_last5": floor, "kl": 0.0, "nelbo": least_nelbo(*parts)}
+
+
 def answers(run: SprinklerRun) -> Iterator[Answer]:
     """Every score, and the share of repetitions that did not fail."""
     printed = everything().get(run.cell) if run.cell else None
     what = ", ".join(run.departures)
-    for column, (name, exact) in SCORES.items():
-        own = run.sample(column)
+    exact = exact_scores(run)
+    for column, name in SCORES.items():
+        own, best = run.sample(column), exact.get(column, float("nan"))
         published = printed.mean if printed and column == "average_kl" else float("nan")
-        yield Answer(name, "q at the end", own.mean, what, own.stderr, exact, published)
+        yield Answer(name, "q at the end", own.mean, what, own.stderr, best, published)
     share = len(run.finished) / len(run.repetitions)
     yield Answer("share of repetitions that did not fail", "q at the end", share, what)
 
@@ -91,31 +103,17 @@ def _score(run: SprinklerRun, repetition: int) -> float:
     return float(rows.loc[rows["repetition"] == repetition, "average_kl"].iloc[0])
 
 
-def samples_of(run: SprinklerRun, repetition: int) -> np.ndarray:
-    """The draws of q `[x, n, 2]` with which a repetition ended.
-
-    Raises:
-        UserError: if their file is damaged.
-    """
-    path = run.folder.arrays(SAMPLES)
-    try:
-        with np.load(path) as arrays:
-            place = run.repetitions["repetition"].tolist().index(repetition)
-            return np.asarray(arrays[SAMPLES][place], float)
-    except (*BROKEN, IndexError):
-        raise damaged(path) from None
-
-
 def run_table(folder: RunFolder) -> Table:
     """The scores over repetitions, the exact posterior's and what the thesis prints."""
     run = read_sprinkler(folder)
     published = everything().get(run.cell) if run.cell else None
     head = _published_head(run, published is not None)
     rows = []
-    for column, (name, exact) in SCORES.items():
+    exact = exact_scores(run)
+    for column, name in SCORES.items():
         own = run.sample(column)
         cells = [name, plus_minus(own.mean, own.stderr), number(own.std, ".2g")]
-        cells.append(number(exact, ".5g"))
+        cells.append(number(exact.get(column, float("nan")), ".5g"))
         if head:
             beside = published and column == "average_kl"
             cells.append(f"{published.mean:.4f}" if beside and published else "")

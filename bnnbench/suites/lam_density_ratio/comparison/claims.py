@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from bnnbench.results.claims import Check, Claim, checked
 from bnnbench.suites.lam_density_ratio.comparison.course_rules import (
-    Fails,
     FallsFirst,
     Faster,
     LongerIsNoBetter,
-    NeverFails,
     Remedied,
     Rises,
     Steadies,
 )
+from bnnbench.suites.lam_density_ratio.comparison.estimator_rules import (
+    Groups,
+    HalfADeviation,
+    InOrder,
+    ToldApart,
+)
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, thesis
+from bnnbench.suites.lam_density_ratio.comparison.failure_rules import Fails, NeverFails
 from bnnbench.suites.lam_density_ratio.comparison.published import (
     CONTRASTS,
     DIVERGENCES,
@@ -27,10 +32,7 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
     Alike,
     AtFloor,
     Better,
-    HalfADeviation,
-    InOrder,
     Near,
-    ToldApart,
 )
 
 NUMBERS = {
@@ -62,7 +64,7 @@ def three(setting: str, contrast: str, divergence: str) -> tuple[Cell, ...]:
     return tuple(Cell(setting, contrast, divergence, name) for name in ESTIMATORS)
 
 
-def groups(setting: str) -> tuple[tuple[str, tuple[Cell, ...]], ...]:
+def groups(setting: str) -> Groups:
     """The four groups of three estimators of one setting, with the table each stands in."""
     return tuple(
         (NUMBERS[setting, contrast], three(setting, contrast, divergence))

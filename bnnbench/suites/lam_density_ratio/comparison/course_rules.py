@@ -1,4 +1,4 @@
-"""Rules on how training goes, on means over repetitions by iteration, and on failures."""
+"""Rules on how training goes, on means over repetitions by iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bnnbench.results.claims import Finding
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.published import Cell
 from bnnbench.suites.lam_density_ratio.comparison.rules import (
-    LEAST,
     SURE,
     tested,
     told,
@@ -67,45 +66,6 @@ def _reached(evidence: Evidence, cell: Cell, end: float, level: float) -> int | 
     course = evidence.runs[cell].course["average_kl"]
     low = course.index[course <= level]
     return int(low[0]) if len(low) else None
-
-
-@dataclass(frozen=True)
-class Fails:
-    """Whether about half of the repetitions get stuck where the ratio is zero everywhere."""
-
-    cells: tuple[Cell, ...]
-    low: float = 0.25
-    high: float = 0.75
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"between {self.low:.0%} and {self.high:.0%} of the repetitions of the ReLU ratio are "
-            "stuck at -log 1e-18, over all runs of it"
-        )
-
-    def find(self, evidence: Evidence) -> Finding:
-        own = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
-        total, stuck = sum(len(r.repetitions) for r in own), sum(r.stuck for r in own)
-        if total < LEAST:
-            return None, f"{total} repetitions of the ReLU ratio, fewer than {LEAST}"
-        return self.low * total <= stuck <= self.high * total, f"{stuck} of {total} are stuck"
-
-
-@dataclass(frozen=True)
-class NeverFails:
-    """Whether no repetition of the exponential ratio fails."""
-
-    cells: tuple[Cell, ...]
-    rule: str = "no repetition of the exponential ratio fails"
-
-    def find(self, evidence: Evidence) -> Finding:
-        own = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
-        total = sum(len(run.repetitions) for run in own)
-        failed = total - sum(len(run.finished) for run in own)
-        if total < LEAST:
-            return None, f"{total} repetitions of the exponential ratio, fewer than {LEAST}"
-        return failed == 0, f"{failed} of {total} fail"
 
 
 @dataclass(frozen=True)

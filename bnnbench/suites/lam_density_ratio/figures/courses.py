@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from bnnbench.report.figures.canvas import BLUE, GREY, PALETTE, Look, legend, sketch
 
@@ -18,8 +19,8 @@ MEASURES = {
 }
 """Columns of `curves.csv`, and what stands at their axes."""
 
-EARLY = 0.25
-"""Share of a training whose values set no scale: they dwarf all others."""
+EARLY, ENLARGED = 0.25, 0.5
+"""Shares of a training whose values set no scale, since they dwarf all others."""
 
 FLOOR: Look = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
@@ -51,11 +52,12 @@ def courses_figure(panels: Mapping[str, Lines], measure: str, floor: float) -> F
                 one.axhline(floor, **FLOOR)
             one.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
         column[0].set_title(title, fontsize="medium")
-        column[-1].set_ylim(*limits([_means(rows, measure) for rows in lines.values()]))
+        means = [_means(rows, measure) for rows in lines.values()]
+        column[-1].set_ylim(*limits(means, ENLARGED if enlarged else EARLY))
         if enlarged:
-            column[0].set_yscale("log")
-            _enlarge(column[-1], floor)
-        _beyond(column[-1], [_means(rows, measure) for rows in lines.values()])
+            _logarithmic(column[0])
+            _make_room(column[-1], floor)
+        _beyond(column[-1], means)
     handles = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False
@@ -63,12 +65,12 @@ def courses_figure(panels: Mapping[str, Lines], measure: str, floor: float) -> F
     return figure
 
 
-def run_figure(curves: pd.DataFrame, floor: float) -> Figure:
+def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
     """The three measures of one run: a thin line per repetition, and their mean.
 
     Args:
         curves: rows of `curves.csv`.
-        floor: the average KL of exact posterior draws.
+        exact: what exact posterior draws score, by measure, where that is known.
     """
     figure, panels = sketch(13.5, 4.2, len(MEASURES))
     for axes, (measure, name) in zip(panels, MEASURES.items(), strict=True):
@@ -79,12 +81,13 @@ def run_figure(curves: pd.DataFrame, floor: float) -> Figure:
         axes.plot(wide.index, wide.mean(axis=1), color=BLUE, linewidth=1.8, label="mean")
         axes.set(xlabel="posterior iteration", ylabel=name)
         if measure == "average_kl":
-            axes.axhline(floor, label="exact posterior draws", **FLOOR)
-            axes.set_yscale("log")
+            _logarithmic(axes)
         else:
             lines = [wide[repetition] for repetition in wide]
             axes.set_ylim(*limits(lines))
             _beyond(axes, lines)
+        if np.isfinite(exact.get(measure, np.nan)):
+            axes.axhline(exact[measure], label="exact posterior draws", **FLOOR)
     legend(figure, panels[0])
     return figure
 
@@ -102,13 +105,14 @@ def _means(rows: pd.DataFrame, measure: str) -> pd.Series:
     return rows.groupby("iteration")[measure].mean()
 
 
-def limits(lines: list[pd.Series]) -> tuple[float, float]:
+def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
     """Of an axis that shows the bulk of all lines after their first part.
 
     Args:
         lines: values by iteration.
+        early: the share that is the first part.
     """
-    late = [line[line.index >= EARLY * line.index.max()].dropna() for line in lines]
+    late = [line[line.index >= early * line.index.max()].dropna() for line in lines]
     pooled = np.concatenate(late) if late else np.zeros(1)
     if not len(pooled):
         return 0.0, 1.0
@@ -117,14 +121,21 @@ def limits(lines: list[pd.Series]) -> tuple[float, float]:
     return float(low - margin), float(high + margin)
 
 
-def _enlarge(axes: Axes, floor: float) -> None:
-    """Makes room for the floor, and names it."""
+def _logarithmic(axes: Axes) -> None:
+    """Makes the vertical axis logarithmic, its ticks plain numbers."""
+    axes.set_yscale("log")
+    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        which(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.tick_params(axis="y", which="minor", labelsize="small")
+
+
+def _make_room(axes: Axes, floor: float) -> None:
+    """Keeps the floor in the panel, with its name below it."""
     low, high = axes.get_ylim()
-    axes.set_ylim(min(low, floor - 0.04 * (high - floor)), high)
-    axes.annotate(
-        f"exact posterior draws {floor:.4f}", (1, floor), xycoords=("axes fraction", "data"),
-        ha="right", va="bottom", fontsize="x-small",
-    )  # fmt: skip
+    axes.set_ylim(min(low, floor - 0.12 * (high - floor)), high)
+    place: Look = {"xycoords": ("axes fraction", "data"), "xytext": (0, -2)}
+    look: Look = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": "x-small"}
+    axes.annotate(f"exact posterior draws {floor:.4f}", (1, floor), **place, **look)
 
 
 def _beyond(axes: Axes, lines: list[pd.Series]) -> None:
