@@ -180,7 +180,7 @@ def orders_figure(folder: RunFolder) -> Figure:
 def _plain_ticks(axes: Axes) -> None:
     """Numbers such as 5 and 0.2 along logarithmic axes."""
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
 
@@ -189,7 +189,7 @@ def repeated_figure(folder: RunFolder) -> Figure:
     """The book's Fig. 3.10: the same factor comes again and again, nothing is taken out."""
     run = read_run(folder)
     figure, (axes, falls) = sketch(10.0, 3.8, 2)
-    single = run.repeated[run.repeated["what"] == words.ONE_FACTOR]
+    single = run.again(words.ONE_FACTOR)
     first, shades = single.iloc[0], colormaps["Blues"]
     grid = np.linspace(first["mean"] - 3.5 * first["std"], first["mean"] + 3.5 * first["std"], 500)
     for row in single.to_dict("records"):
@@ -200,16 +200,18 @@ def repeated_figure(folder: RunFolder) -> Figure:
     axes.set(xlabel="weight", ylabel="density", ylim=(0, None))
     axes.set_title(f"one observation included 1 to {len(single)} times", fontsize="small")
     axes.legend(**SMALL)
-    falls.plot(single["times"], single["std"], ".-", color=BLUE, label="weight, one observation")
+    label = "weight, one observation"
+    falls.plot(single["times"], single["relative"], ".-", color=BLUE, label=label)
     for setting in SETTINGS:
         look: Look = {**BY_K[setting], "linewidth": 1.0, "markersize": 3}
-        for name, line in (("ADF", "-"), ("EP", ":")):
-            own = run.repeated[run.repeated["what"] == f"{name}, {setting}"]
+        for name, line in ((words.ADF, "-"), (words.EP, ":")):
+            own = run.again(f"{name}, {setting}")
             label = f"noise precision, {name} over all data, {setting}"
-            falls.plot(own["times"], own["std"], label=label, linestyle=line, **look)
-    falls.axhline(run.exact(words.STD), label="noise precision, exact", **LINE)
+            falls.plot(own["times"], own["relative"], label=label, linestyle=line, **look)
+    exact = run.exact(words.STD) / run.exact(words.MEAN)
+    falls.axhline(exact, label="noise precision, exact", **LINE)
     falls.set(xscale="log", yscale="log", xlabel="inclusions of the same factors")
-    falls.set_ylabel("standard deviation")
+    falls.set_ylabel("standard deviation / mean")
     _plain_ticks(falls)
     falls.legend(loc="lower left", **{**SMALL, "fontsize": "x-small"})
     return figure

@@ -152,18 +152,18 @@ class Collapses:
 
     rule: str = (
         "every further inclusion of one observation narrows the weight; passing the same data "
-        "through ADF again and again, the noise precision gets narrower than exact, and still does "
-        "in the last pass"
+        "through ADF again and again, the noise precision's deviation relative to its mean falls "
+        "below the exact one, and still does in the last pass"
     )
 
     def find(self, given: NoiseRun) -> Finding:
         if any(given.stuck(words.ADF, setting) for setting in SETTINGS):
             return STUCK
-        exact, table = given.exact(words.STD), given.repeated
-        single = table.loc[table["what"] == words.ONE_FACTOR, "std"].to_numpy()
+        exact = given.exact(words.STD) / given.exact(words.MEAN)
+        single = given.again(words.ONE_FACTOR)["std"].to_numpy()
         held, told = [bool((np.diff(single) < 0).all())], []
         for setting in SETTINGS:
-            own = table.loc[table["what"] == f"ADF, {setting}", "std"].to_numpy()
+            own = given.again(f"{words.ADF}, {setting}")["relative"].to_numpy()
             held.append(bool(own[-1] < min(exact, own[-2])))
             told.append(f"ADF, {setting}: {own[0]:.3g} to {own[-1]:.3g}")
         shrunk = f"weight {single[0]:.3g} to {single[-1]:.3g} after {len(single)} inclusions"
@@ -182,7 +182,7 @@ class EnergyRises:
         told, rises = [], []
         for setting in SETTINGS:
             changes = -np.diff(given.way(words.EP, setting)["objective"])
-            rises.append(float(np.nanmax(changes)))
+            rises.append(max(0.0, float(np.nanmax(changes))))
             raised = int((changes > QUADRATURE).sum())
             told.append(f"{setting}: {raised} of {len(changes)} passes, at most {rises[-1]:.2g}")
         return max(rises) > QUADRATURE, "; ".join(told)

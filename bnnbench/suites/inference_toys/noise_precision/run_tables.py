@@ -56,6 +56,11 @@ class NoiseRun:
         """The steps of one algorithm."""
         return chosen(self.steps, approximation, setting)
 
+    def again(self, what: str) -> pd.DataFrame:
+        """What the same factors came to by inclusions; `relative` is deviation over mean."""
+        own = self.repeated[self.repeated["what"] == what].reset_index(drop=True)
+        return own.assign(relative=own["std"] / own["mean"].abs())
+
 
 def chosen(table: pd.DataFrame, approximation: str, setting: str) -> pd.DataFrame:
     """The rows of one algorithm under one setting."""
