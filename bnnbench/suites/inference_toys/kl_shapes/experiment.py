@@ -62,9 +62,9 @@ class KLShapes(Experiment):
     combinations. Nothing is random.
 
     Attributes:
-        separations: of the parts from zero, from 0 to below 10.
+        separations: of the parts from zero, from 0 to below 8.
         shares: of the left part, between 0 and 1.
-        scales: standard deviations of the right part, from 0.1 to below 10.
+        scales: standard deviations of the right part, from 0.25 to below 10.
         orders: of the alpha-divergences in the book's convention, between -10 and 10; those with
             names, and two next to KL, are fitted besides.
         correlation: of the pair of variables, between 0 and 1.
@@ -89,11 +89,11 @@ class KLShapes(Experiment):
                     f"experiment.{name} must be a list of numbers, such as [1], not {values!r}."
                 )
         for value in self.separations:
-            check_between("experiment.separations", value, 0, 10, low_included=True)
+            check_between("experiment.separations", value, 0, 8, low_included=True)
         for value in self.shares:
             check_between("experiment.shares", value, 0, 1)
         for value in self.scales:
-            check_between("experiment.scales", value, 0.1, 10, low_included=True)
+            check_between("experiment.scales", value, 0.25, 10, low_included=True)
         for value in self.orders:
             check_between("experiment.orders", value, -10, 10)
         check_between("experiment.correlation", self.correlation, 0, 1)

@@ -24,7 +24,7 @@ from bnnbench.suites.inference_toys.kl_shapes.rules import (
 from bnnbench.suites.inference_toys.kl_shapes.tables import KIND
 
 CAPTION = (
-    "the best Gaussian q for a mixture p, by minimisation of an integral on 2401 nodes; exact: the "
+    "the best Gaussian q for a mixture p, by minimisation of an integral; exact: the "
     "moments of p, which forward KL matches, and closed forms for the correlated pair. Of equally "
     "good optima the one further to the right stands here. Orders are in the book's convention, "
     "alpha = 2 a - 1 for the order a of the GVI thesis with the same order of arguments"

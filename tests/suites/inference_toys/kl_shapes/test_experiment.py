@@ -91,11 +91,11 @@ def test_the_page_is_that_of_the_experiments_kind() -> None:
 
 MISTAKES = {
     "separations": (["experiment.separations=[-1]"], ["experiment.separations", "-1"]),
-    "far": (["experiment.separations=[10]"], ["experiment.separations", "less than 10"]),
+    "far": (["experiment.separations=[8]"], ["experiment.separations", "less than 8"]),
     "no list": (["experiment.separations=2"], ["experiment.separations", "list"]),
     "empty": (["experiment.orders=[]"], ["experiment.orders", "list"]),
     "share": (["experiment.shares=[1]"], ["experiment.shares", "1"]),
-    "scale": (["experiment.scales=[0]"], ["experiment.scales", "0.1"]),
+    "scale": (["experiment.scales=[0]"], ["experiment.scales", "0.25"]),
     "order": (["experiment.orders=[one]"], ["experiment.orders", "one"]),
     "correlation": (["experiment.correlation=1"], ["experiment.correlation", "less than 1"]),
     "sweeps": (["experiment.sweeps=1"], ["experiment.sweeps", "2"]),
