@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from bnnbench.settings import Training
 
 ADAM_EPSILON = 1e-8
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A method's step in a few words, for code that takes many of them in one go.
+
+    Attributes:
+        name: by which such code knows the step.
+        tensors: the entries of the method's state, in the order of that code.
+        own: a number that the step knows beside `training`.
+        draws: whether `training.samples` weight vectors are drawn, or `loc` is the only one.
+        members: networks of every replica, side by side in each of the entries.
+    """
+
+    name: str
+    tensors: tuple[str, ...]
+    own: float = 0.0
+    draws: bool = True
+    members: int = 1
 
 
 def adam(

@@ -17,6 +17,7 @@ from torch.nn.functional import softplus
 
 from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.base import Divergence
+from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
@@ -24,7 +25,7 @@ from bnnbench.methods.shared.gradients import Draws, mean_and_cross
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
-from bnnbench.optim import adam_on
+from bnnbench.optim import Rule, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -104,6 +105,12 @@ class BBB(VariationalMethod):
             **adam_on("loc", state, g_loc, batch.unbias, training),
             **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
         }
+
+    def rule(self) -> Rule | None:
+        if type(self.divergence) is not KL or self.divergence.estimator != "closed":
+            return None
+        moments = ("loc_first", "loc_second", "rho_first", "rho_second")
+        return Rule("bbb", ("loc", "rho", *moments), own=self.divergence.weight)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

@@ -7,7 +7,7 @@ Deep Ensembles", NIPS 2017, Algorithm 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -19,6 +19,7 @@ from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
+from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -81,6 +82,10 @@ class DeepEnsemble(MAP):
             found = gradients(mlp, self.likelihood, weights, hyper, batch)
         gradient = found.transpose(0, 1).flatten(1)
         return {**self.descend(state, gradient, training, hyper, batch), **kept}
+
+    def rule(self) -> Rule | None:
+        alone = super().rule()
+        return None if self.adversarial or not alone else replace(alone, members=self.members)
 
     def _with_adversaries(
         self, mlp: MLP, weights: Tensor, reach: Tensor, hyper: Hyper, batch: Batch

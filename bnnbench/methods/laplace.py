@@ -24,6 +24,7 @@ from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, Rows
 from bnnbench.methods.shared.gaussian import GaussianMethod
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
+from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
@@ -116,6 +117,9 @@ class Laplace(GaussianMethod, MAP):
                 f"{weights}; use method.curvature=kronecker, method.last_layer=true or a smaller "
                 "network."
             )
+
+    def rule(self) -> Rule | None:
+        return super().rule()
 
     def fit(self, task: FitTask) -> Posterior:
         """Trains as `MAP` does and adds the curvature.

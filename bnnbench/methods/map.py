@@ -17,7 +17,7 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, forward
-from bnnbench.optim import adam_on
+from bnnbench.optim import Rule, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -57,6 +57,9 @@ class MAP(StochasticMethod):
     ) -> State:
         gradient = gradients(mlp, self.likelihood, state["loc"][None], hyper, batch)[0]
         return self.descend(state, gradient, training, hyper, batch)
+
+    def rule(self) -> Rule | None:
+        return Rule("map", ("loc", "loc_first", "loc_second"), draws=False)
 
     def descend(
         self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch

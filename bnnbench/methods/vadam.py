@@ -18,6 +18,7 @@ from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.gradients import Draws, mean_and_square
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
+from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -72,6 +73,9 @@ class Vadam(VariationalMethod):
         size = -training.learning_rate * unbias_m
         loc = torch.addcdiv(state["loc"], size * momentum, scale)
         return {"loc": loc, "momentum": momentum, "s": s}
+
+    def rule(self) -> Rule:
+        return Rule("vadam", ("loc", "s", "momentum"))
 
     def perturbed_gradient(
         self, mlp: MLP, state: State, hyper: Hyper, batch: Batch, noise: Noise

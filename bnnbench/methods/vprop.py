@@ -17,6 +17,7 @@ from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
+from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, UserError
 
@@ -59,3 +60,6 @@ class Vprop(Vadam):
             "loc": torch.addcdiv(state["loc"], -training.learning_rate * gradient, scale),
             "s": s,
         }
+
+    def rule(self) -> Rule:
+        return Rule("vprop", ("loc", "s"), own=self.square_root)

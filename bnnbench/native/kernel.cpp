@@ -1,4 +1,4 @@
-// Gradients of many small networks, for the methods that average them over drawn weights.
+// Gradients of many small networks, averaged over drawn weights, and the steps that follow them.
 //
 // A network with ReLU layers and one output is a flat vector w: layer after layer a matrix W_l
 // whose last row is the bias. With a column of ones behind what goes into each layer,
@@ -12,15 +12,18 @@
 //     D_(l-1) = D_l W_l' where H_(l-1) > 0, without the bias
 //
 // Weights are drawn S times, w = loc + scale e, and their gradients g leave three means:
-// of g, of g^2 and of g e.
+// of g, of g^2 and of g e. `moments` returns them for one minibatch; `take_steps` goes on with
+// one of the update rules below, minibatch after minibatch.
 //
 // One network's weights and the activations of a block of rows stay in the first-level cache,
 // which is why this is faster than one product over all networks after the other. Nothing is
 // shared between networks, so none can notice that another holds NaN. Matrices are row by row.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace {
@@ -53,6 +56,19 @@ inline Lane load(const float *from) {
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
 
+inline LaneMask bits(Lane lane) {
+  LaneMask mask;
+  std::memcpy(&mask, &lane, sizeof mask);
+  return mask;
+}
+
+inline Lane power_of_two(LaneMask k) {
+  const LaneMask exponent = (k + 127) << 23;
+  Lane lane;
+  std::memcpy(&lane, &exponent, sizeof lane);
+  return lane;
+}
+
 // A matrix, or its transpose, whose element (i, j) lies at data[i * row + j * column].
 struct Matrix {
   const float *data;
@@ -78,7 +94,7 @@ void tile(Matrix left, const float *right, Size right_row, Size depth, float *ou
       for (int l = 0; l < LANES; ++l)
         sum[r][l] += left.data[r * left.row + k * left.column] * factor[l];
   }
-  const LaneMask last = PLACES < static_cast<int32_t>(columns - (LANES - 1) * LANE);
+  const LaneMask last = PLACES < int32_t(columns - (LANES - 1) * LANE);
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 8
@@ -150,6 +166,12 @@ struct Layer {
 struct Rows {
   Size count;
   Floats inputs, targets, weights;
+
+  void put(Size place, const float *input, Size features, float target, float weight) {
+    std::copy_n(input, features, inputs.begin() + place * (features + 1));
+    targets[place] = target;
+    weights[place] = weight;
+  }
 };
 
 constexpr Size CACHED = 6000;  // floats of activations that fit the first-level cache
@@ -269,50 +291,317 @@ void divide(Size n, float by, float *values) {
   for (Size i = 0; i < n; ++i) values[i] /= by;
 }
 
+// Weights loc + scale noise, `apart` numbers of noise for each; without a scale there is one
+// sample, loc itself.
+struct Draws {
+  const float *loc, *scale, *noise;
+  Size apart, samples;
+};
+
+// Of a network's gradient, of its square and of its product with the noise; null for what is not
+// wanted.
+struct Means {
+  float *mean, *square, *cross;
+};
+
+class Averager {
+ public:
+  Averager(const Size *sizes, Size layers)
+      : network(sizes, layers), drawn_(network.n_weights + SLACK), one_(drawn_.size()) {}
+
+  Network network;
+
+  void average(const Rows &rows, float precision, const Draws &draws, const Means &out) {
+    const Size n = network.n_weights;
+    if (!draws.scale) {
+      std::copy_n(draws.loc, n, drawn_.begin());
+      network.gradient(drawn_.data(), rows, precision, one_.data());
+      std::copy_n(one_.begin(), n, out.mean);
+      return;
+    }
+    for (float *sum : {out.mean, out.square, out.cross})
+      if (sum) std::fill_n(sum, n, 0.0f);
+    for (Size s = 0; s < draws.samples; ++s) {
+      const float *noise = draws.noise + s * draws.apart;
+      draw(n, draws.loc, draws.scale, noise, drawn_.data());
+      network.gradient(drawn_.data(), rows, precision, one_.data());
+      add(n, one_.data(), out.mean);
+      if (out.square) add_products(n, one_.data(), one_.data(), out.square);
+      if (out.cross) add_products(n, one_.data(), noise, out.cross);
+    }
+    for (float *sum : {out.mean, out.square, out.cross})
+      if (sum) divide(n, float(draws.samples), sum);
+  }
+
+ private:
+  Floats drawn_, one_;
+};
+
+// --- update rules, as the methods of the same names have them
+
+// What a rule is given of one network at one step.
+struct Step {
+  Size n;                      // weights
+  float *const *state;         // the rule's tensors, `loc` first
+  const float *mean, *second;  // of the gradient, and of its square or product with the noise
+  float *scale, *spare;        // deviations of the drawn weights, and room for as much again
+  float rows, prior, share;    // of the training set; its precision; of the divergence
+  float unbias[2];             // 1 / (1 - beta^t) after t steps, this one included
+};
+
+struct Constants {
+  float rate, betas[2], own;  // `own` is what a rule says it is
+};
+
+inline float mixed(float old, float fresh, float decay) { return fresh + decay * (old - fresh); }
+
+// Kingma & Ba 2015, Algorithm 1.
+inline void adam(const Step &step, const Constants &c, float gradient, float &parameter,
+                 float &first, float &second) {
+  first = mixed(first, gradient, c.betas[0]);
+  second = mixed(second, gradient * gradient, c.betas[1]);
+  parameter -= c.rate * step.unbias[0] * first / (std::sqrt(second * step.unbias[1]) + 1e-8f);
+}
+
+// The posterior's precision is rows s + prior.
+void scale_by_squares(const Step &step) {
+  const float *__restrict s = step.state[1];
+  float *__restrict scale = step.scale;
+  for (Size i = 0; i < step.n; ++i) scale[i] = 1 / std::sqrt(step.rows * s[i] + step.prior);
+}
+
+void vadam(const Step &step, const Constants &c) {
+  float *__restrict loc = step.state[0], *__restrict s = step.state[1];
+  float *__restrict momentum = step.state[2];
+  const float *__restrict mean = step.mean, *__restrict square = step.second;
+  const float pull = step.prior / step.rows, rate = c.rate * step.unbias[0];
+  for (Size i = 0; i < step.n; ++i) {
+    momentum[i] = mixed(momentum[i], mean[i] + pull * loc[i], c.betas[0]);
+    s[i] = mixed(s[i], square[i], c.betas[1]);
+    loc[i] -= rate * momentum[i] / (std::sqrt(s[i] * step.unbias[1]) + pull);
+  }
+}
+
+// `own` is 1 to divide by the root of s, 0 to divide by s.
+void vprop(const Step &step, const Constants &c) {
+  float *__restrict loc = step.state[0], *__restrict s = step.state[1];
+  const float *__restrict mean = step.mean, *__restrict square = step.second;
+  const float pull = step.prior / step.rows;
+  for (Size i = 0; i < step.n; ++i) {
+    s[i] = mixed(s[i], square[i], c.betas[1]);
+    const float size = (c.own != 0 ? std::sqrt(s[i]) : s[i]) + pull;
+    loc[i] -= c.rate * (mean[i] + pull * loc[i]) / size;
+  }
+}
+
+// exp(x) for x of at most 88: x = k log 2 + r, and a polynomial in r (Cephes, expf).
+Lane exponential(Lane x) {
+  x = x < -87 ? Lane{} - 87 : x;
+  const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest whole number
+  const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+  Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+  p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
+  p = (p * r + 5.0000001201e-1f) * (r * r) + r + 1;
+  return p * power_of_two(__builtin_convertvector(k, LaneMask));
+}
+
+// log(1 + e) for e of at least 0: 1 + e = 2^k (1 + f), and log(1 + f) = 2 artanh(f / (2 + f)).
+Lane logarithm_of_one_and(Lane e) {
+  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // so that f is in sqrt(1/2) - 1, sqrt(2) - 1
+  const Lane down = power_of_two(-k), f = e * down + (down - 1), z = f / (2 + f), y = z * z;
+  const Lane artanh = z * (1 + y * (1 / 3.0f + y * (1 / 5.0f + y * (1 / 7.0f + y * (1 / 9.0f)))));
+  return __builtin_convertvector(k, Lane) * 0.693147181f + 2 * artanh;
+}
+
+// scale = log(1 + exp(rho)), and its slope exp(rho) / (1 + exp(rho)) into `spare`.
+void scale_by_softplus(const Step &step) {
+  std::copy_n(step.state[1], step.n, step.spare);
+  for (Size i = 0; i < step.n; i += LANE) {
+    const Lane rho = load(step.spare + i), e = exponential(rho > 20 ? Lane{} + 20 : rho);
+    store(step.scale + i, rho > 20 ? rho : logarithm_of_one_and(e));
+    store(step.spare + i, e / (1 + e));
+  }
+}
+
+// With the divergence KL(Normal(loc, scale^2) || Normal(0, 1 / prior)) in closed form, whose weight
+// is `own`.
+void bbb(const Step &step, const Constants &c) {
+  float *__restrict loc = step.state[0], *__restrict rho = step.state[1];
+  float *__restrict loc_first = step.state[2], *__restrict loc_second = step.state[3];
+  float *__restrict rho_first = step.state[4], *__restrict rho_second = step.state[5];
+  const float *__restrict mean = step.mean, *__restrict cross = step.second;
+  const float *__restrict scale = step.scale, *__restrict slope = step.spare;
+  const float share = c.own * step.share / step.rows;
+  for (Size i = 0; i < step.n; ++i) {
+    const float of_loc = mean[i] + share * step.prior * loc[i];
+    const float of_scale = cross[i] + share * (step.prior * scale[i] - 1 / scale[i]);
+    adam(step, c, of_loc, loc[i], loc_first[i], loc_second[i]);
+    adam(step, c, of_scale * slope[i], rho[i], rho_first[i], rho_second[i]);
+  }
+}
+
+void map(const Step &step, const Constants &c) {
+  float *__restrict loc = step.state[0];
+  float *__restrict first = step.state[1], *__restrict second = step.state[2];
+  const float *__restrict mean = step.mean;
+  const float pull = step.prior / step.rows;
+  for (Size i = 0; i < step.n; ++i)
+    adam(step, c, mean[i] + pull * loc[i], loc[i], first[i], second[i]);
+}
+
+struct Rule {
+  Size tensors;
+  bool square, cross;                            // which second mean it takes
+  void (*scale)(const Step &);                   // null where weights are not drawn
+  void (*update)(const Step &, const Constants &);
+};
+
+// In the order of RULES in bnnbench/native/steps.py.
+const Rule RULES[] = {
+    {3, true, false, scale_by_squares, vadam},
+    {2, true, false, scale_by_squares, vprop},
+    {6, false, true, scale_by_softplus, bbb},
+    {3, false, false, nullptr, map},
+};
+
 }  // namespace
 
-// Means over samples: of each network's gradient, of its square, and of its product with the
-// noise. Null for `square` or `cross` does not ask for it.
+// One minibatch.
 //
 //   sizes       inputs, units of every hidden layer, 1: `layers` + 1 numbers
 //   sets        training sets: network r has set r % sets
-//   loc, scale  [replicas, P]; without scale there is one sample, loc itself
+//   loc, scale  [networks, P]; without scale there is one sample, loc itself
 //   noise       [samples, shared, P]: network r has noise r % shared
 //   inputs      [sets, rows, D]
 //   targets     [sets, rows]
 //   weights     [sets, rows]
 //   precisions  [sets]
-//   mean, square, cross  [replicas, P]
-extern "C" void moments(const Size *sizes, Size layers, Size replicas, Size sets, Size samples,
+//   mean, square, cross  [networks, P]; null for what is not wanted
+extern "C" void moments(const Size *sizes, Size layers, Size networks, Size sets, Size samples,
                         Size shared, Size rows, const float *loc, const float *scale,
                         const float *noise, const float *inputs, const float *targets,
                         const float *weights, const float *precisions, float *mean,
                         float *square, float *cross) {
-  Network network(sizes, layers);
-  const Size n = network.n_weights, features = sizes[0];
-  Rows batch = network.room_for(rows);
-  Floats drawn(n + SLACK), one(n + SLACK);
-  for (Size r = 0; r < replicas; ++r) {
+  Averager averager(sizes, layers);
+  const Size n = averager.network.n_weights, features = sizes[0];
+  Rows batch = averager.network.room_for(rows);
+  const auto at = [n](auto *values, Size r) { return values ? values + r * n : nullptr; };
+  for (Size r = 0; r < networks; ++r) {
     const Size set = r % sets;
     for (Size b = 0; b < rows; ++b)
-      std::memcpy(&batch.inputs[b * (features + 1)], inputs + (set * rows + b) * features,
-                  features * sizeof(float));
-    std::copy_n(targets + set * rows, rows, batch.targets.begin());
-    std::copy_n(weights + set * rows, rows, batch.weights.begin());
-    for (float *sum : {mean, square, cross})
-      if (sum) std::fill_n(sum + r * n, n, 0.0f);
-    for (Size s = 0; s < samples; ++s) {
-      const float *own = noise + (s * shared + r % shared) * n;
-      if (scale)
-        draw(n, loc + r * n, scale + r * n, own, drawn.data());
-      else
-        std::copy_n(loc + r * n, n, drawn.begin());
-      network.gradient(drawn.data(), batch, precisions[set], one.data());
-      add(n, one.data(), mean + r * n);
-      if (square) add_products(n, one.data(), one.data(), square + r * n);
-      if (cross) add_products(n, one.data(), own, cross + r * n);
-    }
-    for (float *sum : {mean, square, cross})
-      if (sum) divide(n, static_cast<float>(samples), sum + r * n);
+      batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
+                weights[set * rows + b]);
+    averager.average(batch, precisions[set],
+                     {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples},
+                     {at(mean, r), at(square, r), at(cross, r)});
   }
+}
+
+// The same names in the same order as in bnnbench/native/steps.py.
+struct Steps {
+  const Size *sizes;              // inputs, units of every hidden layer, 1
+  Size layers, sets, members;     // `members` networks for each training set
+  const float *inputs, *targets;  // [sets, length, D] and [sets, length]
+  const Size *counts;             // [sets], real rows: those behind them are padding
+  const float *precisions;        // [sets], of the noise
+  const float *priors;            // [sets], prior precisions
+  const float *shares;            // [minibatches of an epoch], of the divergence
+  const Size *groups;             // [sets], whose noise is theirs
+  Size length, n_groups, samples, batch;
+  Size rule;
+  double rate, betas[2], own;
+  float *const *state;            // the rule's tensors, [sets, members, P] each
+  bool *alive;                    // [sets]: the others are left alone
+  const Size *order;              // [orders, length]: set r has order r % orders
+  const float *noise;             // [steps, n_groups, samples, P]
+  Size orders, epoch, first, steps;  // from minibatch `first` of this epoch on
+};
+
+namespace {
+
+class Walker {
+ public:
+  explicit Walker(const Steps &given)
+      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers),
+        n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
+        constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
+                   float(given.own)},
+        mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
+        own_(rule_.tensors) {}
+
+  // Takes the networks of a training set through its minibatches; whether they are finite then.
+  bool walk(Size set) {
+    const Size count = all_.counts[set], minibatches = (count + all_.batch - 1) / all_.batch;
+    const Size *order = all_.order + set % all_.orders * all_.length;
+    rows_.clear();
+    std::copy_if(order, order + all_.length, std::back_inserter(rows_),
+                 [=](Size row) { return row < count; });
+    for (Size b = all_.first; b < std::min(all_.first + all_.steps, minibatches); ++b) {
+      gather(set, b);
+      const Size t = all_.epoch * minibatches + b + 1;
+      for (Size m = 0; m < all_.members; ++m) step(set, m, b, t);
+    }
+    return finite(set);
+  }
+
+ private:
+  void gather(Size set, Size b) {
+    const Size start = b * all_.batch, features = all_.sizes[0];
+    minibatch_.count = std::min<Size>(all_.batch, rows_.size() - start);
+    for (Size i = 0; i < minibatch_.count; ++i) {
+      const Size row = set * all_.length + rows_[start + i];
+      minibatch_.put(i, all_.inputs + row * features, features, all_.targets[row],
+                     1.0f / minibatch_.count);
+    }
+  }
+
+  // Step t of one network, on minibatch b.
+  void step(Size set, Size member, Size b, Size t) {
+    for (Size k = 0; k < rule_.tensors; ++k)
+      own_[k] = all_.state[k] + (set * all_.members + member) * n_;
+    const Step step = {n_, own_.data(), mean_.data(), second_.data(), scale_.data(),
+                       spare_.data(), float(all_.counts[set]), all_.priors[set], all_.shares[b],
+                       {unbias(all_.betas[0], t), unbias(all_.betas[1], t)}};
+    const Draws draws = {own_[0], rule_.scale ? scale_.data() : nullptr, noise(set, b), n_,
+                         all_.samples};
+    if (rule_.scale) rule_.scale(step);
+    averager_.average(minibatch_, all_.precisions[set], draws,
+                      {mean_.data(), rule_.square ? second_.data() : nullptr,
+                       rule_.cross ? second_.data() : nullptr});
+    rule_.update(step, constants_);
+  }
+
+  const float *noise(Size set, Size b) const {
+    if (!rule_.scale) return nullptr;
+    return all_.noise + ((b - all_.first) * all_.n_groups + all_.groups[set]) * all_.samples * n_;
+  }
+
+  bool finite(Size set) const {
+    const Size size = all_.members * n_;
+    return std::all_of(all_.state, all_.state + rule_.tensors, [=](const float *tensor) {
+      return std::all_of(tensor + set * size, tensor + (set + 1) * size,
+                         [](float value) { return std::isfinite(value); });
+    });
+  }
+
+  static float unbias(double beta, Size steps) { return float(1 / (1 - std::pow(beta, steps))); }
+
+  const Steps &all_;
+  const Rule &rule_;
+  Averager averager_;
+  const Size n_;
+  Rows minibatch_;
+  const Constants constants_;
+  Floats mean_, second_, scale_, spare_;
+  std::vector<float *> own_;   // the tensors of the network at hand
+  std::vector<Size> rows_;     // of the training set at hand, in order
+};
+
+}  // namespace
+
+// Steps of networks that are alive; those of a training set of which one is not finite are not.
+extern "C" void take_steps(const Steps *given) {
+  Walker walker(*given);
+  for (Size set = 0; set < given->sets; ++set)
+    if (given->alive[set]) given->alive[set] = walker.walk(set);
 }

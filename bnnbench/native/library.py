@@ -59,7 +59,8 @@ def library() -> Library:
 def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
-    code.moments.restype = None
+    code.take_steps.argtypes = [ARRAY]
+    code.moments.restype = code.take_steps.restype = None
     return code
 
 

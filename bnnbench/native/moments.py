@@ -7,8 +7,17 @@ import ctypes
 import torch
 from torch import Tensor
 
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.nll import NLL
 from bnnbench.native.library import library
 from bnnbench.nn import MLP
+
+
+def covers(likelihood: Likelihood, like: Tensor) -> bool:
+    """Whether there is native code for the likelihood with its loss, and for such tensors."""
+    known = type(likelihood) is Gaussian and type(likelihood.loss) is NLL
+    return known and available(like)
 
 
 def available(like: Tensor) -> bool:

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
-from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.losses.nll import NLL
 from bnnbench.methods.shared.trainer import Batch
 from bnnbench.native import moments as native
 from bnnbench.nn import MLP, backward, forward
@@ -51,7 +49,7 @@ def gradients(
     Returns:
         `[S, R, P]`.
     """
-    if _native(likelihood, weights):
+    if native.covers(likelihood, weights):
         flat = weights.flatten(0, 1)
         mean, _, _ = native.moments(mlp, flat, None, None, batch[:3], hyper["noise_precision"])
         return mean.view_as(weights)
@@ -63,7 +61,7 @@ def mean_and_square(
     mlp: MLP, likelihood: Likelihood, draws: Draws, hyper: Hyper, batch: Batch
 ) -> Pair:
     """Means over samples of the gradient and of its square, `[R, P]` each; as for `gradients`."""
-    if _native(likelihood, draws.loc):
+    if native.covers(likelihood, draws.loc):
         given = batch[:3], hyper["noise_precision"]
         mean, square, _ = native.moments(mlp, *draws, *given, square=True)
         assert square is not None
@@ -79,16 +77,10 @@ def mean_and_cross(
 
     They are the slopes of the expected loss in `loc` and in `scale`; as for `gradients`.
     """
-    if _native(likelihood, draws.loc):
+    if native.covers(likelihood, draws.loc):
         given = batch[:3], hyper["noise_precision"]
         mean, _, cross = native.moments(mlp, *draws, *given, cross=True)
         assert cross is not None
         return mean, cross
     found = gradients(mlp, likelihood, torch.addcmul(*draws), hyper, batch)
     return found.mean(0), (found * draws.noise).mean(0)
-
-
-def _native(likelihood: Likelihood, like: Tensor) -> bool:
-    """Whether native code has this loss and takes such tensors."""
-    known = type(likelihood) is Gaussian and type(likelihood.loss) is NLL
-    return known and native.available(like)

@@ -13,6 +13,7 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.trainer import Batch, Noise, State, train
 from bnnbench.nn import MLP, forward
+from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
@@ -65,6 +66,14 @@ class StochasticMethod(Method):
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         """One update of all replicas, with no host synchronisation."""
+
+    def rule(self) -> Rule | None:
+        """The step by a name that native code knows, if `update` is no other; None is none.
+
+        It counts for the class that says it alone: one derived from it says it again, or is
+        stepped by `update`.
+        """
+        return None
 
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:

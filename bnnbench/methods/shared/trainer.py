@@ -6,6 +6,7 @@ functions of tensors (`Trainable`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,8 +17,11 @@ from torch import Tensor
 
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.epochs import native_epochs
 from bnnbench.methods.shared.objective_trace import Trace, Traced
+from bnnbench.native.moments import covers
 from bnnbench.nn import MLP
+from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
@@ -51,6 +55,8 @@ class Batch(NamedTuple):
 
 class Trainable(Traced, Protocol):
     """What the trainer asks of a method; `StochasticMethod` says what each function is for."""
+
+    def rule(self) -> Rule | None: ...
 
     def share(self, index: int, batches: int) -> float: ...
 
@@ -148,13 +154,42 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     Returns:
         The fitted posteriors; `diverged` stays on the device.
     """
-    mlp, training, hyper = task.mlp, task.training, dict(task.hyper)
     state = method.init(task)
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
-    fused = _fused(method) if task.compile else method.update
     trace = Trace(method, task)
-    chain, taken = counts.new_empty(len(kept), len(counts), mlp.n_weights), 0
+    chain = counts.new_empty(len(kept), len(counts), task.mlp.n_weights)
+    rule = None if kept else _known_rule(method, task)
+    if rule is not None:
+        minibatches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
+        shares = [method.share(index, minibatches) for index in range(minibatches)]
+        epochs = native_epochs(rule, shares, task, state, alive)
+    else:
+        epochs = _epochs(method, task, state, alive, kept, chain)
+    for state, alive in epochs:
+        trace.record(Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive))
+    if kept:
+        state["chain"] = chain.transpose(0, 1)
+    fitted = Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive)
+    return replace(fitted, trace=trace.curves())
+
+
+def _known_rule(method: Trainable, task: FitTask) -> Rule | None:
+    """The method's rule, where native code covers the fit.
+
+    A class that is derived from one with a rule may take another step: it has to say so itself.
+    """
+    if "rule" not in vars(type(method)) or not covers(method.likelihood, task.data.inputs):
+        return None
+    return method.rule()
+
+
+def _epochs(
+    method: Trainable, task: FitTask, state: State, alive: Tensor, kept: range, chain: Tensor
+) -> Iterator[tuple[State, Tensor]]:
+    """The state after each epoch, and `[R]` which replicas are finite so far; fills `chain`."""
+    mlp, training, hyper, taken = task.mlp, task.training, dict(task.hyper), 0
+    fused = _fused(method) if task.compile else method.update
     for batches in epochs_of(task, method):
         before, visited = state, []
         for batch, everyone in batches:
@@ -169,8 +204,4 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
         state = select(alive, state, before)
         for place, loc in visited:
             chain[place] = torch.where(alive[:, None], loc, before["loc"])
-        trace.record(Posterior(state, task.hyper, mlp, counts[:, None], ~alive))
-    if kept:
-        state["chain"] = chain.transpose(0, 1)
-    fitted = Posterior(state, task.hyper, mlp, counts[:, None], ~alive)
-    return replace(fitted, trace=trace.curves())
+        yield state, alive

@@ -1,0 +1,103 @@
+"""Many steps of an update rule in one call, for stacked networks on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from bnnbench.native.library import library
+from bnnbench.nn import MLP
+from bnnbench.optim import Rule
+from bnnbench.settings import Training
+from bnnbench.types import Hyper, TrainingSet
+
+RULES = ("vadam", "vprop", "bbb", "map")
+"""In the order of RULES in kernel.cpp."""
+
+NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+
+
+class Steps(ctypes.Structure):
+    """What `take_steps` of kernel.cpp is given, which says what each of them is."""
+
+    _fields_ = (
+        ("sizes", ARRAY), ("layers", NUMBER), ("sets", NUMBER), ("members", NUMBER),
+        ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY), ("precisions", ARRAY),
+        ("priors", ARRAY), ("shares", ARRAY), ("groups", ARRAY),
+        ("length", NUMBER), ("n_groups", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
+        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL),
+        ("state", ARRAY), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
+        ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
+    )  # fmt: skip
+
+
+class Walk:
+    """Stacked networks on their way through the minibatches of their training sets.
+
+    Args:
+        rule: what they do at each step.
+        mlp: the shape, with one output.
+        data: R training sets.
+        hyper: `noise_precision` and `prior_precision`, `[R, 1]` each.
+        training: rate, decays, samples and rows of a step.
+        shares: of the complexity cost, for each minibatch of an epoch.
+        state: entries `[R, members P]` of `rule.tensors`, contiguous float32: changed in place.
+        alive: `[R]`: what is not finite leaves it, for good, and stays as it is.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        mlp: MLP,
+        data: TrainingSet,
+        hyper: Hyper,
+        training: Training,
+        shares: Sequence[float],
+        state: Mapping[str, Tensor],
+        alive: Tensor,
+    ) -> None:
+        code = library().code
+        assert code is not None and mlp.sizes[-1] == 1
+        self._take_steps, sets = code.take_steps, data.replicas
+        self._state = [state[name] for name in rule.tensors]
+        assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
+        # All that the bare addresses lead to is kept as long as they are.
+        self._kept = {
+            "sizes": torch.tensor(mlp.sizes),
+            "inputs": data.inputs.contiguous(),
+            "targets": data.targets.contiguous(),
+            "counts": torch.tensor(data.counts),
+            "precisions": hyper["noise_precision"].expand(sets, 1).contiguous(),
+            "priors": hyper["prior_precision"].expand(sets, 1).contiguous(),
+            "shares": torch.tensor(shares, dtype=torch.float32),
+            "groups": torch.tensor(data.groups),
+            "state": torch.tensor([one.data_ptr() for one in self._state]),
+            "alive": alive,
+        }
+        self._given = Steps(
+            **{name: kept.data_ptr() for name, kept in self._kept.items()},
+            layers=len(mlp.sizes) - 1, sets=sets, members=rule.members,
+            length=data.inputs.shape[1], samples=training.samples, batch=int(training.batch_size),
+            rule=RULES.index(rule.name), rate=training.learning_rate, betas=training.betas,
+            own=rule.own,
+        )  # fmt: skip
+
+    def take(self, epoch: int, first: int, steps: int, order: Tensor, noise: Tensor | None) -> None:
+        """Goes through some minibatches of an epoch, one step each.
+
+        Args:
+            epoch: from 0.
+            first: which minibatch is the first.
+            steps: how many.
+            order: `[R or 1, N]` int64, in which this epoch visits the rows.
+            noise: `[steps, groups, S, P]`, standard normal; None for a rule that draws no weights.
+        """
+        given = self._given
+        given.epoch, given.first, given.steps = epoch, first, steps
+        given.order, given.orders = order.data_ptr(), len(order)
+        if noise is not None:
+            given.noise, given.n_groups = noise.data_ptr(), noise.shape[1]
+        self._take_steps(ctypes.byref(given))

@@ -1,0 +1,235 @@
+"""Whole epochs by native code against the trainer's own steps, for every rule that there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.divergences import divergence, sampled
+
+from bnnbench.methods.bbb import BBB
+from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.map import MAP
+from bnnbench.methods.shared import epochs, trainer
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.vadam import Vadam
+from bnnbench.methods.vprop import Vprop
+from bnnbench.native import moments as native
+from bnnbench.native.library import library
+from bnnbench.optim import Rule
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import TrainingSet
+
+pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+KL = divergence("kl")
+METHODS: dict[str, StochasticMethod] = {
+    "vadam": Vadam(label="vadam"),
+    "vadam from a narrow start": Vadam(label="vadam", initial_precision=1e4),
+    "vprop": Vprop(label="vprop"),
+    "vprop by squares": Vprop(label="vprop", square_root=False),
+    "bbb": BBB(label="bbb", divergence=KL),
+    "bbb tempered": BBB(label="bbb", divergence=replace(KL, weight=0.3)),
+    "bbb with shares": BBB(label="bbb", divergence=KL, minibatch_weights="exponential"),
+    "bbb from a narrow start": BBB(label="bbb", divergence=KL, initial_precision=1e8),
+    "bbb from a wide start": BBB(label="bbb", divergence=KL, initial_precision=1e-3),
+    "map": MAP(label="map"),
+    "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
+}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Replicas of two groups, whose training sets differ in length."""
+
+    counts: tuple[int, ...] = (30, 29, 17)
+    inputs: int = 3
+    widths: tuple[int, ...] = (6,)
+    batch: int = 8
+    samples: int = 3
+    epochs: int = 3
+    rate: float = 0.01
+    seed: int = 0
+
+    @property
+    def data(self) -> TrainingSet:
+        generator = torch.Generator().manual_seed(self.seed)
+        n, replicas = max(self.counts), len(self.counts)
+        inputs = torch.randn(replicas, n, self.inputs, generator=generator)
+        targets = inputs.sin().sum(2) + 0.1 * torch.randn(replicas, n, generator=generator)
+        real = torch.arange(n) < torch.tensor(self.counts)[:, None]
+        groups = tuple(min(r, 1) for r in range(replicas))
+        return TrainingSet(inputs * real[..., None], targets * real, self.counts, groups)
+
+    def task(self, data: TrainingSet | None = None) -> FitTask:
+        data = data or self.data
+        ones = torch.ones(data.replicas, 1)
+        network = Network(self.widths, len(self.widths)) if self.widths else Network(depth=0)
+        training = Training(batch_size=self.batch, samples=self.samples, learning_rate=self.rate)
+        streams = Streams([3 + group for group in sorted(set(data.groups))], data.groups)
+        steps = torch.arange(data.replicas)[:, None] + 1.0
+        hyper = {"noise_precision": 5 * ones, "prior_precision": 0.5 * steps}
+        return FitTask(data, hyper, network, training, self.epochs, streams)
+
+
+def by_torch(method: StochasticMethod, task: FitTask) -> Posterior:
+    """The fit by torch alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "available", lambda like: False)
+        return method.fit(task)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> list[Rule]:
+    """The rules by which native epochs are asked for, one for each fit."""
+    asked: list[Rule] = []
+
+    def counted(rule: Rule, *rest: Any) -> Any:
+        asked.append(rule)
+        return epochs.native_epochs(rule, *rest)
+
+    monkeypatch.setattr(trainer, "native_epochs", counted)
+    return asked
+
+
+def assert_alike(found: Posterior, expected: Posterior, tolerance: float = 1e-4) -> None:
+    """Up to what rounding grows to in a few steps."""
+    assert found.diverged.tolist() == expected.diverged.tolist()
+    assert found.state.keys() == expected.state.keys()
+    for name, value in expected.state.items():
+        assert (found.state[name] - value).norm() <= tolerance * value.norm() + 1e-6, name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_they_end_where_the_trainers_own_steps_end(name: str, whole: list[Rule]) -> None:
+    method, task, other = METHODS[name], Stack().task(), Stack().task()
+    assert_alike(method.fit(task), by_torch(method, other))
+    assert len(whole) == 1
+    assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
+
+
+@settings(max_examples=60)
+@given(
+    name=st.sampled_from(list(METHODS)),
+    counts=st.lists(st.integers(1, 70), min_size=1, max_size=4),
+    inputs=st.integers(1, 9),
+    widths=st.lists(st.integers(1, 30), max_size=3),
+    batch=st.integers(1, 40),
+    samples=st.integers(1, 5),
+    seed=st.integers(0, 10**6),
+)
+def test_so_do_stacks_of_any_shape(
+    name: str, counts: list[int], widths: list[int], **others: int
+) -> None:
+    stack = Stack(tuple(counts), widths=tuple(widths), epochs=2, **others)
+    method = METHODS[name]
+    assert_alike(method.fit(stack.task()), by_torch(method, stack.task()), 1e-3)
+
+
+@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble"])
+def test_noise_drawn_in_pieces_is_the_same_noise(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = METHODS[name].fit(Stack().task())
+    monkeypatch.setattr(epochs, "NOISE_AT_ONCE", 1)
+    for entry, value in METHODS[name].fit(Stack().task()).state.items():
+        assert torch.equal(value, whole.state[entry])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_replica_alone_has_the_bits_that_it_has_in_a_stack(name: str) -> None:
+    stack = Stack()
+    together = METHODS[name].fit(stack.task())
+    for r, group in enumerate(stack.data.groups):
+        task = stack.task(stack.data.select([r]))
+        alone = METHODS[name].fit(
+            replace(
+                task,
+                data=replace(task.data, groups=(0,)),
+                hyper={n: v[[r]] for n, v in stack.task().hyper.items()},
+                streams=Streams([3 + group], (0,)),
+            )
+        )
+        for entry, value in alone.state.items():
+            assert torch.equal(value[0], together.state[entry][r])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_diverged_replica_leaves_its_neighbours_their_bits(name: str) -> None:
+    data, method = Stack().data, METHODS[name]
+    targets = data.targets.clone()
+    targets[1, 4] = torch.inf
+    healthy = method.fit(Stack().task())
+    sick = method.fit(Stack().task(replace(data, targets=targets)))
+    assert healthy.diverged.tolist() == [False, False, False]
+    assert sick.diverged.tolist() == [False, True, False]
+    for entry, value in sick.state.items():
+        assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
+        assert value.isfinite().all()
+
+
+def test_a_replica_that_runs_away_returns_to_its_last_finite_epoch() -> None:
+    """Linear models by steps so long that squares of gradients end beyond float32's range."""
+    method, ended = METHODS["vadam"], []
+    for epochs_ in (4, 8, 9):
+        stack = Stack(widths=(), epochs=epochs_, rate=1e18)
+        found = method.fit(stack.task())
+        assert_alike(found, by_torch(method, stack.task()), 1e-2)
+        ended.append(found)
+    first, second, third = ended
+    assert not first.diverged.any() and first.state["loc"][2].norm() > 1e17
+    assert second.diverged.tolist() == third.diverged.tolist() == [False, False, True]
+    assert torch.equal(second.state["loc"][2], third.state["loc"][2])
+    assert not torch.equal(second.state["loc"][:2], third.state["loc"][:2])
+
+
+@pytest.mark.parametrize("name", ["vadam", "map", "bbb"])
+def test_recording_the_objective_changes_nothing(name: str) -> None:
+    plain, task = METHODS[name].fit(Stack().task()), Stack().task()
+    traced = METHODS[name].fit(replace(task, trace=Streams([8, 9], task.data.groups)))
+    assert (
+        traced.trace["loss"].shape == (3, 3)
+        and traced.trace["loss"][0].ne(traced.trace["loss"][2]).all()
+    )
+    for entry, value in traced.state.items():
+        assert torch.equal(value, plain.state[entry])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        BBB(label="bbb", divergence=sampled(KL, "gaussian")),
+        BBB(label="bbb", divergence=divergence("renyi")),
+        DeepEnsemble(label="deep_ensemble", adversarial=True),
+    ],
+    ids=["estimated", "another divergence", "adversarial"],
+)
+def test_other_steps_are_taken_one_by_one(method: StochasticMethod, whole: list[Rule]) -> None:
+    assert method.rule() is None
+    assert_alike(method.fit(Stack().task()), by_torch(method, Stack().task()))
+    assert whole == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slower(MAP):
+    """Another step, of a class that says nothing of a rule."""
+
+    def update(self, *arguments: Any) -> Any:
+        state = arguments[2]
+        return {**super().update(*arguments), "loc": state["loc"]}
+
+
+def test_a_class_derived_from_one_with_a_rule_is_stepped_by_its_own_update(
+    whole: list[Rule],
+) -> None:
+    method = Slower(label="slower")
+    task = Stack().task()
+    start = method.init(Stack().task())["loc"]
+    assert torch.equal(method.fit(task).state["loc"], start)
+    assert whole == []
