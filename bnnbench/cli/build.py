@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
 from os.path import expanduser
@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any
 
 from bnnbench.checks import check_choice, check_folder, check_name
-from bnnbench.cli.configs import GROUPS
+from bnnbench.cli.configs import ALL_GROUPS
 from bnnbench.cli.make import Config, make, make_from_groups, target
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.run import Run
@@ -35,8 +35,11 @@ EXECUTION = (
 )
 """Keys that every experiment has a use for: where and how it runs."""
 
-SECTIONS = ("network", "training", "evaluation")
+SECTIONS = ("network", "training", "evaluation", "schedule")
 """Settings that stand together and are no group to choose from."""
+
+SET_BY_PROTOCOLS = ("training", "schedule")
+"""Sections of which a protocol is made for one, which it names in `protocol.sets`."""
 
 PAIRS = ("bounds", "fixed")
 """Settings of a `protocol` that are by hyper-parameter."""
@@ -107,7 +110,9 @@ def build(config: Config, jobs: int = 1) -> Run:
             f"not {chosen['experiment'].__name__}."
         )
     chosen["experiment"].admit(config["experiment"]["label"], chosen)
-    if "method" in {field.name for field in fields(chosen["experiment"])}:
+    names = {field.name for field in fields(chosen["experiment"])}
+    _check_protocol(config, names)
+    if "method" in names:
         _check_parts(groups, chosen["method"])
     experiment: Experiment = make_from_groups("experiment", groups["experiment"], groups)
     experiment = experiment.resolved()
@@ -118,7 +123,7 @@ def build(config: Config, jobs: int = 1) -> Run:
 
 def _check_groups(config: Config) -> None:
     """Refuses groups that hold no settings, and labels that are no names: they become folders."""
-    for group in (*GROUPS, *SECTIONS):
+    for group in (*ALL_GROUPS, *SECTIONS):
         held = config.get(group, {})
         if not isinstance(held, Mapping):
             raise UserError(f"{group} must be a group of settings, not {held!r}.")
@@ -133,6 +138,21 @@ def _check_groups(config: Config) -> None:
         for key in ("_target_", "label") if group in ("experiment", "method") else ():
             if key not in held:
                 raise UserError(f"{group}.{key} is missing.")
+
+
+def _check_protocol(config: Config, names: Collection[str]) -> None:
+    """Refuses a protocol that sets what the experiment does not read, and not what it reads.
+
+    Args:
+        config: the whole configuration.
+        names: of the experiment's fields.
+    """
+    protocol, read = config["protocol"], [one for one in SET_BY_PROTOCOLS if one in names]
+    if read and protocol["sets"] not in read:
+        raise UserError(
+            f"protocol={protocol['label']} sets the {protocol['sets']}, and experiment="
+            f"{config['experiment']['label']} takes its {read[0]} from a protocol; choose another."
+        )
 
 
 def offered(config: Config) -> Config:
@@ -178,12 +198,19 @@ def _check_parts(groups: Mapping[str, Any], method: type) -> None:
         Redundant: if a divergence or prior is chosen for a method that has none to choose.
         UserError: for the rest.
     """
+    from bnnbench.divergences.base import Divergence
+
     label, names = groups["method"]["label"], {field.name for field in fields(method)}
     given = groups["divergence"].get("prior")
     prior = given.get("label") if isinstance(given, Mapping) else USUAL["prior"]
     if "divergence" not in names and prior != USUAL["prior"]:
         raise Redundant(f"prior={prior}, but method={label} has a Gaussian prior; use method=bbb.")
     parts = {name: make(name, groups[name]) for name in PARTS_OF_METHODS}
+    if not isinstance(parts["divergence"], Divergence):
+        raise UserError(
+            f"divergence={parts['divergence'].label} is bounded by a network that tells two "
+            f"samples apart, which method={label} does not train."
+        )
     if "divergence" not in names and parts["divergence"].name != USUAL["divergence"]:
         raise Redundant(
             f"divergence is {parts['divergence'].name}, but method={label} has none to choose; "

@@ -9,6 +9,12 @@ GROUPS = (
     *("protocol", "depth"),
     "device",
 )
+"""Groups of the main configuration."""
+
+OWN_GROUPS = ("contrast", "estimator")
+"""Groups that an experiment brings in by the defaults of its own file."""
+
+ALL_GROUPS = (*GROUPS, *OWN_GROUPS)
 
 
 def config_folder() -> Path:

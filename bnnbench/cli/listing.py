@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS, options
+from bnnbench.cli.configs import ALL_GROUPS, options
 from bnnbench.discovery import suites
 
 SUITES = "suite"
@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
         description=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join((*GROUPS, SUITES)))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join((*ALL_GROUPS, SUITES)))
     parser.set_defaults(run=lambda parsed: list_command(parsed.groups))
 
 
@@ -35,8 +35,8 @@ def list_command(groups: list[str]) -> int:
     from bnnbench.checks import check_choice
 
     for group in groups:
-        check_choice("list", group, (*GROUPS, SUITES))
-    for group in groups or (*GROUPS, SUITES):
+        check_choice("list", group, (*ALL_GROUPS, SUITES))
+    for group in groups or (*ALL_GROUPS, SUITES):
         found = offered(group)
         width = max(map(len, found), default=0)
         print(group)

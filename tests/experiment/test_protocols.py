@@ -29,8 +29,20 @@ PROMISES: dict[str, dict[str, Any]] = {
 }
 
 
+OF_SCHEDULES = {"quick", "undertrained", "optimal", "published"}
+"""Those that set the schedule of an experiment of its own, whose tests hold them to it."""
+
+
 def test_every_protocol_has_promises() -> None:
-    assert PROMISES.keys() == options("protocol").keys()
+    assert {*PROMISES, *OF_SCHEDULES} == options("protocol").keys()
+
+
+def test_a_protocol_says_what_it_sets() -> None:
+    for name in options("protocol"):
+        config = compose(f"protocol={name}")
+        sets = "schedule" if name in OF_SCHEDULES else "training"
+        assert config["protocol"] == {"label": name, "sets": sets}
+        assert ("schedule" in config) == (sets == "schedule")
 
 
 @pytest.mark.parametrize("name", PROMISES)

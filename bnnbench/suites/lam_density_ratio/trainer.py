@@ -170,7 +170,7 @@ class Trainer:
         stack = self.stack
         return {
             "iteration": self.iteration,
-            "course": vars(self.courses[k]),
+            "course": {**vars(self.courses[k]), "curve": list(self.courses[k].curve)},
             "random": stack.draws.generators[k].get_state(),
             "generator": _half_state(stack.generator, k),
             "estimator": _half_state(stack.estimator, k),

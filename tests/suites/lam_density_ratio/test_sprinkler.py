@@ -1,0 +1,67 @@
+"""The model: its evidence, its posterior and the exact draws of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bnnbench.suites.lam_density_ratio import sprinkler
+
+EVIDENCE = {0: -1.44244, 5: -2.78355, 8: -3.48258, 12: -4.26145, 50: -7.28387}
+"""Log p(x), by a quadrature of 3001 points to a side, made apart from this one."""
+
+
+@pytest.mark.parametrize(("x", "expected"), EVIDENCE.items())
+def test_evidence(x: float, expected: float) -> None:
+    assert sprinkler.log_evidence(x) == pytest.approx(expected, abs=1e-5)
+
+
+def test_mean_evidence_says_which_observations_the_tables_were_made_with() -> None:
+    """The floor of the thesis's tables, 1.32, is that of 50 and not of the 20 that it prints."""
+
+    def floor(observations: tuple[float, ...]) -> float:
+        logs = [sprinkler.log_evidence(x) - sprinkler.LOG_PRIOR_CONSTANT for x in observations]
+        return -float(np.mean(logs))
+
+    assert floor(sprinkler.OBSERVED) == pytest.approx(1.31975, abs=1e-4)
+    assert floor((0.0, 5.0, 8.0, 12.0, 20.0)) == pytest.approx(0.9309, abs=1e-3)
+
+
+def test_likelihood_is_an_exponential_density() -> None:
+    z = np.array([[-1.0, -2.0], [2.0, -1.0], [1.0, 1.0]])
+    np.testing.assert_allclose(sprinkler.mean_of(z), [3, 11, 5])
+    x = np.linspace(0, 400, 400_001)
+    for mean, cause in zip(sprinkler.mean_of(z), z, strict=True):
+        density = np.exp(sprinkler.log_likelihood(x, cause))
+        assert np.trapezoid(density, x) == pytest.approx(1, abs=1e-6)
+        assert np.trapezoid(x * density, x) == pytest.approx(mean, rel=1e-6)
+
+
+@pytest.mark.parametrize("x", sprinkler.OBSERVED)
+def test_greatest_likelihood_bounds_it_and_is_attained(x: float) -> None:
+    bound = sprinkler.greatest_log_likelihood(x)
+    values = sprinkler.log_likelihood(x, sprinkler.grid(8, 800)[0])
+    assert values.max() <= bound + 1e-12
+    assert values.max() == pytest.approx(bound, abs=1e-3)
+
+
+@pytest.mark.parametrize("x", sprinkler.OBSERVED)
+def test_exact_draws_have_the_moments_of_the_quadrature(x: float) -> None:
+    points, area = sprinkler.grid()
+    weight = np.exp(sprinkler.log_posterior(x, points)) * area
+    assert weight.sum() == pytest.approx(1, abs=1e-9)
+    draws = sprinkler.posterior_samples(x, 40_000, np.random.default_rng(0))
+    assert draws.shape == (40_000, 2)
+    for statistic in (lambda z: z[..., 0], lambda z: z[..., 1], lambda z: z[..., 0] ** 2,
+                      lambda z: z[..., 0] * z[..., 1], lambda z: z.max(-1)):  # fmt: skip
+        values = statistic(points)
+        exact = (weight * values).sum()
+        error = np.sqrt((weight * (values - exact) ** 2).sum() / len(draws))
+        assert abs(statistic(draws).mean() - exact) < 4 * error
+
+
+def test_a_large_observation_is_explained_by_either_cause() -> None:
+    """Independent a priori, dependent a posteriori: two arms."""
+    draws = sprinkler.posterior_samples(50.0, 4000, np.random.default_rng(1))
+    either = (draws > 2).sum(1)
+    assert (either == 1).mean() > 0.8 and np.corrcoef(draws.T)[0, 1] < -0.6
