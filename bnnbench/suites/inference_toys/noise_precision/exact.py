@@ -59,11 +59,15 @@ class Posterior:
         return float(np.sqrt(self.probability @ (self.variance + off**2)))
 
     def log_density_of_log(self, log_precision: Array) -> Array:
-        """Log density of the logarithm of the noise precision, `[M]`, by a cubic spline."""
+        """Log density of the logarithm of the noise precision, `[M]`, by a cubic spline.
+
+        Minus infinity where the grid has no mass.
+        """
         seen = self.probability > 0
         points = self.log_precision[seen]
         heights = np.log(self.probability[seen]) - np.log(points[1] - points[0])
-        return np.asarray(CubicSpline(points, heights)(log_precision))
+        found = CubicSpline(points, heights, extrapolate=False)(log_precision)
+        return np.nan_to_num(found, nan=-np.inf)
 
 
 def grid(line: Line) -> Array:

@@ -138,8 +138,9 @@ def project(belief: Belief, tilted: Tilted, reading: str, with_weight: bool) -> 
         reading: of (3.56), `corrected` or `printed`.
         with_weight: whether the weight is matched too, or stays as it is.
     """
-    shape = matched_shape(belief, tilted.log_normalisers, reading)
-    rate = matched_rate(belief, tilted.log_normalisers)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # then it is refused
+        shape = matched_shape(belief, tilted.log_normalisers, reading)
+        rate = matched_rate(belief, tilted.log_normalisers)
     if not with_weight:
         return Belief(shape, rate, belief.loc, belief.variance)
     loc = belief.loc + belief.variance * tilted.slope_loc
@@ -155,4 +156,5 @@ def admissible(belief: Belief) -> Any:
 
 def is_proper(belief: Belief) -> Any:
     """Whether it is a distribution, `[R]`."""
-    return (belief.shape > 0) & (belief.rate > 0) & (belief.variance > 0)
+    finite = np.isfinite(belief.shape) & np.isfinite(belief.rate) & np.isfinite(belief.variance)
+    return finite & (belief.shape > 0) & (belief.rate > 0) & (belief.variance > 0)

@@ -100,6 +100,7 @@ def test_a_posterior_density_integrates_to_one_and_is_smooth() -> None:
     density = np.exp(exact.log_density_of_log(points))
     assert np.trapezoid(density, points) == pytest.approx(1, abs=1e-5)
     assert np.abs(np.diff(density, 2)).max() < 1e-4  # a chord of the grid would leave corners
+    assert exact.log_density_of_log(np.array([-60.0, 60.0])).tolist() == [-np.inf, -np.inf]
 
 
 BELIEFS = (PRIOR, Belief(12.0, 3.0, 0.7, 0.01), Belief(3.0, 1.5, -1.0, 2.0))
