@@ -1,0 +1,103 @@
+"""What the panels of the sprinkler's figures show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bnnbench.suites.lam_density_ratio.figures.contours import (
+    LEVELS,
+    POINTS,
+    axis,
+    kernel_density,
+    posteriors_figure,
+    true_density,
+)
+from bnnbench.suites.lam_density_ratio.figures.courses import (
+    MEASURES,
+    courses_figure,
+    limits,
+    run_figure,
+)
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVED, posterior_samples
+
+ITERATIONS = np.arange(0, 2001, 100)
+
+
+def curves(end: float = 1.36) -> pd.DataFrame:
+    falling = end + 8 * np.exp(-ITERATIONS / 200)
+    return pd.concat(
+        pd.DataFrame({
+            "repetition": k, "iteration": ITERATIONS, "average_kl": falling + 0.01 * k,
+            "estimator_loss": np.sin(ITERATIONS), "nelbo": 4.0,
+        })
+        for k in range(3)
+    )  # fmt: skip
+
+
+def test_early_values_set_no_scale() -> None:
+    line = curves().groupby("iteration")["average_kl"].mean()
+    low, high = limits([line], 0.5)
+    assert low < line.iloc[-1] < high < 1.6
+    assert limits([line[:0]]) == (0.0, 1.0)
+    with_gaps = line.copy()
+    with_gaps.iloc[-1] = np.nan
+    assert np.isfinite(limits([with_gaps])).all()
+
+
+def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
+    panels = {"(a)": {"D": curves(), "T": curves(1.4)}, "(b)": {"T": curves()}}
+    figure = courses_figure(panels, "average_kl", 1.3239)
+    whole, _, enlarged, _ = figure.axes
+    assert whole.get_yscale() == "log" and enlarged.get_yscale() == "linear"
+    low, high = enlarged.get_ylim()
+    assert low < 1.3239 < high < 2
+    assert any("1.3239" in text.get_text() for text in enlarged.texts)
+    assert any("beyond the panel: up to 9.4" in text.get_text() for text in enlarged.texts)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["D", "T"]
+    lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
+    assert lines["D"] != lines["T"]
+
+
+@pytest.mark.parametrize("measure", ["estimator_loss", "nelbo"])
+def test_losses_have_one_row(measure: str) -> None:
+    figure = courses_figure({"(a)": {"T": curves()}, "(b)": {"T": curves()}}, measure, 1.3239)
+    assert len(figure.axes) == 2
+    assert figure.axes[0].get_ylabel() == MEASURES[measure]
+
+
+def test_a_run_shows_every_repetition_and_what_exact_draws_score() -> None:
+    figure = run_figure(curves(), {"average_kl": 1.3239, "nelbo": np.inf})
+    kl, loss, nelbo = figure.axes
+    assert len(kl.lines) == 3 + 1 + 1 and len(loss.lines) == len(nelbo.lines) == 3 + 1
+
+
+def test_the_kernel_density_is_one_and_that_of_its_points() -> None:
+    samples = posterior_samples(0.0, 400, np.random.default_rng(0))
+    density, cell = kernel_density(samples), (axis()[1] - axis()[0]) ** 2
+    assert density.shape == (POINTS, POINTS) and density.sum() * cell == pytest.approx(1, abs=0.01)
+    bandwidth = 1.06 * samples.std(0) * 400 ** (-1 / 6)
+    point = np.array([axis()[150], axis()[120]])
+    each = np.exp(-0.5 * (((point - samples) / bandwidth) ** 2).sum(1)) / (
+        2 * np.pi * bandwidth.prod()
+    )
+    assert density[150, 120] == pytest.approx(each.mean())
+
+
+def test_the_truth_has_two_arms_where_much_rain_fell() -> None:
+    density = true_density(50.0)
+    sprinkler, both, rain = (
+        density[np.abs(axis() - z1).argmin(), np.abs(axis() - z2).argmin()]
+        for z1, z2 in ((2.6, 0.0), (0.0, 0.0), (0.0, 2.6))
+    )
+    assert sprinkler == pytest.approx(rain) and both < 0.05 * rain
+    assert density.max() == 1
+
+
+def test_rows_of_posteriors() -> None:
+    draws = np.stack([posterior_samples(x, 50, np.random.default_rng(1)) for x in OBSERVED])
+    figure = posteriors_figure({"ours": draws}, OBSERVED)
+    assert len(figure.axes) == 2 * 5 and LEVELS[-1] == 1
+    assert figure.axes[0].get_title() == "x = 0" and "true" in figure.axes[5].get_ylabel()

@@ -1,0 +1,125 @@
+"""What one finished sprinkler shows, on runs whose numbers are known beforehand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.sprinkler_runs import made, sprinkler
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.answers import CLAIMS, read_answers, value_of
+from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
+from bnnbench.suites.lam_density_ratio.comparison.samples import samples_of
+from bnnbench.suites.lam_density_ratio.run_page import (
+    PAGE,
+    median_repetition,
+    run_notes,
+    run_table,
+)
+from bnnbench.suites.lam_density_ratio.tables import CURVES, OK, REPETITIONS, SAMPLES, STUCK
+from bnnbench.types import UserError
+
+ENDS = (1.30, 1.40, 1.50)
+
+
+def test_the_page_of_a_run(tmp_path: Path) -> None:
+    folder = made(tmp_path, "protocol=undertrained", ends=ENDS, page=True)
+    answers = read_answers(folder)
+    assert value_of(answers, "average KL", "q at the end") == pytest.approx(1.4)
+    row = answers[answers["quantity"] == "average KL"].iloc[0]
+    assert row["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
+    assert (row["exact"], row["published"]) == (1.3239, 1.3641)
+    assert row["setting"] == "3 of 30 repetitions"
+    share = value_of(answers, "share of repetitions that did not fail", "q at the end")
+    assert share == 1
+    for name in ("courses", "posteriors"):
+        assert folder.figure(name, "png").stat().st_size > 5000
+        assert folder.figure(name, "pdf").exists()
+    assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}
+
+
+def test_the_table_has_both_deviations_the_floor_and_the_thesis_s_value(tmp_path: Path) -> None:
+    folder = made(tmp_path, "protocol=undertrained", ends=ENDS)
+    table = run_table(folder)
+    titles = [column.title for column in table.columns]
+    assert titles == [
+        "score", "mean ± stderr", "std", "exact", "thesis (settings differ)", "its std",
+    ]  # fmt: skip
+    assert table.rows[0] == ("average KL", "1.400 ± 0.058", "0.082", "1.3239", "1.3641", "0.0141")
+    assert "divisor n" in table.caption and "3 repetitions, 0 failed" in table.title
+    nelbo = next(row for row in table.rows if row[0] == "NELBO")
+    assert nelbo[3] == "3.8508"
+
+
+def test_thirty_repetitions_as_published_carry_no_mark(tmp_path: Path) -> None:
+    folder = made(tmp_path, "protocol=undertrained", ends=[1.36, 1.37] * 15)
+    assert "thesis" in [column.title for column in run_table(folder).columns]
+    assert not any("Other than" in note for note in run_notes(folder))
+
+
+def test_failures_are_counted_and_named(tmp_path: Path) -> None:
+    relu = ("estimator=relu", "divergence=reverse_kl", "protocol=optimal")
+    status = [OK, STUCK, STUCK, OK] * 3
+    folder = made(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 3, status=status, page=True)
+    table, notes = run_table(folder), run_notes(folder)
+    assert table.rows[0][1] == "1.450 ± 0.022" and "12 repetitions, 6 failed" in table.title
+    assert notes[0].startswith("6 of 12 repetitions failed, stuck, and are in no mean: 1 (iter")
+    assert any(note.startswith("confirmed: C3") for note in notes)
+    assert any("iterations 4000" in note for note in notes)
+
+
+def test_a_run_that_failed_whole_still_has_a_page(tmp_path: Path) -> None:
+    relu = ("estimator=relu", "divergence=reverse_kl", "protocol=quick")
+    folder = made(tmp_path, *relu, ends=[9.0, 9.0], status=[STUCK, STUCK], page=True)
+    assert not folder.table(CURVES).exists() and not folder.figure("courses", "png").exists()
+    run = read_sprinkler(folder)
+    assert run.course.empty and median_repetition(run) is None
+    assert run_table(folder).rows[0][1] == "–"  # noqa: RUF001
+
+
+def test_the_repetition_in_the_middle_is_shown_with_its_own_draws(tmp_path: Path) -> None:
+    folder = made(tmp_path, "protocol=undertrained", ends=(1.5, 1.3, 1.4))
+    run = read_sprinkler(folder)
+    assert median_repetition(run) == 2
+    with np.load(folder.arrays(SAMPLES)) as arrays:
+        np.testing.assert_array_equal(samples_of(run, 2), arrays[SAMPLES][2].astype(float))
+
+
+def test_other_data_have_no_floor_and_the_joint_contrast_a_warning(tmp_path: Path) -> None:
+    other = made(tmp_path, "experiment.data=[0,5,8,12,20]", "protocol=quick", ends=ENDS)
+    assert run_table(other).rows[0][3] == "–"  # noqa: RUF001
+    joint = made(tmp_path, "contrast=joint", "protocol=quick", ends=ENDS)
+    assert any("five atoms" in note for note in run_notes(joint))
+    model = made(tmp_path, "contrast=joint", "observations=model", "protocol=quick", ends=ENDS)
+    assert not any("five atoms" in note for note in run_notes(model))
+
+
+@pytest.mark.parametrize("name", [REPETITIONS, CURVES])
+def test_a_damaged_table_is_one_sentence(tmp_path: Path, name: str) -> None:
+    folder = made(tmp_path, "protocol=quick", ends=ENDS)
+    for content in ("torn", "repetition,status\n0,ok\n"):
+        folder.table(name).write_text(content)
+        with pytest.raises(UserError, match=name):
+            read_sprinkler(folder)
+
+
+def test_damaged_draws_are_one_sentence(tmp_path: Path) -> None:
+    folder = made(tmp_path, "protocol=quick", ends=ENDS)
+    folder.arrays(SAMPLES).write_bytes(b"torn")
+    with pytest.raises(UserError, match="samples"):
+        samples_of(read_sprinkler(folder), 0)
+
+
+def test_pages_know_no_torch() -> None:
+    code = "import sys, bnnbench.suites.lam_density_ratio.page; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_page_is_that_of_the_kind(tmp_path: Path) -> None:
+    assert sprinkler(tmp_path).experiment.kind == PAGE.kind
+    assert isinstance(made(tmp_path, "protocol=quick", ends=[1.4]), RunFolder)
