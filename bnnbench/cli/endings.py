@@ -94,7 +94,8 @@ def failure(error: BaseException) -> tuple[str, int] | None:
         isinstance(error, RuntimeError) and ("allocate memory" in text or "out of memory" in text)
     ):
         return f"there is not enough memory; {KEPT}, with fewer workers if need be.", 1
-    if type(error).__name__ == "TerminatedWorkerError":  # of joblib, too slow to import here
+    # Of our own pool, and of joblib's; both too slow to import here.
+    if type(error).__name__ in ("BrokenProcessPool", "TerminatedWorkerError"):
         return (
             "a worker process was killed, perhaps for want of memory; "
             f"{KEPT}, with fewer workers if need be.",

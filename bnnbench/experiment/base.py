@@ -113,6 +113,10 @@ class Experiment(ABC):
         """Runs one unit and saves its rows and arrays; not asked where `run_group` is its own."""
         raise NotImplementedError
 
+    def prepare(self) -> None:
+        """Loads what units will need, once for all workers that begin with it."""
+        return
+
     def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
         """How many steps of a unit are done, and of how many: what a progress bar counts."""
         return int(store.finished(unit)), 1

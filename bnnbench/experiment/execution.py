@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import partial
 
 import torch
 
@@ -23,6 +20,7 @@ from bnnbench.experiment.run_lock import assembling, claimed, working
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
+from bnnbench.experiment.workers import run_all, worker_processes
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
@@ -57,7 +55,9 @@ def execute(
     check_joinable(run)
     again = now.units if run.resume else run.experiment.units()
     todo = list(dict.fromkeys([*run.open_units(), *again]))
-    with claimed(run.store, todo):
+    groups = groups_of(run, todo)
+    # Before locks are taken and threads begin: a fork would copy both.
+    with _processes(run, len(groups)) as pool, claimed(run.store, todo):
         run.store.discard(again)
         write_text(folder.config, as_yaml(run.config))
         write_record(folder, recorded(run))
@@ -66,9 +66,33 @@ def execute(
         if todo:
             stack = stack_of(run, sweep.runs if sweep else ())
             with watch(run, sweep), free_of_others(run, stack) as free:
-                run_units(run, free, todo)
+                run_groups([one.member for one in free], groups, run.workers, pool)
         finish(run, report)
     return folder
+
+
+def groups_of(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
+    """The groups that hold one of these units.
+
+    A group is run whole, so that its stack is the one of an uninterrupted run.
+    """
+    done = run.folder.finished()
+    # What is in the tables already is no part of a stack; as long as these are, groups stay.
+    names = run.experiment.units()
+    fresh = [u for u in names if u in units or not done or u not in done.units]
+    return [group for group in run.experiment.groups(fresh) if set(group) & set(units)]
+
+
+@contextmanager
+def _processes(run: Run, groups: int) -> Iterator[Executor | None]:
+    """Workers for so many groups; None where they are run in this process."""
+    count = min(run.workers, groups)
+    if count < 2 or run.experiment.lockstep:
+        yield None
+        return
+    run.experiment.prepare()
+    with worker_processes(count) as pool:
+        yield pool
 
 
 @contextmanager
@@ -89,65 +113,38 @@ def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
         yield [one for one in stack if one.folder in free]
 
 
-def run_units(run: Run, stack: Sequence[Run], units: Sequence[str]) -> None:
-    """Runs the groups that hold one of these units, on up to `workers` processes.
-
-    A group is run whole, so that its stack is the one of an uninterrupted run.
+def run_groups(
+    members: Sequence[Member], groups: Sequence[Sequence[str]], workers: int, pool: Executor | None
+) -> None:
+    """Runs groups of units.
 
     Args:
-        run: whose groups they are.
-        stack: the runs that train together, itself among them.
-        units: of each of them.
+        members: the runs that train together.
+        groups: of units of each of them.
+        workers: cores that a lockstep experiment may use.
+        pool: where they are run; in this process if there is none.
     """
-    members, experiment = [one.member for one in stack], run.experiment
-    done = run.folder.finished()
-    # What is in the tables already is no part of a stack; as long as these are, groups stay.
-    fresh = [u for u in experiment.units() if u in units or not done or u not in done.units]
-    groups = [group for group in experiment.groups(fresh) if set(group) & set(units)]
-    workers = min(run.workers, len(groups))
-    if workers == 1 or experiment.lockstep:
-        # In this process: one that joblib did not start must not follow a parent.
+    if pool is None:
         for group in groups:
-            run_group(members, group, run.workers)
+            run_group(members, workers, group)
     else:
-        from joblib import Parallel, delayed
-
-        parallel = Parallel(n_jobs=workers, backend="loky", inner_max_num_threads=1)
-        parallel(delayed(run_group)(members, group, 1, os.getpid()) for group in groups)
+        run_all(pool, partial(run_group, members, 1), groups)
 
 
-def run_group(
-    members: Sequence[Member], group: Sequence[str], workers: int = 1, parent: int | None = None
-) -> None:
+def run_group(members: Sequence[Member], workers: int, group: Sequence[str]) -> None:
     """Runs one group of units in this process.
 
     Args:
         members: the runs that train together.
-        group: the units.
         workers: cores that a lockstep experiment may use.
-        parent: process to follow into death, so that a killed run leaves no orphan writing.
+        group: the units.
     """
-    if parent is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-        _die_with(parent)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
     with working([member.store for member in members], group[0]):
         # Perhaps another process did it while this one waited.
         if not all(member.store.finished(unit) for member in members for unit in group):
             type(members[0].experiment).run_group(members, group, workers)
-
-
-@cache
-def _die_with(parent: int) -> None:
-    """Ends this process soon after its parent is gone; whatever it was writing is atomic."""
-
-    def follow() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
 
 
 def finish(run: Run, report: Report) -> None:

@@ -214,6 +214,10 @@ class SplitExperiment(Experiment):
     def _fits_stack(self) -> int:
         return fits_stack(self.network, self.training)
 
+    def prepare(self) -> None:
+        if self.iterations:
+            self.search.load()
+
     def stacks_with(self, other: Experiment) -> bool:
         """Where nothing is searched, runs that differ only in what their method can stack."""
         assert isinstance(other, SplitExperiment)

@@ -63,6 +63,10 @@ class Search(ABC):
         check_int("search.iterations", self.iterations, least=0)
         check_int("search.folds", self.folds, least=2)
 
+    def load(self) -> None:
+        """Imports what suggestions need, where that takes long."""
+        return
+
     @abstractmethod
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int

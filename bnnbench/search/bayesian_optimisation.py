@@ -45,6 +45,11 @@ class BayesianOptimisation(Search):
                 f"({self.iterations}), not {self.initial_points}."
             )
 
+    def load(self) -> None:
+        import skopt  # noqa: F401
+
+        import bnnbench.search.gaussian_process  # noqa: F401
+
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:

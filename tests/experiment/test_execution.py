@@ -15,7 +15,7 @@ import pytest
 from support.tiny_runs import SCORES, TIMES, finished, no_page
 
 from bnnbench.experiment import execution
-from bnnbench.experiment.execution import execute, run_group, run_units
+from bnnbench.experiment.execution import execute, groups_of, run_group, run_groups
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_lock import claimed
@@ -50,8 +50,8 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     )
     for run in (one, stacked):
         run.folder.create()
-    run_units(one, [one], one.experiment.units())
-    run_group([stacked.member], stacked.experiment.units())
+    run_groups([one.member], groups_of(one, one.experiment.units()), 1, None)
+    run_group([stacked.member], 1, stacked.experiment.units())
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
             assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)
@@ -135,7 +135,7 @@ def test_a_stack_of_splits_gives_what_each_gives_alone(tiny: Planner, tmp_path: 
     second = tiny(*given, "splits=[1]")
     for run in (together, second):
         run.folder.create()
-        run_units(run, [run], ["split-01"])
+        run_groups([run.member], groups_of(run, ["split-01"]), 1, None)
     # The stack runs whole, so that resuming it meets the same stack.
     assert not together.open_units()
     for name in ("rmse", "log_likelihood", "crps"):
@@ -175,9 +175,9 @@ def test_lockstep_leaves_out_what_is_in_the_tables(
     groups: list[tuple[str, ...]] = []
     run_one = execution.run_group
 
-    def noted(members: Any, group: Any, *rest: Any) -> None:
+    def noted(members: Any, workers: int, group: Any) -> None:
         groups.append(tuple(group))
-        run_one(members, group, *rest)
+        run_one(members, workers, group)
 
     monkeypatch.setattr(execution, "run_group", noted)
     _, table = finished(tiny(*pbp, "splits=3"))

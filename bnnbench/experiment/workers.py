@@ -1,0 +1,63 @@
+"""Worker processes of a run: forked, so that they begin with all that this one has loaded."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+T = TypeVar("T")
+
+START = "fork" if sys.platform == "linux" else "spawn"
+"""Elsewhere system libraries do not survive a fork."""
+
+
+@contextmanager
+def worker_processes(count: int) -> Iterator[Executor]:
+    """So many processes, of one thread each, which end with the block, however that ends.
+
+    They are there when the block begins: what starts threads of its own, as progress does, comes
+    after, since a fork copies locks that another thread may hold.
+    """
+    torch.set_num_threads(1)  # a pool of threads that exists would not in the children
+    context = multiprocessing.get_context(START)
+    pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
+    try:
+        pool.submit(os.getpid).result()
+        yield pool
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run_all(pool: Executor, function: Callable[[T], object], tasks: Sequence[T]) -> None:
+    """Calls a function on every task; the first error that comes is raised."""
+    for future in as_completed([pool.submit(function, task) for task in tasks]):
+        future.result()
+
+
+def _begin(parent: int) -> None:
+    """What a worker does first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch.set_num_threads(1)
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    """Ends this process soon after its parent is gone; whatever it was writing is atomic."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
