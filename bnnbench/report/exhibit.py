@@ -35,6 +35,9 @@ from bnnbench.results.claims import Check, Claim, checked
 from bnnbench.results.reader import Runs
 from bnnbench.results.settings import spoken, telling
 
+DIGITS = ".5g"
+"""Of numbers that have no error."""
+
 Draw = Callable[[RunFolder], Figure]
 """Makes a figure from the files of a run."""
 
@@ -103,12 +106,19 @@ def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> 
     rows = tuple(
         (
             *(str(row[head]) for head in heads),
-            plus_minus(row["value"], row["standard_error"]),
-            *(number(row[name], ".5g") for name in optional),
+            _value(row),
+            *(number(row[name], DIGITS) for name in optional),
         )
         for row in answers.to_dict("records")
     )
     return Table((*words(*heads), *numbers("value", *optional)), rows, title=title, caption=caption)
+
+
+def _value(row: Mapping[Any, Any]) -> str:
+    """A number as its error has it; without one, to as many digits as what stands beside it."""
+    if row["standard_error"] > 0:
+        return plus_minus(row["value"], row["standard_error"])
+    return number(row["value"], DIGITS)
 
 
 def section_of(exhibits: Sequence[Exhibit]) -> SectionOf:

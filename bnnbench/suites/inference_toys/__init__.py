@@ -7,20 +7,20 @@ Alvarez's lecture. Imports nothing but `discovery`.
 
 from bnnbench.discovery import Suite, Sweep
 
-SWEEPS: tuple[str, ...] = (
-    "conjugate_pairs",
-    "em_factory",
-    "clutter",
-    "expectation_maximisation",
-    "gaussian_mixture",
-    "gradient_variance",
-    "kl_shapes",
-    "noise_precision",
-)
-"""Its experiments, in the order in which a reader meets them."""
+READINGS = "reading=corrected,printed"
+"""Both, so that what is wrong in print shows what it leads to."""
 
 SUITE = Suite(
     name="inference_toys",
     summary="approximate inference beside exact answers, eight toys (two minutes)",
-    sweeps=tuple(Sweep(experiment) for experiment in SWEEPS),
+    sweeps=(
+        Sweep("conjugate_pairs", READINGS),
+        Sweep("em_factory", READINGS),
+        Sweep("clutter"),
+        Sweep("expectation_maximisation"),
+        Sweep("gaussian_mixture"),
+        Sweep("gradient_variance"),
+        Sweep("kl_shapes"),
+        Sweep("noise_precision", f"target=joint,factorised {READINGS}"),
+    ),
 )

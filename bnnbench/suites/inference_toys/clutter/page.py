@@ -22,8 +22,7 @@ from bnnbench.suites.inference_toys.clutter.rules import (
     Variance,
     read_clutter,
 )
-
-BOOK = "Cinelli et al."
+from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS = (
     (

@@ -14,8 +14,7 @@ from bnnbench.suites.inference_toys.conjugate_pairs.rules import (
     LeadsTo,
     read_pairs,
 )
-
-BOOK = "Cinelli et al."
+from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS = (
     (
@@ -74,7 +73,7 @@ CAPTION = (
 
 NOTES = {
     "corrected": "(2.38) is read as one over the posterior variance, and (2.39) with the two "
-    "variances that the print leaves out (experiment.reading=printed).",
+    "variances that the print leaves out (reading=printed).",
     "printed": "(2.38) and (2.39) are taken as printed; where the column of exact values differs, "
     "the print is wrong.",
 }

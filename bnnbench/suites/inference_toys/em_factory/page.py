@@ -13,8 +13,7 @@ from bnnbench.suites.inference_toys.em_factory.rules import (
     Reaches,
     read_factory,
 )
-
-BOOK = "Cinelli et al."
+from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS = (
     (
@@ -49,7 +48,7 @@ CAPTION = (
 
 NOTES = {
     "corrected": "The sums of (2.63) go from product 2 to n - 1; in print they start at 1, with a "
-    "count that was not made (experiment.reading=printed).",
+    "count that was not made (reading=printed).",
     "printed": "The sums of (2.63) are those in print, which start at product 1 with a count that "
     "was not made; where EM and the direct search differ from it, the print is wrong.",
 }

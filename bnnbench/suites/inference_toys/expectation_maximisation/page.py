@@ -11,41 +11,42 @@ from bnnbench.suites.inference_toys.expectation_maximisation.figures import (
     likelihood_figure,
 )
 from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.sources import BOOK, LECTURE
 
 STATEMENTS = (
     (
         "An iteration never lowers the log-likelihood",
-        "lecture (Alvarez), parameter estimation; book (2.49)-(2.50)",
+        f"{LECTURE}, parameter estimation; {BOOK}, (2.49)-(2.50)",
         rules.AtMostRounding(tables.FALL),
     ),
     (
         "The bound by Jensen's inequality lies below the log-likelihood",
-        "lecture, Jensen's inequality",
+        f"{LECTURE}, Jensen's inequality",
         rules.AtMostRounding(tables.ABOVE, (tables.SETTINGS[tables.MADE],)),
     ),
     (
         "With q the posterior of z given theta the bound touches it",
-        "lecture, Jensen's inequality",
+        f"{LECTURE}, Jensen's inequality",
         rules.AtMostRounding(tables.TOUCHING),
     ),
     (
         "The pseudo-code's steps are EM as other programs have it",
-        "lecture, pseudo-code",
+        f"{LECTURE}, pseudo-code",
         rules.AsElsewhere(),
     ),
     (
         "Maximising the easier objective maximises the likelihood",
-        "lecture, summary of EM",
+        f"{LECTURE}, summary of EM",
         rules.ReachesMaximum(),
     ),
     (
         "Gradients of the log-likelihood have no closed form",
-        "lecture, problem definition",
+        f"{LECTURE}, problem definition",
         rules.NoClosedForm(),
     ),
     (
         "There is a theta with the highest likelihood",
-        "lecture, problem definition",
+        f"{LECTURE}, problem definition",
         rules.MaximumExists(),
     ),
 )

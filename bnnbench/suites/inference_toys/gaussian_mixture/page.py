@@ -10,63 +10,64 @@ from bnnbench.suites.inference_toys.gaussian_mixture.figures import (
     starts_figure,
     stochastic_figure,
 )
+from bnnbench.suites.inference_toys.sources import BOOK, LECTURE, THESIS
 
 SETTINGS = (tables.FEW_POINTS, tables.MANY_POINTS)
 
 STATEMENTS = (
     (
         "Coordinate ascent raises the ELBO in every iteration",
-        "Lam (2018) Alg. 3; book 3.2.1.4",
+        f"{THESIS}, Alg. 3; {BOOK}, 3.2.1.4",
         rules.NeverFalls(tables.ASCENT, SETTINGS),
     ),
     (
         "The optimum it reaches is a local one",
-        "book 3.2.1.4",
+        f"{BOOK}, 3.2.1.4",
         rules.LocalOptima(),
     ),
     (
         "The ELBO is a lower bound of the log evidence",
-        "Lam (2018) 3.4; lecture (Alvarez), variational EM",
+        f"{THESIS}, 3.4; {LECTURE}, variational EM",
         rules.BelowEvidence(),
     ),
     (
         "The approximation matches a single mode of the posterior",
-        "book 3.2.1.6",
+        f"{BOOK}, 3.2.1.6",
         rules.OneMode(),
     ),
     (
         "It underestimates the marginal variances",
-        "book 3.2.1.6",
+        f"{BOOK}, 3.2.1.6",
         rules.TooNarrow(),
     ),
     (
         "Stochastic VI converges with steps whose sum is infinite, that of their squares finite",
-        "book (3.19)",
+        f"{BOOK}, (3.19)",
         rules.Converges(tables.DECREASING, True),
     ),
     (
         "Without a finite sum of squares it does not: constant steps",
-        "book (3.19), second condition",
+        f"{BOOK}, (3.19), second condition",
         rules.Converges(tables.CONSTANT, False),
     ),
     (
         "Without an infinite sum it does not: steps that fall too fast",
-        "book (3.19), first condition",
+        f"{BOOK}, (3.19), first condition",
         rules.Converges(tables.TOO_FAST, False),
     ),
     (
         "Stochastic VI is faster than assessing all data",
-        "book 3.2.1.5",
+        f"{BOOK}, 3.2.1.5",
         rules.Sooner(),
     ),
     (
         "Variational EM raises the ELBO in every iteration",
-        "book 3.2.1.4, steps 1 and 2; lecture (Alvarez)",
+        f"{BOOK}, 3.2.1.4, steps 1 and 2; {LECTURE}",
         rules.NeverFalls(tables.VARIATIONAL_EM, (tables.FEW_POINTS,)),
     ),
     (
         "Maximising the ELBO by a parameter stands for maximising the evidence",
-        "book 3.2.1.4, step 2",
+        f"{BOOK}, 3.2.1.4, step 2",
         rules.MaximisesEvidence(),
     ),
 )

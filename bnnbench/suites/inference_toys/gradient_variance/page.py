@@ -18,6 +18,7 @@ from bnnbench.suites.inference_toys.gradient_variance.rules import (
     VanishesAtTheOptimum,
 )
 from bnnbench.suites.inference_toys.gradient_variance.tables import CONTROLLED, KIND, SCORE
+from bnnbench.suites.inference_toys.sources import BOOK
 
 CAPTION = (
     "gradients by the mean and the log deviation of q = Normal(mean, deviation^2), measured on "
@@ -26,32 +27,40 @@ CAPTION = (
 )
 
 STATEMENTS = (
-    ("Both estimators are unbiased", "A.1", Unbiased()),
+    ("Both estimators are unbiased", f"{BOOK}, A.1", Unbiased()),
     (
         "Estimates by eq. 3.77 are not unbiased, due to the log function",
-        "3.2.4.1",
+        f"{BOOK}, 3.2.4.1",
         BiasedByTheLog(),
     ),
-    ("The score function estimator generally has higher variance", "A.1", HigherVariance()),
+    (
+        "The score function estimator generally has higher variance",
+        f"{BOOK}, A.1",
+        HigherVariance(),
+    ),
     (
         "Methods that lower the variance keep the black box: control variates",
-        "3.2.4.1, Ranganath et al. 2014",
+        f"{BOOK}, 3.2.4.1, Ranganath et al. 2014",
         ControlLowersVariance(),
     ),
     (
         "The same: Rao-Blackwellisation",
-        "3.2.4.1, Ranganath et al. 2014",
+        f"{BOOK}, 3.2.4.1, Ranganath et al. 2014",
         RaoBlackwellLowersVariance(),
     ),
     (
         "With as many draws the pathwise gradient leads nearer than the score function's",
-        "3.2.4.1",
+        f"{BOOK}, 3.2.4.1",
         EndsNearer(SCORE),
     ),
-    ("The same against the score function with control variate", "3.2.4.1", EndsNearer(CONTROLLED)),
+    (
+        "The same against the score function with control variate",
+        f"{BOOK}, 3.2.4.1",
+        EndsNearer(CONTROLLED),
+    ),
     (
         "At the posterior, estimators that sample log q with log p have no variance",
-        "eq. 3.77, Roeder et al. 2017",
+        f"{BOOK}, eq. 3.77, Roeder et al. 2017",
         VanishesAtTheOptimum(),
     ),
 )

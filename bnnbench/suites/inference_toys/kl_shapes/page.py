@@ -22,6 +22,7 @@ from bnnbench.suites.inference_toys.kl_shapes.rules import (
     WidensWithOrder,
 )
 from bnnbench.suites.inference_toys.kl_shapes.tables import KIND
+from bnnbench.suites.inference_toys.sources import BOOK
 
 CAPTION = (
     "the best Gaussian q for a mixture p, by minimisation of an integral; exact: the "
@@ -33,39 +34,51 @@ CAPTION = (
 STATEMENTS = (
     (
         "Forward KL strives for the global average: it matches the moments of p",
-        "3.2.2.1, Fig. 3.9, eq. 3.40",
+        f"{BOOK}, 3.2.2.1, Fig. 3.9, eq. 3.40",
         MatchesMoments(),
     ),
     (
         "As the modes get farther apart, reverse KL seeks the most probable mode, read as the part "
         "with the most mass",
-        "Fig. 3.9",
+        f"{BOOK}, Fig. 3.9",
         SeeksAPart("mass"),
     ),
-    ("The same, read as the mode of the highest density", "Fig. 3.9", SeeksAPart("height")),
+    (
+        "The same, read as the mode of the highest density",
+        f"{BOOK}, Fig. 3.9",
+        SeeksAPart("height"),
+    ),
     (
         "Reverse KL has a local optimum for each mode, of which a start finds one",
-        "Fig. 3.9 shows the best one",
+        f"{BOOK}, Fig. 3.9 shows the best one",
         HasAnOptimumPerPart(),
     ),
-    ("alpha <= -1 is zero forcing", "3.2.3.3", ForcesZeros()),
-    ("alpha >= 1 is zero avoiding: q stretches to cover all p", "3.2.3.3", CoversAll()),
+    ("alpha <= -1 is zero forcing", f"{BOOK}, 3.2.3.3", ForcesZeros()),
+    ("alpha >= 1 is zero avoiding: q stretches to cover all p", f"{BOOK}, 3.2.3.3", CoversAll()),
     (
         "The family goes to reverse KL at alpha = -1 and to forward KL at 1",
-        "3.2.3.3",
+        f"{BOOK}, 3.2.3.3",
         ReachesItsLimits(),
     ),
-    ("Of two equal parts, q is the wider the larger alpha", "Fig. 3.12", WidensWithOrder(True)),
-    ("Of any two parts, q is the wider the larger alpha", "Fig. 3.12", WidensWithOrder(False)),
+    (
+        "Of two equal parts, q is the wider the larger alpha",
+        f"{BOOK}, Fig. 3.12",
+        WidensWithOrder(True),
+    ),
+    (
+        "Of any two parts, q is the wider the larger alpha",
+        f"{BOOK}, Fig. 3.12",
+        WidensWithOrder(False),
+    ),
     (
         "alpha = 0, Hellinger's, is the sole symmetric member",
-        "3.2.4.2",
+        f"{BOOK}, 3.2.4.2",
         OnlyHellingerIsSymmetric(),
     ),
-    ("Mean field under-estimates the variance", "3.2.1.6", FactorVariance(captured=False)),
+    ("Mean field under-estimates the variance", f"{BOOK}, 3.2.1.6", FactorVariance(captured=False)),
     (
         "Mean field captures any marginal density",
-        "3.2.1.3, of the optimum and not of the family",
+        f"{BOOK}, 3.2.1.3, of the optimum and not of the family",
         FactorVariance(captured=True),
     ),
 )

@@ -31,22 +31,27 @@ from bnnbench.suites.inference_toys.noise_precision.rules import (
     Variances,
 )
 from bnnbench.suites.inference_toys.noise_precision.run_tables import NoiseRun, read_run
+from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS: tuple[tuple[str, str, Check[Any]], ...] = (
     (
         "Coordinate ascent never lowers the evidence lower bound, which stays below log p(y)",
-        "3.2.1.4, (3.6), (3.7)",
+        f"{BOOK}, 3.2.1.4, (3.6), (3.7)",
         BoundHolds(),
     ),
-    ("log p(y) is the sum of the lower bound and KL(q || posterior)", "(3.6)", Decomposes()),
+    (
+        "log p(y) is the sum of the lower bound and KL(q || posterior)",
+        f"{BOOK}, (3.6)",
+        Decomposes(),
+    ),
     (
         "Mean-field VI underestimates the marginal variances",
-        "3.2.1.6, 3.3",
+        f"{BOOK}, 3.2.1.6, 3.3",
         Variances(words.CAVI, "", wider=False),
     ),
     (
         "ADF depends on the ordering of the factors, which cycling through them mends",
-        "3.2.2.3, 3.2.3",
+        f"{BOOK}, 3.2.2.3, 3.2.3",
         DependsOnOrder(),
     ),
     *(
@@ -55,23 +60,23 @@ STATEMENTS: tuple[tuple[str, str, Check[Any]], ...] = (
             source,
             Variances(name, setting, wider=True),
         )
-        for name, source in ((words.ADF, "3.2.2.3"), (words.EP, "3.3"))
+        for name, source in ((words.ADF, f"{BOOK}, 3.2.2.3"), (words.EP, f"{BOOK}, 3.3"))
         for setting in SETTINGS
     ),
     (
         "Including the same factor again and again collapses the posterior into a point",
-        "3.2.3, Fig. 3.10",
+        f"{BOOK}, 3.2.3, Fig. 3.10",
         Collapses(),
     ),
-    ("Iterations of EP may increase its energy", "3.2.3.4", EnergyRises()),
+    ("Iterations of EP may increase its energy", f"{BOOK}, 3.2.3.4", EnergyRises()),
     (
         "Power EP goes from reverse KL at alpha = -1 to EP at 1",
-        "3.2.3.3",
+        f"{BOOK}, 3.2.3.3",
         Interpolates(words.POWER_EP, QUADRATURE),
     ),
     (
         "Black-box alpha interpolates between VI and an algorithm similar to EP",
-        "3.2.4.2",
+        f"{BOOK}, 3.2.4.2",
         Interpolates(words.BLACK_BOX_ALPHA, SIMILAR),
     ),
 )

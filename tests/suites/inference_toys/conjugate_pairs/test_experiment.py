@@ -45,7 +45,7 @@ def test_a_run_shows_answers_figures_and_claims(command: Command) -> None:
     code, out, errors = command("run", "experiment=conjugate_pairs", "experiment.sizes=[1,3]")
     assert code == 0, errors
     folder = folder_of(out)
-    assert "pseudo-observations" in out and "experiment.reading=printed" in out
+    assert "pseudo-observations" in out and "reading=printed" in out
     verdicts = pd.read_csv(folder.table(CLAIMS))["verdict"]
     assert verdicts.tolist() == ["confirmed"] * len(STATEMENTS)
     for name in ("posteriors", "risks"):
@@ -53,7 +53,7 @@ def test_a_run_shows_answers_figures_and_claims(command: Command) -> None:
 
 
 def test_the_print_is_not_the_posterior(tmp_path: Path) -> None:
-    run = read_pairs(finished(tmp_path, "experiment.reading=printed", "experiment.sizes=[10]"))
+    run = read_pairs(finished(tmp_path, "reading=printed", "experiment.sizes=[10]"))
     normal = IsPosterior(names.MEAN_PAIR, (names.MEAN,))
     assert normal.find(run)[0] is False
     assert replace(normal, estimates=(names.SCALE,)).find(run)[0] is False
@@ -86,7 +86,7 @@ MISTAKES = {
     "scale": ("experiment.scale=0", ["experiment.scale", "0"]),
     "prior": ("experiment.prior_shape=-1", ["experiment.prior_shape", "-1"]),
     "mean": ("experiment.mean=nan", ["experiment.mean", "finite"]),
-    "reading": ("experiment.reading=wrong", ["experiment.reading", "corrected, printed"]),
+    "reading": ("reading=wrong", ["reading", "corrected, printed"]),
     "range": ("experiment.mean_range=[3]", ["experiment.mean_range", "two"]),
     "turned range": ("experiment.precision_range=[4,1]", ["experiment.precision_range"]),
     "zero": ("experiment.precision_range=[0,1]", ["experiment.precision_range", "0"]),

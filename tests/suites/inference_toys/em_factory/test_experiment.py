@@ -44,14 +44,14 @@ def test_a_run_shows_answers_the_figure_and_claims(command: Command) -> None:
     code, out, errors = command("run", "experiment=em_factory", "experiment.starts=1")
     assert code == 0, errors
     folder = folder_of(out)
-    assert "rate of convergence" in out and "experiment.reading=printed" in out
+    assert "rate of convergence" in out and "reading=printed" in out
     verdicts = pd.read_csv(folder.table(CLAIMS))["verdict"]
     assert verdicts.tolist() == ["confirmed"] * len(STATEMENTS)
     assert folder.figure("em", "png").stat().st_size > 5000
 
 
 def test_the_printed_reading_is_no_maximum(tmp_path: Path) -> None:
-    printed = read_factory(finished(tmp_path, "experiment.reading=printed", "experiment.starts=1"))
+    printed = read_factory(finished(tmp_path, "reading=printed", "experiment.starts=1"))
     assert NeverFalls().find(printed)[0] is True
     for rule in (Reaches(names.EM, 1e-8), Reaches(names.SEARCH, 1e-4)):
         holds, evidence = rule.find(printed)
@@ -86,7 +86,7 @@ MISTAKES = {
     "two products": ("experiment.products=2", ["experiment.products", "at least 3"]),
     "too many": ("experiment.products=5000", ["experiment.products", "1000"]),
     "no failures": ("experiment.beta=0", ["experiment.beta", "0"]),
-    "reading": ("experiment.reading=wrong", ["experiment.reading", "corrected, printed"]),
+    "reading": ("reading=wrong", ["reading", "corrected, printed"]),
     "no start": ("experiment.starts=0", ["experiment.starts"]),
     "no counts": ("experiment.rate_scale=0.01", ["experiment.rate_scale", "experiment.data_seed"]),
     "method": ("method=bbb", ["no use for method"]),
