@@ -10,7 +10,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS
+from bnnbench.cli.configs import ALL_GROUPS
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -63,7 +63,7 @@ def complete(parser: ArgumentParser) -> None:
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
     _offer(commands["reproduce"], "overrides", settings)
-    _offer(commands["list"], "groups", (*GROUPS, "suite"))
+    _offer(commands["list"], "groups", (*ALL_GROUPS, "suite"))
     _offer(commands["report"], "path", DirectoriesCompleter())
     _offer(commands["compare"], "paths", DirectoriesCompleter())
     for command in _commands(commands["data"]).values():

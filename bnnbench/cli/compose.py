@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.configs import ALL_GROUPS, OWN_GROUPS, bringing, config_folder
 from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
@@ -147,6 +147,8 @@ def _no_option(text: str, group: str, choice: str) -> str:
 
 
 def _no_setting(text: str, key: str) -> str:
+    if key in OWN_GROUPS:
+        return f"{key} is chosen with experiment={' or '.join(bringing(key))} only."
     close = difflib.get_close_matches(key, _all_keys(), n=1)
     known = bool(close) and close[0] != key
     hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
@@ -172,7 +174,7 @@ def _refers(text: str, to: str, key: str) -> str:
 def _forgotten_sweep(text: str, key: str, values: str) -> str:
     values = values.replace("'", "")  # of numbers that are options
     every = "both" if values.count(",") == 1 else "all"
-    listed = "" if key in GROUPS else f", or write {key}=[{values}] for a list"
+    listed = "" if key in ALL_GROUPS else f", or write {key}=[{values}] for a list"
     return f"{key}={values} holds several values: add -m to run {every}{listed}."
 
 

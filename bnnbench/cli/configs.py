@@ -30,6 +30,12 @@ def options(group: str) -> dict[str, str]:
     return {file.stem: _summary(file) for file in files}
 
 
+def bringing(group: str) -> list[str]:
+    """The experiments whose own defaults bring a group in."""
+    files = sorted((config_folder() / "experiment").glob("[!_]*.yaml"))
+    return [file.stem for file in files if f"/{group}:" in file.read_text("utf-8")]
+
+
 def _summary(file: Path) -> str:
     comments = [
         line[1:].strip() for line in file.read_text("utf-8").splitlines() if line[:1] == "#"

@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Glob, Quote, QuotedString, RangeSwe
 from hydra.errors import HydraException
 
 from bnnbench.checks import check_folder
-from bnnbench.cli.configs import GROUPS, options
+from bnnbench.cli.configs import ALL_GROUPS, options
 from bnnbench.types import UserError
 
 FOLDERS = ("outputs_dir", "data_dir")
@@ -81,9 +81,9 @@ def check_words(words: Sequence[str]) -> None:
             raise UserError(
                 f"{word}: no setting can be taken away; give it another value with {name}=VALUE."
             )
-        if key.startswith("+") and name in GROUPS:
+        if key.startswith("+") and name in ALL_GROUPS:
             raise UserError(f"{word}: there is one {name} already; leave out the +.")
-        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME: parts of others
+        if equals and name in ALL_GROUPS and value[:1] in ("[", "{", "_"):  # _NAME: parts of others
             raise UserError(_no_option(name, value))
         if equals and name in FOLDERS:  # before Hydra makes the folder
             check_folder(name, None if value == "null" else value.strip("'\""))
@@ -129,7 +129,7 @@ def _quoted(word: str, sweep: bool) -> str:
     name = key.lstrip("+")
     if not equals or _is_quoted(value):
         return word
-    if name in GROUPS:
+    if name in ALL_GROUPS:
         choices = value.split(",")
         return f"{key}={','.join(_text(c) if _looks_like_a_value(c) else c for c in choices)}"
     if name in TEXTS or name.endswith(".label"):

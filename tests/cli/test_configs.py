@@ -11,20 +11,11 @@ from support.tiny_runs import finished, tiny_run
 
 from bnnbench.cli.build import build
 from bnnbench.cli.compose import configs_of
-from bnnbench.cli.configs import GROUPS, OWN_GROUPS, config_folder, options
+from bnnbench.cli.configs import GROUPS, OWN_GROUPS, bringing, config_folder, options
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 
 OPTIONS = [(group, name) for group in (*GROUPS, *OWN_GROUPS) for name in options(group)]
-
-
-def bringing(group: str) -> list[str]:
-    """The choice of an experiment that brings a group in, if it is not there without."""
-    if group in GROUPS:
-        return []
-    files = sorted((config_folder() / "experiment").glob("*.yaml"))
-    first = next(file.stem for file in files if f"/{group}:" in file.read_text())
-    return [f"experiment={first}"]
 
 
 def test_every_folder_of_options_is_a_group() -> None:
@@ -35,7 +26,8 @@ def test_every_folder_of_options_is_a_group() -> None:
 @pytest.mark.parametrize(("group", "name"), OPTIONS, ids=lambda x: x)
 def test_every_config_composes_and_says_what_it_is(group: str, name: str) -> None:
     assert options(group)[name], "the first comment of the file is its summary"
-    config = compose(*bringing(group), f"{group}={name}")
+    own = [f"experiment={bringing(group)[0]}"] if group in OWN_GROUPS else []
+    config = compose(*own, f"{group}={name}")
     summary = config[group].get("summary") if isinstance(config.get(group), dict) else None
     if summary:
         first = options(group)[name]

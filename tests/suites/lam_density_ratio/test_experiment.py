@@ -250,6 +250,8 @@ def test_what_names_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        (["estimator=null"], ["estimator=null does not exist"]),
+        (["estimator=T,D"], ["add -m to run both."]),
         (["estimator=X"], ["estimator=X does not exist", "T"]),
         (["estimator=relu", "numerics=stable"], ["estimator=relu has no stable form"]),
         (["estimator=D", "numerics=stable"], ["same algorithm as estimator=T"]),
@@ -286,7 +288,7 @@ def test_mistakes_are_one_sentence(
         (["method=vadam", "divergence=reverse_kl"], ["divergence=reverse_kl", "method=vadam"]),
         (["experiment=uci", "protocol=quick"], ["protocol=quick", "experiment=uci", "training"]),
         (["experiment=linear_regression", "protocol=optimal"], ["protocol=optimal"]),
-        (["contrast=joint"], ["contrast"]),
+        (["contrast=joint"], ["contrast is chosen with experiment=sprinkler only"]),
     ],
 )
 def test_other_experiments_have_no_use_for_its_choices(
