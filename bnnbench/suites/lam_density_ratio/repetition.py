@@ -55,7 +55,9 @@ def run_repetitions(problem: Problem, todo: Sequence[Repetition]) -> None:
     # A kill between two files leaves repetitions that are not as far as each other.
     for iteration in sorted(set(reached)):
         own = [k for k, one in enumerate(reached) if one == iteration]
-        _run_stack(problem, [todo[k] for k in own], [state for k in own if (state := states[k])])
+        # Whatever is lost before the first iteration begins again too, in seconds.
+        kept = [state for k in own if iteration >= 0 and (state := states[k])]
+        _run_stack(problem, [todo[k] for k in own], kept)
 
 
 def _run_stack(problem: Problem, todo: Sequence[Repetition], states: Sequence[State]) -> None:

@@ -19,6 +19,7 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.suites.lam_density_ratio import repetition, state_file
 from bnnbench.suites.lam_density_ratio.experiment import Sprinkler
+from bnnbench.suites.lam_density_ratio.networks import initial_weights
 from bnnbench.suites.lam_density_ratio.tables import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.trainer import Trainer
 
@@ -182,6 +183,22 @@ def test_repetitions_of_a_stack_that_are_not_as_far_go_on_apart(
     assert sizes == [1, 1]
     for ours, theirs in zip(tables(execute(run, no_page)), whole, strict=True):
         pd.testing.assert_frame_equal(ours, theirs)
+
+
+def test_a_repetition_lost_before_its_first_iteration_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = initial_weights
+    monkeypatch.setattr(
+        "bnnbench.suites.lam_density_ratio.stack.initial_weights",
+        lambda architecture, seed: made(architecture, seed) * float("inf"),
+    )
+    folder = execute(run_of(tmp_path, repetitions=1), no_page)
+    ends = pd.read_csv(folder.table(REPETITIONS)).iloc[0]
+    assert (ends["status"], ends["failed_at"]) == ("not finite", 0)
+    scores = ["average_kl", "average_kl_last5", "kl", "sliced_wasserstein", "nelbo"]
+    assert ends[scores].isna().all()
+    assert not folder.table(CURVES).exists()
 
 
 def test_on_a_gpu_everything_is_one_stack_and_on_a_cpu_each_is_alone(tmp_path: Path) -> None:
