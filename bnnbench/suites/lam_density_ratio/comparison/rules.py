@@ -43,8 +43,9 @@ def enough(table: Mapping[Cell, Sample], cells: Iterable[Cell]) -> bool:
 
 def lacking(cells: Iterable[Cell]) -> Finding:
     """The finding where they are not."""
-    names = "; ".join(f"{cell.setting} {cell.name}" for cell in cells)
-    return None, f"not all there with {LEAST} repetitions that did not fail: {names}"
+    names = [f"{cell.setting} {cell.name}" for cell in cells]
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return None, f"not all there with {LEAST} repetitions: {'; '.join(names[:2])}{more}"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
 )
 from bnnbench.suites.lam_density_ratio.comparison.published import FLOOR, printed
 from bnnbench.suites.lam_density_ratio.comparison.rules import SURE
+from bnnbench.suites.lam_density_ratio.comparison.shared_starts import shared_blocks
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     STATEMENT,
     TEST_STATEMENT,
@@ -76,6 +77,8 @@ def _blocks(runs: list[SprinklerRun]) -> Iterator[Block]:
         yield from table_blocks(evidence)
     yield Heading("What these tables compare", 3)
     yield Paragraph(one_algorithm())
+    yield from shared_blocks(evidence)
+    yield Heading("Five atoms", 3)
     yield Paragraph(ILL_POSED)
     yield Heading("Its figures from our runs", 3)
     yield from drawings(evidence)

@@ -24,6 +24,7 @@ from bnnbench.report.section import (
 )
 from bnnbench.results.labels import mark
 from bnnbench.results.published import z_score
+from bnnbench.suites.lam_density_ratio.comparison.author import author_blocks
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun
 from bnnbench.suites.lam_density_ratio.comparison.published import TABLES, Cell, printed
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, welch
@@ -73,6 +74,7 @@ def table_blocks(evidence: Evidence) -> Iterator[Block]:
         if tests:
             yield Table(TEST_COLUMNS, tuple(map(_test_cells, tests)))
             yield Data(f"density_ratio_tests_{name.replace('.', '_')}", pd.DataFrame(tests))
+        yield from author_blocks(evidence, name)
 
 
 def compared(evidence: Evidence, name: str) -> Iterator[dict[str, Any]]:
