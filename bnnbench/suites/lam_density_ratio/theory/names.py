@@ -15,6 +15,17 @@ ESTIMATORS = ("D", "r", "T")
 FUNCTIONALS_TABLE = "functionals"
 """Table of the losses at one point: divergence, estimator, output, loss."""
 
+SATURATION_TABLE = "saturation"
+"""Table of slopes in single precision: divergence, estimator, side, pre_activation, slope."""
+
+EXACT = "exact"
+"""Stands where an estimator does, for the slope without rounding."""
+
+SIDES = ("q", "p")
+"""Draws of the posterior, and of the prior."""
+
+OFF = "pre-activation from which the slope is wrong in single precision"
+
 # Quantities of the answers on the six functionals; braces for "first" or "second" and the like.
 OPTIMUM = "output of least loss"
 PRINTED = "{} derivative as printed, greatest error"

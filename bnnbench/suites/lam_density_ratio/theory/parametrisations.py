@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -24,6 +25,11 @@ from bnnbench.suites.lam_density_ratio.theory.names import (
     FUNCTIONALS_TABLE,
     OPTIMUM,
     PARAMETRISATIONS,
+    SATURATION_TABLE,
+)
+from bnnbench.suites.lam_density_ratio.theory.saturation import (
+    saturation_answers,
+    saturation_rows,
 )
 
 SHOWN = {"D": (-9.0, 9.0), "r": (-9.0, 1.4), "T": (-4.0, 4.0)}
@@ -71,12 +77,15 @@ class EstimatorParametrisations(Experiment):
         return ("functionals",)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Saves the curves of Fig. 9.1 and an answer per fact."""
+        """Saves the curves of Fig. 9.1, slopes as they are rounded, and an answer per fact."""
         points = random_points(self.points, derive_seed(self.seed, "points"))
-        answers = [*optima(self.q, self.p), *facts(points)]
+        rounded = list(saturation_rows())
+        found = saturation_answers(pd.DataFrame(rounded))
+        answers = [*optima(self.q, self.p), *facts(points), *found]
         tables = {
             ANSWERS: [answer.row() for answer in answers],
             FUNCTIONALS_TABLE: curves(self.q, self.p),
+            SATURATION_TABLE: rounded,
         }
         store.save(unit, tables, {})
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.exhibit import Exhibit
-from bnnbench.report.figures.canvas import BLUE, GREY, sketch
+from bnnbench.report.figures.canvas import BLUE, GREY, PALETTE, Look, legend, sketch
 from bnnbench.suites.lam_density_ratio.theory.names import (
     ALL_ESTIMATORS,
     DIVERGENCES,
@@ -19,6 +19,8 @@ from bnnbench.suites.lam_density_ratio.theory.names import (
     LEAST_EXCESS,
     PARAMETRISATIONS,
     PRINTED,
+    SATURATION_TABLE,
+    SIDES,
 )
 from bnnbench.suites.lam_density_ratio.theory.rules import Within
 
@@ -139,6 +141,38 @@ def functionals_figure(folder: RunFolder) -> Figure:
     return figure
 
 
+LOOKS: dict[str, Look] = {
+    "exact": {"color": GREY, "linewidth": 4, "alpha": 0.5},
+    "T": {"color": PALETTE[0], "linewidth": 1.6},
+    "r": {"color": PALETTE[1], "linewidth": 1.6, "linestyle": (0, (6, 3))},
+    "D": {"color": PALETTE[2], "linewidth": 1.6, "linestyle": (0, (2, 2))},
+}
+"""The exact slope lies below the three that the thesis's programs compute."""
+
+
+def saturation_figure(folder: RunFolder) -> Figure:
+    """The slopes of the losses in the pre-activation, as single precision rounds them."""
+    table = pd.read_csv(folder.table(SATURATION_TABLE))
+    figure, panels = sketch(9.5, 5.8, len(SIDES), len(DIVERGENCES))
+    places = [(divergence, side) for divergence in DIVERGENCES for side in SIDES]
+    for axes, (divergence, side) in zip(panels, places, strict=True):
+        panel = table[(table["divergence"] == divergence) & (table["side"] == side)]
+        for name, look in LOOKS.items():
+            own = panel[panel["estimator"] == name]
+            axes.plot(own["pre_activation"], own["slope"], label=name, **look)
+        if (divergence, side) == ("reverse_kl", "p"):
+            axes.set_yscale("log")
+        axes.set(xlabel="pre-activation a", ylabel="slope of the loss in a")
+        axes.set_title(f"{DIVERGENCE_NAMES[divergence]}, draws of {side}", fontsize="medium")
+    legend(figure, panels[0])
+    figure.supxlabel(
+        "as the thesis's programs compute it: single precision, 1e-18 inside logarithms; where a "
+        "line ends it is infinite or no number",
+        fontsize="small",
+    )
+    return figure
+
+
 def notes(folder: RunFolder) -> list[str]:
     """What a reader must know of all of them."""
     return [
@@ -152,7 +186,7 @@ EXHIBIT = Exhibit(
     PARAMETRISATIONS,
     "Six loss functionals (section 9.1)",
     CAPTION,
-    {"loss_functionals": functionals_figure},
+    {"loss_functionals": functionals_figure, "saturation": saturation_figure},
     STATEMENTS,
     notes=notes,
 )
