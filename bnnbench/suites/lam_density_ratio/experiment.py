@@ -24,6 +24,9 @@ from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
 from bnnbench.suites.lam_density_ratio.tables import KIND
 from bnnbench.types import Redundant, UserError
 
+MOST_REPETITIONS = 1000
+"""Each is a file or two, and the better part of a minute at least."""
+
 STEP_SECONDS = 1.2e-3
 """Of one step of the estimator with 500 draws on a CPU core, measured."""
 
@@ -85,6 +88,10 @@ class Sprinkler(Experiment):
         """Raises `UserError` for settings that do not go together."""
         check_int("seed", self.seed, least=0)
         check_int("repetitions", self.repetitions)
+        if self.repetitions > MOST_REPETITIONS:
+            raise UserError(
+                f"repetitions must be at most {MOST_REPETITIONS}, not {self.repetitions}."
+            )
         check_choice("numerics", self.numerics, ("published", "stable"))
         check_choice("observations", self.observations, ("data", "model"))
         if not isinstance(self.data, tuple) or not self.data:

@@ -6,6 +6,10 @@ from dataclasses import dataclass, fields
 
 from bnnbench.checks import check_between, check_int
 from bnnbench.identity import is_identity, no_identity
+from bnnbench.types import UserError
+
+MOST_SAMPLES = 20_000
+"""Draws for each observation that fit into memory in a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +27,8 @@ class Schedule:
         samples: fresh draws of q, and of p, for each observation in every step.
         estimator_rate: learning rate of the estimator.
         posterior_rate: learning rate of the generator.
-        decay_from: share of the iterations after which both rates fall linearly to 0; 1 is never.
+        decay_from: share of the iterations after which both rates fall linearly to 0; from 1 on
+            they never do.
         evaluate_every: iterations between evaluations of the average KL.
         repetitions: how many the protocol asks for.
     """
@@ -43,10 +48,12 @@ class Schedule:
         for name in ("estimator_steps", "iterations", "evaluate_every"):
             check_int(f"schedule.{name}", getattr(self, name))
         check_int("schedule.samples", self.samples, least=2)
+        if self.samples > MOST_SAMPLES:
+            raise UserError(f"schedule.samples must be at most {MOST_SAMPLES}, not {self.samples}.")
         check_int("schedule.pretraining_steps", self.pretraining_steps, least=0)
         for name in ("estimator_rate", "posterior_rate"):
             check_between(f"schedule.{name}", getattr(self, name), 0, 1)
-        check_between("schedule.decay_from", self.decay_from, 0, 1.001, low_included=True)
+        check_between("schedule.decay_from", self.decay_from, 0, low_included=True)
 
     @property
     def settings(self) -> dict[str, float]:
