@@ -47,11 +47,14 @@ class Suite:
         name: of its folder, and what follows `bnnbench reproduce`.
         summary: one line, with how long it takes.
         sweeps: in the order in which they run.
+        together: whether one report gathers the runs of all sweeps, in a folder of the suite's
+            name, instead of one for each experiment.
     """
 
     name: str
     summary: str
     sweeps: tuple[Sweep, ...]
+    together: bool = False
 
 
 @cache

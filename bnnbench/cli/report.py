@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from argparse import RawDescriptionHelpFormatter
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -117,7 +118,11 @@ def suites_described() -> str:
 
 
 def report_command(
-    path: Path, error: str = "std", to: Path | None = None, refresh: bool = False
+    path: Path,
+    error: str = "std",
+    to: Path | None = None,
+    refresh: bool = False,
+    labels: Collection[str] | None = None,
 ) -> int:
     """Writes the report, prints its table and, last, where it lies.
 
@@ -126,6 +131,7 @@ def report_command(
         error: what the figures' error bars show.
         to: where to write; `path/report` if not given.
         refresh: first rewrite what each run shows of itself.
+        labels: of the folders in `path` whose runs are gathered; all of them if not given.
 
     Raises:
         UserError: if `path` holds no finished run, or the report cannot be written there.
@@ -138,12 +144,12 @@ def report_command(
     from bnnbench.report.section import Style
     from bnnbench.results.reader import read_runs
 
-    style, runs = Style(error), read_runs(path)
+    style, runs = Style(error), read_runs(path, labels)
     say_left_out(runs)
     try:
         if refresh:
             rewrite_pages(runs)
-            runs = read_runs(path)
+            runs = read_runs(path, labels)
         for sentence in runs.mended:
             note(sentence)
         report = write_report(runs, style, to)

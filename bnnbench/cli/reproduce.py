@@ -6,7 +6,7 @@ from argparse import REMAINDER, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bnnbench.cli.endings import note
 from bnnbench.cli.waiting import announced
@@ -116,8 +116,8 @@ def reproduce(name: str, given: Sequence[str]) -> int:
             show_run(execute(run, write_page, whole, note))
         except UserError as error:
             refused.append(str(error))
-    for folder in _reported(sweeps, runs):
-        _report(folder)
+    for gathered in _reported(sweeps, runs):
+        _report(gathered)
     empty = [
         without_numbers(f"every run of experiment={sweep.experiment}", _folders(some))
         for sweep, some in zip(sweeps, runs, strict=True)
@@ -152,17 +152,41 @@ def _checked(sweep: Sweep, given: Sequence[str], most: int | None = None) -> lis
     return runs
 
 
-def _reported(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> list[Path]:
-    """The folders whose runs one report gathers, each once."""
-    folders = [
-        some[0].outputs / some[0].experiment.label
-        for sweep, some in zip(sweeps, runs, strict=True)
-        if sweep.report and some
-    ]
-    return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
+class Gathered(NamedTuple):
+    """What one report is made of.
+
+    Attributes:
+        path: an outputs folder, or one in it.
+        labels: of the folders in `path` whose runs it gathers; None for all.
+        to: where it goes; None for the usual place.
+    """
+
+    path: Path
+    labels: frozenset[str] | None = None
+    to: Path | None = None
 
 
-def _report(folder: Path) -> None:
+def _reported(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> list[Gathered]:
+    """The reports over some sweeps' runs, each once."""
+    from bnnbench.report.folder import ReportFolder
+
+    whole = {sweep: suite for suite in suites() if suite.together for sweep in suite.sweeps}
+    found: dict[Path, Gathered] = {}
+    for sweep, some in zip(sweeps, runs, strict=True):
+        if not sweep.report or not some:
+            continue
+        outputs, label = some[0].outputs, some[0].experiment.label
+        if sweep not in whole:
+            found[outputs / label] = Gathered(outputs / label)
+            continue
+        place = outputs / whole[sweep].name
+        before = found.get(place, Gathered(outputs)).labels or frozenset()
+        to = ReportFolder.below(place).root
+        found[place] = Gathered(outputs, before | {label}, to)
+    return [one for place, one in found.items() if one.labels or place.is_dir()]
+
+
+def _report(gathered: Gathered) -> None:
     from bnnbench.cli.report import report_command
 
-    report_command(folder)
+    report_command(gathered.path, to=gathered.to, labels=gathered.labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,13 +71,17 @@ class Runs:
         return self._made[make]
 
 
-def read_runs(path: Path) -> Runs:
+def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
     """Every finished run at or below `path`, but damaged ones; of copies of a run the fullest.
+
+    Args:
+        path: a folder.
+        labels: of the folders in it that are read; all of them if not given.
 
     Raises:
         UserError: if `path` does not exist or holds no finished run, or all of them are damaged.
     """
-    found, left_out = intact_below(path)
+    found, left_out = intact_below(path, labels)
     rows: dict[str, list[dict[str, Any]]] = {}
     for run in found.values():
         rows.setdefault(run.record.kind, []).append(named_row(run.folder, run.record))
@@ -95,7 +99,9 @@ def read_runs(path: Path) -> Runs:
     return Runs(path, tables, splits, folders, kept, left_out, mended)
 
 
-def intact_below(path: Path) -> tuple[dict[str, Intact], tuple[str, ...]]:
+def intact_below(
+    path: Path, labels: Collection[str] | None = None
+) -> tuple[dict[str, Intact], tuple[str, ...]]:
     """The finished runs by digest, and a sentence on each that is damaged.
 
     Raises:
@@ -103,7 +109,7 @@ def intact_below(path: Path) -> tuple[dict[str, Intact], tuple[str, ...]]:
     """
     found: dict[str, Intact] = {}
     left_out = []
-    for folder in folders_below(path):
+    for folder in folders_below(path, labels):
         try:
             run = read_intact(folder)
             found[run.record.digest] = fuller(found.get(run.record.digest), run)
@@ -122,8 +128,12 @@ def fuller(first: Intact | None, second: Intact) -> Intact:
     return second if len(second.splits) > len(first.splits) else first
 
 
-def folders_below(path: Path) -> list[RunFolder]:
+def folders_below(path: Path, labels: Collection[str] | None = None) -> list[RunFolder]:
     """The folders of all finished runs, in path order, copies in a report left out.
+
+    Args:
+        path: a folder.
+        labels: as for `read_runs`.
 
     Raises:
         UserError: if `path` does not exist or holds none.
@@ -133,7 +143,12 @@ def folders_below(path: Path) -> list[RunFolder]:
             f"There is no folder {path}; give the folder that your runs were written to "
             "(outputs, unless you set outputs_dir) or any folder inside it."
         )
-    folders = [run for run in finished_runs(path) if REPORT not in run.root.relative_to(path).parts]
+    places = {run: run.root.relative_to(path).parts for run in finished_runs(path)}
+    folders = [
+        run
+        for run, parts in places.items()
+        if REPORT not in parts and (labels is None or parts[0] in labels)
+    ]
     if not folders:
         raise UserError(
             f"{path} holds no finished run, that is no folder with a DONE file; let a run finish "

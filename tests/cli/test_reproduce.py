@@ -15,8 +15,9 @@ from bnnbench.discovery import Suite, Sweep, suites
 Command = Callable[..., tuple[int, str, str]]
 
 
-def one_suite(monkeypatch: pytest.MonkeyPatch, *sweeps: Sweep) -> None:
-    monkeypatch.setattr(reproduce, "suites", lambda: (Suite("mine", "one line", sweeps),))
+def one_suite(monkeypatch: pytest.MonkeyPatch, *sweeps: Sweep, together: bool = False) -> None:
+    suite = Suite("mine", "one line", sweeps, together)
+    monkeypatch.setattr(reproduce, "suites", lambda: (suite,))
 
 
 def test_every_suite_is_whole_in_all_and_its_quick_part_in_small() -> None:
@@ -81,6 +82,22 @@ def test_reproduce_runs_reports_and_resumes(
     before = posterior.stat().st_mtime_ns
     code, _, error = command("reproduce", "small", *short)
     assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
+
+
+def test_one_report_may_gather_a_whole_suite(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = (Sweep("conjugate_pairs"), Sweep("em_factory"))
+    one_suite(monkeypatch, *mine, together=True)
+    command("run", "experiment=linear_regression", "training.epochs=2", "outputs_dir=o")
+    code, out, error = command("reproduce", "mine", "outputs_dir=o")
+    assert code == 0, error
+    assert out.splitlines()[-1] == "report: o/mine/report"
+    assert {path.name for path in Path("o").iterdir() if not path.name.startswith(".")} == {
+        "conjugate_pairs", "em_factory", "linear_regression", "mine",
+    }  # fmt: skip
+    page = Path("o/mine/report/results.md").read_text()
+    assert "Conjugate pairs" in page and "factory" in page
 
 
 def test_a_sweep_of_nothing_but_divergence_is_said(

@@ -23,4 +23,5 @@ SUITE = Suite(
         Sweep("kl_shapes"),
         Sweep("noise_precision", f"target=joint,factorised {READINGS}"),
     ),
+    together=True,
 )

@@ -34,4 +34,5 @@ SUITE = Suite(
         Sweep("sprinkler", f"contrast=prior {RELU} protocol=optimal", FULL),
         Sweep("sprinkler", f"contrast=joint {SIX} protocol=undertrained", FULL),
     ),
+    together=True,
 )
