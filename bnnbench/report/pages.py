@@ -53,4 +53,4 @@ def show(folder: RunFolder, console: Console) -> None:
     page = page_of(folder)
     console.print(terminal.grid([page.table(folder)]))
     for note in page.notes(folder):
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, markup=False)  # E_p[r] is text, not a style

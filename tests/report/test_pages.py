@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_a_run_shows_its_table_and_its_notes(tmp_path: Path) -> None:
     assert "RMSE [1000 USD]" in text and "5.00 ± 0.43" in text and "3.59 ± 0.21" in text
     assert "+3.0" in text and "Khan et al. 2018: BBVI" in text and "Total [s]" in text
     assert "chosen noise_precision on a search bound in 15 of 20 splits" in text
+
+
+def test_brackets_in_notes_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_run(tmp_path)
+    bracketed = replace(PAGE, notes=lambda folder: ["E_q[log r] - E_p[r] is a bound"])
+    monkeypatch.setattr("bnnbench.report.pages.page_of", lambda folder: bracketed)
+    console = Console(width=140, file=io.StringIO())
+    with console.capture() as capture:
+        show(folder, console)
+    assert "E_q[log r] - E_p[r] is a bound" in capture.get()
 
 
 def test_a_kind_without_a_page_is_said(tmp_path: Path) -> None:
