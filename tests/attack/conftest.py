@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attack.attempts import RIGHT, Judge, Outcome, Verdict
 from attack.known import KNOWN
-from attack.quick import files_read_once
+from attack.quick import composed_once, files_read_once
 from attack.typed import write_table
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -85,6 +85,6 @@ def _hypothesis_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _files_read_once() -> Iterator[None]:
-    with files_read_once():
+def _quickly() -> Iterator[None]:
+    with files_read_once(), composed_once():
         yield

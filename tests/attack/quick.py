@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 from unittest.mock import patch
 
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.hydra import Hydra
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.plugins import Plugins
 
 from bnnbench.cli.configs import config_folder
 
@@ -22,18 +24,38 @@ def no_figures() -> Iterator[None]:
 
 @contextmanager
 def files_read_once() -> Iterator[None]:
-    """Hydra parses its fifty YAML files once in a process, not in every attempt."""
-    load, kept = FileConfigSource.load_config, {}
+    """Hydra parses its own and our YAML files once in a process, not in every attempt."""
+    kept: dict[tuple[str, str], bytes] = {}
 
-    def loaded(source: FileConfigSource, path: str) -> Any:
-        key = (source.path, path)
-        if not source.path.startswith(str(config_folder())):
-            return load(source, path)
-        if key not in kept:
-            kept[key] = load(source, path)
-        return deepcopy(kept[key])
+    def once(scheme: str) -> Any:
+        source = SourcesRegistry.instance().resolve(scheme)
+        load = source.load_config
 
-    with patch.object(FileConfigSource, "load_config", loaded):
+        def loaded(self: Any, config_path: str) -> Any:
+            if scheme == "file" and not self.path.startswith(str(config_folder())):
+                return load(self, config_path)
+            key = (self.path, config_path)
+            if key not in kept:
+                kept[key] = pickle.dumps(load(self, config_path))
+            return pickle.loads(kept[key])
+
+        return patch.object(source, "load_config", loaded)
+
+    Plugins.instance()  # finds the sources
+    with once("file"), once("pkg"):
+        yield
+
+
+@contextmanager
+def composed_once() -> Iterator[None]:
+    """Hydra does not compose a configuration first to learn its mode, where no word says one."""
+    get_mode = Hydra.get_mode
+
+    def mode(self: Hydra, config_name: str | None, overrides: Sequence[str]) -> Any:
+        said = any("hydra" in word and "mode" in word for word in overrides)
+        return get_mode(self, config_name, list(overrides)) if said else None
+
+    with patch.object(Hydra, "get_mode", mode):
         yield
 
 

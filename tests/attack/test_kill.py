@@ -16,8 +16,8 @@ from attack.typed import command
 WRITES = 60
 """How often a run of two splits makes, keeps or names a file, or more."""
 
-KILLED = range(1, WRITES + 1, 1 if FULL else 17)
-FULL_AT = range(2, WRITES + 1, 1 if FULL else 19)
+KILLED = range(1, WRITES + 1, 1 if FULL else 23)
+FULL_AT = range(2, WRITES + 1, 1 if FULL else 23)
 
 TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
 

@@ -40,11 +40,17 @@ def become_folder(file: Path) -> None:
     file.mkdir()
 
 
+def become_full_folder(file: Path) -> None:
+    become_folder(file)
+    (file / "mine").touch()
+
+
 DAMAGES: Mapping[str, Damage] = {
     "truncated": truncate,
     "emptied": clear,
     "a flipped bit": flip,
     "a folder": become_folder,
+    "a full folder": become_full_folder,
     "removed": Path.unlink,
 }
 
