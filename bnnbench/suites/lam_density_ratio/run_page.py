@@ -25,8 +25,7 @@ from bnnbench.suites.lam_density_ratio.comparison.evidence import (
 )
 from bnnbench.suites.lam_density_ratio.comparison.published import (
     everything,
-    floor_of,
-    least_nelbo,
+    exact_scores,
 )
 from bnnbench.suites.lam_density_ratio.comparison.samples import samples_of
 from bnnbench.suites.lam_density_ratio.figures.contours import posteriors_figure
@@ -58,7 +57,7 @@ def write_run_page(folder: RunFolder) -> None:
     write_text(folder.table(ANSWERS), pd.DataFrame(rows).to_csv(index=False))
     write_text(folder.table(CLAIMS), claims_data(claims(evidence_of([run]))).to_csv(index=False))
     if len(run.curves):
-        figure = run_figure(run.curves, exact_scores(run))
+        figure = run_figure(run.curves, exact_scores(run.names))
         save(figure, partial(folder.figure, "courses"))
     chosen = median_repetition(run)
     if chosen is not None:
@@ -67,18 +66,11 @@ def write_run_page(folder: RunFolder) -> None:
         save(posteriors_figure(shown, run.names["data"]), partial(folder.figure, "posteriors"))
 
 
-def exact_scores(run: SprinklerRun) -> dict[str, float]:
-    """What exact posterior draws score, where that is known, by column."""
-    floor = floor_of(run.names["data"])
-    parts = (run.names[name] for name in ("contrast", "data", "observations"))
-    return {"average_kl": floor, "average_kl_last5": floor, "kl": 0.0, "nelbo": least_nelbo(*parts)}
-
-
 def answers(run: SprinklerRun) -> Iterator[Answer]:
     """Every score, and the share of repetitions that did not fail."""
     printed = everything().get(run.cell) if run.cell else None
     what = ", ".join(run.departures)
-    exact = exact_scores(run)
+    exact = exact_scores(run.names)
     for column, name in SCORES.items():
         own, best = run.sample(column), exact.get(column, float("nan"))
         published = printed.mean if printed and column == "average_kl" else float("nan")
@@ -109,7 +101,7 @@ def run_table(folder: RunFolder) -> Table:
     published = everything().get(run.cell) if run.cell else None
     head = _published_head(run, published is not None)
     rows = []
-    exact = exact_scores(run)
+    exact = exact_scores(run.names)
     for column, name in SCORES.items():
         own = run.sample(column)
         cells = [name, plus_minus(own.mean, own.stderr), number(own.std, ".2g")]

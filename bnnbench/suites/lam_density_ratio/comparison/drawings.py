@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.report.section import Drawing
@@ -15,12 +15,12 @@ from bnnbench.suites.lam_density_ratio.comparison.published import (
     CONTRASTS,
     DIVERGENCES,
     ESTIMATORS,
-    FLOOR,
     Cell,
+    exact_scores,
 )
 from bnnbench.suites.lam_density_ratio.comparison.samples import samples_of
 from bnnbench.suites.lam_density_ratio.figures.contours import posteriors_figure
-from bnnbench.suites.lam_density_ratio.figures.courses import courses_figure
+from bnnbench.suites.lam_density_ratio.figures.courses import Panel, courses_figure
 
 NAMES = {
     "average_kl": "average KL",
@@ -102,23 +102,30 @@ def drawings(evidence: Evidence) -> Iterator[Drawing]:
 
 
 def _trio(trio: Trio, evidence: Evidence) -> Iterator[Drawing]:
-    panels: dict[str, dict[str, pd.DataFrame]] = {}
-    used: list[Cell] = []
-    for title, lines in trio.panels.items():
-        own = {name: cell for name, cell in lines.items() if has_course(evidence, cell)}
-        used += own.values()
-        if own:
-            panels[title] = {n: evidence.runs[cell].own_curves for n, cell in own.items()}
-    if not panels:
+    there = {
+        title: {name: cell for name, cell in lines.items() if has_course(evidence, cell)}
+        for title, lines in trio.panels.items()
+    }
+    there = {title: lines for title, lines in there.items() if lines}
+    used = [cell for lines in there.values() for cell in lines.values()]
+    if not used:
         return
-    marked = _differing(evidence, used)
     for place, measure in enumerate(MEASURES):
         number = f"{trio.chapter}.{trio.first + place}"
+        panels = {title: _panel(lines, evidence, measure) for title, lines in there.items()}
         yield Drawing(
             f"density_ratio_fig_{number.replace('.', '_')}",
-            f"Fig. {number}: {NAMES[measure]}, {trio.what}; means over repetitions{marked}",
-            partial(courses_figure, panels, measure, FLOOR),
+            f"Fig. {number}: {NAMES[measure]}, {trio.what}; means over repetitions"
+            f"{_differing(evidence, used)}",
+            partial(courses_figure, panels, measure),
         )
+
+
+def _panel(lines: Mapping[str, Cell], evidence: Evidence, measure: str) -> Panel:
+    runs = {name: evidence.runs[cell] for name, cell in lines.items()}
+    exact = {exact_scores(run.names).get(measure, math.nan) for run in runs.values()}
+    shared = exact.pop() if len(exact) == 1 else math.nan  # of the same data, contrast and law
+    return Panel({name: run.own_curves for name, run in runs.items()}, shared)
 
 
 def has_course(evidence: Evidence, cell: Cell) -> bool:

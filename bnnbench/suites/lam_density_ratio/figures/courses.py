@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,11 +26,24 @@ EARLY, ENLARGED = 0.25, 0.5
 
 FLOOR: Look = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
-Lines = Mapping[str, pd.DataFrame]
-"""Rows of `curves.csv`, by what the line is called."""
+COLOURS = dict(zip(("D", "r", "T"), PALETTE, strict=False))
+"""Of the three estimators, in every figure; other lines take the colours in their order."""
 
 
-def courses_figure(panels: Mapping[str, Lines], measure: str, floor: float) -> Figure:
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a figure.
+
+    Attributes:
+        lines: rows of `curves.csv`, by what the line is called.
+        exact: what exact posterior draws score; NaN or infinite where nothing is drawn.
+    """
+
+    lines: Mapping[str, pd.DataFrame]
+    exact: float = math.nan
+
+
+def courses_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
     """A column per panel of the thesis, a line per configuration: means over repetitions.
 
     The average KL has two rows, everything on a logarithmic axis and the end enlarged. Bands are a
@@ -37,26 +52,26 @@ def courses_figure(panels: Mapping[str, Lines], measure: str, floor: float) -> F
     Args:
         panels: by title.
         measure: a key of `MEASURES`.
-        floor: the average KL of exact posterior draws.
     """
     enlarged = measure == "average_kl"
     figure, axes = sketch(5.6 * len(panels), 6.4 if enlarged else 3.8, len(panels), 1 + enlarged)
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
-    colours = dict(zip(names, PALETTE, strict=False))
-    for place, (title, lines) in enumerate(panels.items()):
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel.lines))
+    colours = {**dict(zip(names, PALETTE, strict=False)), **COLOURS}
+    for place, (title, panel) in enumerate(panels.items()):
         column = axes[place :: len(panels)]
         for one in column:
-            for name, rows in lines.items():
+            for name, rows in panel.lines.items():
                 draw_mean(one, rows, measure, colours[name], name)
-            if enlarged:
-                one.axhline(floor, **FLOOR)
             one.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
         column[0].set_title(title, fontsize="medium")
-        means = [_means(rows, measure) for rows in lines.values()]
+        means = [_means(rows, measure) for rows in panel.lines.values()]
         column[-1].set_ylim(*limits(means, ENLARGED if enlarged else EARLY))
         if enlarged:
             _logarithmic(column[0])
-            _make_room(column[-1], floor)
+        if math.isfinite(panel.exact):
+            for one in column:
+                one.axhline(panel.exact, **FLOOR)
+            _make_room(column[-1], panel.exact)
         _beyond(column[-1], means)
     handles = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
     figure.legend(
@@ -129,13 +144,14 @@ def _logarithmic(axes: Axes) -> None:
     axes.tick_params(axis="y", which="minor", labelsize="small")
 
 
-def _make_room(axes: Axes, floor: float) -> None:
-    """Keeps the floor in the panel, with its name below it."""
+def _make_room(axes: Axes, exact: float) -> None:
+    """Keeps the line of exact draws in the panel, with its name below it."""
     low, high = axes.get_ylim()
-    axes.set_ylim(min(low, floor - 0.12 * (high - floor)), high)
+    high = max(high, exact + 0.1 * abs(exact - low))
+    axes.set_ylim(min(low, exact - 0.12 * (high - exact)), high)
     place: Look = {"xycoords": ("axes fraction", "data"), "xytext": (0, -2)}
     look: Look = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": "x-small"}
-    axes.annotate(f"exact posterior draws {floor:.4f}", (1, floor), **place, **look)
+    axes.annotate(f"exact posterior draws {exact:.4f}", (1, exact), **place, **look)
 
 
 def _beyond(axes: Axes, lines: list[pd.Series]) -> None:

@@ -16,6 +16,7 @@ from bnnbench.suites.lam_density_ratio.figures.contours import (
 )
 from bnnbench.suites.lam_density_ratio.figures.courses import (
     MEASURES,
+    Panel,
     courses_figure,
     limits,
     run_figure,
@@ -47,8 +48,11 @@ def test_early_values_set_no_scale() -> None:
 
 
 def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
-    panels = {"(a)": {"D": curves(), "T": curves(1.4)}, "(b)": {"T": curves()}}
-    figure = courses_figure(panels, "average_kl", 1.3239)
+    panels = {
+        "(a)": Panel({"D": curves(), "T": curves(1.4)}, 1.3239),
+        "(b)": Panel({"T": curves()}, 1.3239),
+    }
+    figure = courses_figure(panels, "average_kl")
     whole, _, enlarged, _ = figure.axes
     assert whole.get_yscale() == "log" and enlarged.get_yscale() == "linear"
     low, high = enlarged.get_ylim()
@@ -59,12 +63,18 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["D", "T"]
     lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
     assert lines["D"] != lines["T"]
+    alone = courses_figure({"(b)": Panel({"T": curves()})}, "nelbo").axes[0].lines[0]
+    assert alone.get_color() == lines["T"]  # an estimator has one colour in every figure
 
 
 @pytest.mark.parametrize("measure", ["estimator_loss", "nelbo"])
 def test_losses_have_one_row(measure: str) -> None:
-    figure = courses_figure({"(a)": {"T": curves()}, "(b)": {"T": curves()}}, measure, 1.3239)
+    panels = {"(a)": Panel({"T": curves()}, 3.85), "(b)": Panel({"T": curves()}, np.inf)}
+    figure = courses_figure(panels, measure)
     assert len(figure.axes) == 2
+    first, second = figure.axes
+    assert len(first.lines) == 2 and len(second.lines) == 1  # the exact one is drawn if finite
+    assert first.get_ylim()[0] < 3.85 < first.get_ylim()[1]
     assert figure.axes[0].get_ylabel() == MEASURES[measure]
 
 
