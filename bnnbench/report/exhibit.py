@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,7 +34,7 @@ from bnnbench.report.section import (
 from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Check, Claim, checked
 from bnnbench.results.reader import Runs
-from bnnbench.results.settings import spoken, telling
+from bnnbench.results.settings import spoken, telling, written
 
 DIGITS = ".5g"
 """Of numbers that have no error."""
@@ -138,10 +139,10 @@ def _shown(exhibit: Exhibit, runs: Runs) -> Iterator[Block]:
         return
     settings = list(table["settings"])
     apart = telling(settings)
-    for run, own in zip(table.index, settings, strict=True):
+    marks = _marks([[own.get(name, "") for name in apart] for own in settings], list(table.index))
+    for run, own, mark in zip(table.index, settings, marks, strict=True):
         folder = runs.folders[run]
         more = ", ".join(spoken(name, own.get(name)) for name in apart)
-        mark = f"_{run}" if len(table) > 1 else ""
         answers = read_answers(folder)
         yield Heading(f"{exhibit.title}: {more}" if more else exhibit.title)
         yield Paragraph(exhibit.caption)
@@ -155,3 +156,17 @@ def _shown(exhibit: Exhibit, runs: Runs) -> Iterator[Block]:
         if found := exhibit.claims(folder):
             yield claims_table(found)
             yield Data(f"{exhibit.kind}_{CLAIMS}{mark}", claims_data(found))
+
+
+def _marks(values: Sequence[Sequence[Any]], runs: Sequence[str]) -> list[str]:
+    """What the file names of each run end in: the values that tell it apart, or its digest.
+
+    Args:
+        values: of the settings that tell the runs apart, a row per run.
+        runs: their digests.
+    """
+    if len(runs) == 1:
+        return [""]
+    words = [re.sub(r"[^\w.]+", "_", "_".join(map(written, row))) for row in values]
+    known = len({*words}) == len(words) and all(words)
+    return [f"_{mark}" for mark in (words if known else runs)]

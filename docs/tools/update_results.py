@@ -12,7 +12,8 @@ from pathlib import Path
 
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.report.folder import ReportFolder
-from bnnbench.report.overview import write_report
+from bnnbench.report.overview import found_sections, write_report
+from bnnbench.report.section import Style
 from bnnbench.results.reader import Runs, read_runs
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -22,15 +23,15 @@ LARGEST = 500_000
 
 
 def gather(experiment: Path) -> None:
-    """The report over one experiment's runs, or each run's own table and figure."""
+    """The report over the runs of a folder, or each run's own tables and figures."""
     target = RESULTS / experiment.name
     shutil.rmtree(target, ignore_errors=True)
     runs = read_runs(experiment)
-    if runs.scored.empty:
+    if any(section(runs, Style()) for section in found_sections()):
+        publish(runs, target)
+    else:
         for folder in runs.folders.values():
             show(folder, target / folder.root.parent.name)
-    else:
-        publish(runs, target)
     first = next(iter(runs.folders.values()))
     shutil.copy(first.environment, target / "machine.json")
 

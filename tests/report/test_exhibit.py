@@ -88,10 +88,20 @@ def test_a_report_tells_runs_of_one_kind_apart(tmp_path: Path) -> None:
     headings = [block.text for block in section.blocks if isinstance(block, Heading)]
     assert headings == ["Dice: dice 1", "Dice: dice 2"]
     names = [block.name for block in section.blocks if isinstance(block, Data | Drawing)]
-    assert names[:3] == ["dice_answers_aaa", "dice_eyes_aaa", "dice_claims_aaa"]
+    assert names[:3] == ["dice_answers_1", "dice_eyes_1", "dice_claims_1"]
     assert len(set(names)) == len(names) == 6
     verdicts = [block for block in section.blocks if isinstance(block, Table)][1]
     assert verdicts.rows[0][:3] == ("dice are fair", "1.1", "confirmed")
+
+
+def test_runs_that_nothing_readable_tells_apart_go_by_their_digests(tmp_path: Path) -> None:
+    folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
+    alike: list[list[dict[str, object]]] = [[{"dice": 1}] * 2, [{"dice": "a b"}, {"dice": "a/b"}]]
+    for settings in alike:
+        section = section_of((EXHIBIT,))(runs_of(folders, settings), Style())
+        assert section is not None
+        names = [block.name for block in section.blocks if isinstance(block, Drawing)]
+        assert names == ["dice_eyes_aaa", "dice_eyes_bbb"]
 
 
 def test_a_single_run_needs_no_mark_and_none_no_section(tmp_path: Path) -> None:
