@@ -110,7 +110,7 @@ class BBB(VariationalMethod):
         if type(self.divergence) is not KL or self.divergence.estimator != "closed":
             return None
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
-        return Rule("bbb", ("loc", "rho", *moments), own=self.divergence.weight)
+        return Rule("bbb", ("loc", "rho", *moments), own=(self.divergence.weight,))
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

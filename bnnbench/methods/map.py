@@ -59,7 +59,7 @@ class MAP(StochasticMethod):
         return self.descend(state, gradient, training, hyper, batch)
 
     def rule(self) -> Rule | None:
-        return Rule("map", ("loc", "loc_first", "loc_second"), draws=False)
+        return Rule("map", ("loc", "loc_first", "loc_second"), noise=0)
 
     def descend(
         self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch

@@ -21,6 +21,7 @@ from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State, train
 from bnnbench.nn import MLP, forward
+from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
@@ -106,8 +107,8 @@ class SGLD(StochasticMethod):
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        state = {"loc": loc, "steps": loc.new_zeros(len(loc), 1)}
-        return {**state, "square": torch.zeros_like(loc)} if self.preconditioned else state
+        square = {"square": torch.zeros_like(loc)} if self.preconditioned else {}
+        return {"loc": loc, **square}
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(1, mlp.n_weights)[0],)
@@ -115,10 +116,9 @@ class SGLD(StochasticMethod):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, steps = state["loc"], state["steps"]
+        loc, new = state["loc"], {}
         gradient = gradients(mlp, self.likelihood, loc[None], hyper, batch)[0]
-        size = self.step_size * (self.step_offset + steps) ** -self.step_decay
-        new = {"steps": steps + 1}
+        size = self.step_size * (self.step_offset + batch.taken) ** -self.step_decay
         if self.preconditioned:
             decay = training.betas[1]
             new["square"] = torch.lerp(gradient.square(), state["square"], decay)
@@ -129,6 +129,12 @@ class SGLD(StochasticMethod):
         slope = torch.addcmul(gradient, hyper["prior_precision"] / batch.counts, loc)
         drifted = torch.addcmul(loc, size, slope, value=-0.5)
         return {**new, "loc": torch.addcmul(drifted, (size / batch.counts).sqrt(), noise[0])}
+
+    def rule(self) -> Rule | None:
+        own = (self.step_size, self.step_offset, self.step_decay, self.floor)
+        if self.preconditioned:
+            return Rule("psgld", ("loc", "square"), own, noise=1)
+        return Rule("sgld", ("loc",), own, noise=1)
 
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)

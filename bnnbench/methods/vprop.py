@@ -62,4 +62,4 @@ class Vprop(Vadam):
         }
 
     def rule(self) -> Rule:
-        return Rule("vprop", ("loc", "s"), own=self.square_root)
+        return Rule("vprop", ("loc", "s"), own=(self.square_root,))

@@ -343,34 +343,40 @@ class Averager {
 struct Step {
   Size n;                      // weights
   float *const *state;         // the rule's tensors, `loc` first
-  const float *mean, *second;  // of the gradient, and of its square or product with the noise
+  float *mean, *second;        // of the gradient, and of its square or product with the noise
   float *scale, *spare;        // deviations of the drawn weights, and room for as much again
-  float rows, prior, share;    // of the training set; its precision; of the divergence
-  float unbias[2];             // 1 / (1 - beta^t) after t steps, this one included
+  const float *noise;          // of this step
+  float rows;                  // of the training set
+  float precision, prior;      // of the noise of the observations, and of the weights
+  float share;                 // of the divergence
+  float taken, unbias[2];      // t steps before this one; 1 / (1 - beta^(t + 1))
 };
 
 struct Constants {
-  float rate, betas[2], own;  // `own` is what a rule says it is
+  float rate, betas[2], own[4];  // `own` is what a rule says it is
 };
 
 inline float mixed(float old, float fresh, float decay) { return fresh + decay * (old - fresh); }
 
 // Kingma & Ba 2015, Algorithm 1.
-inline void adam(const Step &step, const Constants &c, float gradient, float &parameter,
-                 float &first, float &second) {
-  first = mixed(first, gradient, c.betas[0]);
-  second = mixed(second, gradient * gradient, c.betas[1]);
-  parameter -= c.rate * step.unbias[0] * first / (std::sqrt(second * step.unbias[1]) + 1e-8f);
+void adam(Step step, Constants c, const float *__restrict gradient, float *__restrict parameter,
+          float *__restrict first, float *__restrict second) {
+  for (Size i = 0; i < step.n; ++i) {
+    first[i] = mixed(first[i], gradient[i], c.betas[0]);
+    second[i] = mixed(second[i], gradient[i] * gradient[i], c.betas[1]);
+    const float scale = std::sqrt(second[i] * step.unbias[1]) + 1e-8f;
+    parameter[i] -= c.rate * step.unbias[0] * first[i] / scale;
+  }
 }
 
 // The posterior's precision is rows s + prior.
-void scale_by_squares(const Step &step) {
+void scale_by_squares(Step step) {
   const float *__restrict s = step.state[1];
   float *__restrict scale = step.scale;
   for (Size i = 0; i < step.n; ++i) scale[i] = 1 / std::sqrt(step.rows * s[i] + step.prior);
 }
 
-void vadam(const Step &step, const Constants &c) {
+void vadam(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict s = step.state[1];
   float *__restrict momentum = step.state[2];
   const float *__restrict mean = step.mean, *__restrict square = step.second;
@@ -382,14 +388,14 @@ void vadam(const Step &step, const Constants &c) {
   }
 }
 
-// `own` is 1 to divide by the root of s, 0 to divide by s.
-void vprop(const Step &step, const Constants &c) {
+// Own: 1 to divide by the root of s, 0 to divide by s.
+void vprop(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict s = step.state[1];
   const float *__restrict mean = step.mean, *__restrict square = step.second;
   const float pull = step.prior / step.rows;
   for (Size i = 0; i < step.n; ++i) {
     s[i] = mixed(s[i], square[i], c.betas[1]);
-    const float size = (c.own != 0 ? std::sqrt(s[i]) : s[i]) + pull;
+    const float size = (c.own[0] != 0 ? std::sqrt(s[i]) : s[i]) + pull;
     loc[i] -= c.rate * (mean[i] + pull * loc[i]) / size;
   }
 }
@@ -414,7 +420,7 @@ Lane logarithm_of_one_and(Lane e) {
 }
 
 // scale = log(1 + exp(rho)), and its slope exp(rho) / (1 + exp(rho)) into `spare`.
-void scale_by_softplus(const Step &step) {
+void scale_by_softplus(Step step) {
   std::copy_n(step.state[1], step.n, step.spare);
   for (Size i = 0; i < step.n; i += LANE) {
     const Lane rho = load(step.spare + i), e = exponential(rho > 20 ? Lane{} + 20 : rho);
@@ -423,37 +429,63 @@ void scale_by_softplus(const Step &step) {
   }
 }
 
-// With the divergence KL(Normal(loc, scale^2) || Normal(0, 1 / prior)) in closed form, whose weight
-// is `own`.
-void bbb(const Step &step, const Constants &c) {
-  float *__restrict loc = step.state[0], *__restrict rho = step.state[1];
-  float *__restrict loc_first = step.state[2], *__restrict loc_second = step.state[3];
-  float *__restrict rho_first = step.state[4], *__restrict rho_second = step.state[5];
-  const float *__restrict mean = step.mean, *__restrict cross = step.second;
-  const float *__restrict scale = step.scale, *__restrict slope = step.spare;
-  const float share = c.own * step.share / step.rows;
+// With the divergence KL(Normal(loc, scale^2) || Normal(0, 1 / prior)) in closed form. Own: its
+// weight.
+void bbb(Step step, Constants c) {
+  float *const *state = step.state;
+  const float *__restrict loc = state[0], *__restrict scale = step.scale;
+  const float *__restrict slope = step.spare;
+  float *__restrict of_loc = step.mean, *__restrict of_rho = step.second;
+  const float share = c.own[0] * step.share / step.rows;
   for (Size i = 0; i < step.n; ++i) {
-    const float of_loc = mean[i] + share * step.prior * loc[i];
-    const float of_scale = cross[i] + share * (step.prior * scale[i] - 1 / scale[i]);
-    adam(step, c, of_loc, loc[i], loc_first[i], loc_second[i]);
-    adam(step, c, of_scale * slope[i], rho[i], rho_first[i], rho_second[i]);
+    of_loc[i] += share * step.prior * loc[i];
+    const float of_scale = of_rho[i] + share * (step.prior * scale[i] - 1 / scale[i]);
+    of_rho[i] = of_scale * slope[i];
   }
+  adam(step, c, of_loc, state[0], state[2], state[3]);
+  adam(step, c, of_rho, state[1], state[4], state[5]);
 }
 
-void map(const Step &step, const Constants &c) {
-  float *__restrict loc = step.state[0];
-  float *__restrict first = step.state[1], *__restrict second = step.state[2];
-  const float *__restrict mean = step.mean;
+void map(Step step, Constants c) {
+  const float *__restrict loc = step.state[0];
+  float *__restrict gradient = step.mean;
   const float pull = step.prior / step.rows;
+  for (Size i = 0; i < step.n; ++i) gradient[i] += pull * loc[i];
+  adam(step, c, gradient, step.state[0], step.state[1], step.state[2]);
+}
+
+// Own: step size, offset, decay.
+float langevin_size(Step step, Constants c) {
+  return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]);
+}
+
+void sgld(Step step, Constants c) {
+  float *__restrict loc = step.state[0];
+  const float *__restrict mean = step.mean, *__restrict noise = step.noise;
+  const float size = langevin_size(step, c) / step.precision, pull = step.prior / step.rows;
+  const float spread = std::sqrt(size / step.rows);
   for (Size i = 0; i < step.n; ++i)
-    adam(step, c, mean[i] + pull * loc[i], loc[i], first[i], second[i]);
+    loc[i] += spread * noise[i] - 0.5f * size * (mean[i] + pull * loc[i]);
+}
+
+// Own: as before, and the floor.
+void preconditioned_sgld(Step step, Constants c) {
+  float *__restrict loc = step.state[0], *__restrict square = step.state[1];
+  const float *__restrict mean = step.mean, *__restrict noise = step.noise;
+  const float whole = langevin_size(step, c), pull = step.prior / step.rows;
+  for (Size i = 0; i < step.n; ++i) {
+    square[i] = mixed(square[i], mean[i] * mean[i], c.betas[1]);
+    const float size = whole / (std::sqrt(square[i] * step.unbias[1]) + c.own[3]);
+    const float drift = 0.5f * size * (mean[i] + pull * loc[i]);
+    loc[i] += std::sqrt(size / step.rows) * noise[i] - drift;
+  }
 }
 
 struct Rule {
   Size tensors;
   bool square, cross;                            // which second mean it takes
-  void (*scale)(const Step &);                   // null where weights are not drawn
-  void (*update)(const Step &, const Constants &);
+  void (*scale)(Step);                   // null where weights are not drawn
+  void (*update)(Step, Constants);
 };
 
 // In the order of RULES in bnnbench/native/steps.py.
@@ -462,6 +494,8 @@ const Rule RULES[] = {
     {2, true, false, scale_by_squares, vprop},
     {6, false, true, scale_by_softplus, bbb},
     {3, false, false, nullptr, map},
+    {1, false, false, nullptr, sgld},
+    {2, false, false, nullptr, preconditioned_sgld},
 };
 
 }  // namespace
@@ -509,7 +543,7 @@ struct Steps {
   const Size *groups;             // [sets], whose noise is theirs
   Size length, n_groups, samples, batch;
   Size rule;
-  double rate, betas[2], own;
+  double rate, betas[2], own[4];
   float *const *state;            // the rule's tensors, [sets, members, P] each
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
@@ -525,7 +559,8 @@ class Walker {
       : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
-                   float(given.own)},
+                   {float(given.own[0]), float(given.own[1]), float(given.own[2]),
+                    float(given.own[3])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         own_(rule_.tensors) {}
 
@@ -538,8 +573,7 @@ class Walker {
                  [=](Size row) { return row < count; });
     for (Size b = all_.first; b < std::min(all_.first + all_.steps, minibatches); ++b) {
       gather(set, b);
-      const Size t = all_.epoch * minibatches + b + 1;
-      for (Size m = 0; m < all_.members; ++m) step(set, m, b, t);
+      for (Size m = 0; m < all_.members; ++m) step(set, m, b, all_.epoch * minibatches + b);
     }
     return finite(set);
   }
@@ -555,24 +589,25 @@ class Walker {
     }
   }
 
-  // Step t of one network, on minibatch b.
-  void step(Size set, Size member, Size b, Size t) {
+  // A step of one network by minibatch b.
+  void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < rule_.tensors; ++k)
       own_[k] = all_.state[k] + (set * all_.members + member) * n_;
     const Step step = {n_, own_.data(), mean_.data(), second_.data(), scale_.data(),
-                       spare_.data(), float(all_.counts[set]), all_.priors[set], all_.shares[b],
-                       {unbias(all_.betas[0], t), unbias(all_.betas[1], t)}};
-    const Draws draws = {own_[0], rule_.scale ? scale_.data() : nullptr, noise(set, b), n_,
+                       spare_.data(), noise(set, b), float(all_.counts[set]),
+                       all_.precisions[set], all_.priors[set], all_.shares[b], float(taken),
+                       {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}};
+    const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise, n_,
                          all_.samples};
     if (rule_.scale) rule_.scale(step);
-    averager_.average(minibatch_, all_.precisions[set], draws,
+    averager_.average(minibatch_, step.precision, draws,
                       {mean_.data(), rule_.square ? second_.data() : nullptr,
                        rule_.cross ? second_.data() : nullptr});
     rule_.update(step, constants_);
   }
 
   const float *noise(Size set, Size b) const {
-    if (!rule_.scale) return nullptr;
+    if (!all_.noise) return nullptr;
     return all_.noise + ((b - all_.first) * all_.n_groups + all_.groups[set]) * all_.samples * n_;
   }
 

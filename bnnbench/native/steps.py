@@ -14,7 +14,7 @@ from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-RULES = ("vadam", "vprop", "bbb", "map")
+RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld")
 """In the order of RULES in kernel.cpp."""
 
 NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
@@ -28,7 +28,7 @@ class Steps(ctypes.Structure):
         ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY), ("precisions", ARRAY),
         ("priors", ARRAY), ("shares", ARRAY), ("groups", ARRAY),
         ("length", NUMBER), ("n_groups", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
-        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL),
+        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 4),
         ("state", ARRAY), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
     )  # fmt: skip
@@ -80,7 +80,8 @@ class Walk:
         self._given = Steps(
             **{name: kept.data_ptr() for name, kept in self._kept.items()},
             layers=len(mlp.sizes) - 1, sets=sets, members=rule.members,
-            length=data.inputs.shape[1], samples=training.samples, batch=int(training.batch_size),
+            length=data.inputs.shape[1], samples=rule.drawn(training),
+            batch=int(training.batch_size),
             rule=RULES.index(rule.name), rate=training.learning_rate, betas=training.betas,
             own=rule.own,
         )  # fmt: skip

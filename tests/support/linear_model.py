@@ -68,6 +68,7 @@ def one_batch() -> Batch:
         targets=torch.tensor([[2.0, -1.0]]).double(),
         weights=torch.tensor([[0.5, 0.5]]).double(),
         counts=torch.tensor([[10.0]]).double(),
+        taken=torch.tensor([[1.0]]).double(),
         unbias=(1 / (1 - half), 1 / (1 - half**2)),
         share=torch.ones(1, 1).double(),
     )

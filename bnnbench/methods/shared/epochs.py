@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from bnnbench.methods.shared.chain import Chain
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.native.steps import Walk
 from bnnbench.optim import Rule
@@ -19,7 +20,12 @@ NOISE_AT_ONCE = 4_000_000  # numbers: 16 MB of float32
 
 
 def native_epochs(
-    rule: Rule, shares: list[float], task: FitTask, state: dict[str, Tensor], alive: Tensor
+    rule: Rule,
+    shares: list[float],
+    task: FitTask,
+    state: dict[str, Tensor],
+    alive: Tensor,
+    chain: Chain,
 ) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
     """The state after each epoch, and `[R]` which replicas are finite so far.
 
@@ -29,20 +35,25 @@ def native_epochs(
         task: what is fitted.
         state: where the replicas start.
         alive: `[R]`, which of them are finite.
+        chain: is told of the weights.
     """
-    mlp, data, streams, samples = task.mlp, task.data, task.streams, task.training.samples
-    rows, minibatches = data.inputs.shape[1], len(shares)
-    at_once = max(1, NOISE_AT_ONCE // (streams.size * samples * mlp.n_weights))
+    mlp, data, streams, drawn = task.mlp, task.data, task.streams, rule.drawn(task.training)
+    rows, minibatches, taken = data.inputs.shape[1], len(shares), 0
+    at_once = max(1, NOISE_AT_ONCE // max(1, streams.size * drawn * mlp.n_weights))
     state = {name: value.clone() for name, value in state.items()}
     walk = Walk(rule, mlp, data, task.hyper, task.training, shares, state, alive)
     for epoch in range(task.epochs):
         before, were = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
-        for first in range(0, minibatches, at_once):
-            steps = min(at_once, minibatches - first)
-            noise = streams.normals(steps, samples, mlp.n_weights) if rule.draws else None
+        first = 0
+        while first < minibatches:
+            steps = int(min(at_once, minibatches - first, chain.until_next(taken)))
+            noise = streams.normals(steps, drawn, mlp.n_weights) if drawn else None
             walk.take(epoch, first, steps, order, noise)
+            first, taken = first + steps, taken + steps
+            chain.after(taken, state["loc"])
         if not torch.equal(alive, were):
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
+        chain.settle(alive, before["loc"])
         yield state, alive

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from bnnbench.methods.shared.chain import Chain
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.epochs import native_epochs
@@ -40,8 +41,8 @@ class Batch(NamedTuple):
         targets: `[R, B]`.
         weights: `[R, B]`, 1/(real rows of the batch), 0 on padding: sums to a batch mean.
         counts: training rows of each replica, `[R, 1]`.
-        unbias: `1 / (1 - beta^t)` for both betas after the t steps a replica has taken, this one
-            included, `[R, 1]` each.
+        taken: steps that each replica has taken before, `[R, 1]`.
+        unbias: `1 / (1 - beta^t)` for both betas after these steps and this one, `[R, 1]` each.
         share: this batch's share of the complexity cost, times the number of batches, `[R, 1]`.
     """
 
@@ -49,6 +50,7 @@ class Batch(NamedTuple):
     targets: Tensor
     weights: Tensor
     counts: Tensor
+    taken: Tensor
     unbias: tuple[Tensor, Tensor]
     share: Tensor
 
@@ -89,19 +91,22 @@ def epochs_of(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bo
     done = torch.arange(task.epochs, device=device)[:, None, None, None] * active.sum(0)
     steps = (done + active.cumsum(0)).clamp(min=1)  # [epochs, batches, R, 1]
     first, second = ((1 / (1 - beta**steps)).to(dtype) for beta in task.training.betas)
+    taken = (steps - 1).to(dtype)
     for epoch in range(task.epochs):
         inputs, targets = shuffled(data, task.streams)
         parts = zip(
             inputs.split(size, 1),
             targets.split(size, 1),
             weights,
+            taken[epoch].unbind(),
             zip(first[epoch].unbind(), second[epoch].unbind(), strict=True),
             shares,
             full,
             strict=True,
         )
         yield [
-            (Batch(x, y, w, counts, unbias, share), all_) for x, y, w, unbias, share, all_ in parts
+            (Batch(x, y, w, counts, steps, unbias, share), everyone)
+            for x, y, w, steps, unbias, share, everyone in parts
         ]
 
 
@@ -158,18 +163,17 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     trace = Trace(method, task)
-    chain = counts.new_empty(len(kept), len(counts), task.mlp.n_weights)
-    rule = None if kept else _known_rule(method, task)
+    chain, rule = Chain(kept, state["loc"]), _known_rule(method, task)
     if rule is not None:
         minibatches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
         shares = [method.share(index, minibatches) for index in range(minibatches)]
-        epochs = native_epochs(rule, shares, task, state, alive)
+        epochs = native_epochs(rule, shares, task, state, alive, chain)
     else:
-        epochs = _epochs(method, task, state, alive, kept, chain)
+        epochs = _epochs(method, task, state, alive, chain)
     for state, alive in epochs:
         trace.record(Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive))
     if kept:
-        state["chain"] = chain.transpose(0, 1)
+        state["chain"] = chain.copies
     fitted = Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive)
     return replace(fitted, trace=trace.curves())
 
@@ -185,23 +189,21 @@ def _known_rule(method: Trainable, task: FitTask) -> Rule | None:
 
 
 def _epochs(
-    method: Trainable, task: FitTask, state: State, alive: Tensor, kept: range, chain: Tensor
+    method: Trainable, task: FitTask, state: State, alive: Tensor, chain: Chain
 ) -> Iterator[tuple[State, Tensor]]:
     """The state after each epoch, and `[R]` which replicas are finite so far; fills `chain`."""
     mlp, training, hyper, taken = task.mlp, task.training, dict(task.hyper), 0
     fused = _fused(method) if task.compile else method.update
     for batches in epochs_of(task, method):
-        before, visited = state, []
+        before = state
         for batch, everyone in batches:
             noise = method.sample_noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
             step = fused if batch.inputs.shape[1] == training.batch_size else method.update
             new = step(mlp, training, state, hyper, batch, noise)
             state = new if everyone else select(batch.weights[:, 0] > 0, new, state)
             taken += 1
-            if taken in kept:
-                visited.append((kept.index(taken), state["loc"]))
+            chain.after(taken, state["loc"])
         alive = alive & finite(state)
         state = select(alive, state, before)
-        for place, loc in visited:
-            chain[place] = torch.where(alive[:, None], loc, before["loc"])
+        chain.settle(alive, before["loc"])
         yield state, alive

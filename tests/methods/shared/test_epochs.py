@@ -14,6 +14,7 @@ from support.divergences import divergence, sampled
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
+from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import epochs, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -41,6 +42,8 @@ METHODS: dict[str, StochasticMethod] = {
     "bbb from a wide start": BBB(label="bbb", divergence=KL, initial_precision=1e-3),
     "map": MAP(label="map"),
     "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
+    "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
+    "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
 }
 
 
@@ -132,7 +135,7 @@ def test_so_do_stacks_of_any_shape(
     assert_alike(method.fit(stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble"])
+@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld"])
 def test_noise_drawn_in_pieces_is_the_same_noise(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
