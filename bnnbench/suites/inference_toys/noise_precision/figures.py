@@ -134,6 +134,8 @@ def _energy(axes: Axes, run: NoiseRun) -> None:
         axes.plot(way["step"], way["objective"], label=f"EP's estimate, {setting}", **look)
         seen += list(way["objective"])
     _limits(axes, seen)
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, 0.5), max(high, 1.5))  # where nothing moves, one pass is all
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="pass over the data", ylabel="nats (EP's energy is minus this)")
     axes.legend(**SMALL)
