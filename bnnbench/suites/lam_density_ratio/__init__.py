@@ -18,6 +18,9 @@ ONE = "divergence=reverse_kl,gan estimator=T"
 RELU = "divergence=reverse_kl estimator=relu"
 """The ratio of chapters 5 and 6, which fails in many repetitions."""
 
+REMEDY = "observations=model numerics=stable"
+"""Observations from p(x), whose tail overflows the published form of the losses."""
+
 SUITE = Suite(
     name="lam_density_ratio",
     summary="the density-ratio thesis's sprinkler, estimators, theory and claims (a night)",
@@ -28,7 +31,7 @@ SUITE = Suite(
         # The first repetitions of what follows, so that every table has a few of them early.
         Sweep("sprinkler", f"contrast=prior,joint {SIX} protocol=quick", FULL),
         Sweep("sprinkler", f"contrast=prior,joint {RELU} protocol=quick", FULL),
-        Sweep("sprinkler", f"contrast=joint {ONE} observations=model protocol=quick", FULL),
+        Sweep("sprinkler", f"contrast=joint {ONE} {REMEDY} protocol=quick", FULL),
         Sweep("sprinkler", f"contrast=prior {SIX} protocol=undertrained", FULL),
         Sweep("sprinkler", f"contrast=prior {SIX} protocol=optimal", FULL),
         Sweep("sprinkler", f"contrast=prior {RELU} protocol=optimal", FULL),

@@ -140,8 +140,8 @@ def run_notes(folder: RunFolder) -> list[str]:
 
 ILL_POSED = (
     "q*(x) is five atoms and p(x) is continuous, so that the divergence of the joint densities is "
-    "infinite and the best estimator degenerate; observations=model draws x from p(x), where it is "
-    "not."
+    "infinite and the best estimator degenerate; observations=model numerics=stable draws x from "
+    "p(x), where it is not."
 )
 
 

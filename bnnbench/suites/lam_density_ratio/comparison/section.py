@@ -48,7 +48,8 @@ ILL_POSED = (
     "and q*(x) is five numbers where p(x) is continuous: no ratio exists, the divergence is "
     "infinite, and the better the estimator tells the five numbers from all others, the larger the "
     "NELBO. That explains why it rises while the posterior improves (sections 5.3 and 9.3 find it "
-    "unclear). The remedy is observations=model: with x drawn from p(x) the NELBO falls towards 0."
+    "unclear). The remedy is observations=model: with x drawn from p(x) the NELBO falls towards 0. "
+    "It needs numerics=stable, since the tail of p(x) overflows the published form of the losses."
 )
 
 CLAIMS_STATEMENT = (
