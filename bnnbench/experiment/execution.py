@@ -22,6 +22,7 @@ from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.experiment.workers import run_all, worker_processes
 from bnnbench.files import remove, write_text
+from bnnbench.native.library import prepare
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Sequence[str] | None]
@@ -41,7 +42,7 @@ def execute(
         run: the run.
         report: adds what readers look at, before the run counts as complete.
         sweep: that the run is a part of: some of its runs may train in one stack with this one.
-        say: is told, before anything is run, how the run stands.
+        say: is told, before anything is run, how the run stands, and once if it will take long.
 
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
@@ -53,6 +54,7 @@ def execute(
         return folder
     folder.create()
     check_joinable(run)
+    prepare(say)
     again = now.units if run.resume else run.experiment.units()
     todo = list(dict.fromkeys([*run.open_units(), *again]))
     groups = groups_of(run, todo)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,9 +65,8 @@ def _loaded(place: Path) -> ctypes.CDLL:
 
 
 @cache
-def prepare() -> None:
+def prepare(say: Callable[[str], object]) -> None:
     """Builds the library before processes that need it start, and says once if there is none."""
     found = library()
     if found.wanted and not found.code:
-        text = f"bnnbench: training by torch alone, at half the speed, since {found.reason}"
-        print(text, file=sys.stderr)
+        say(f"training by torch alone, at less than half the speed, since {found.reason}")

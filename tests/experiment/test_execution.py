@@ -19,7 +19,7 @@ from bnnbench.experiment.execution import execute, groups_of, run_group, run_gro
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_lock import claimed
-from bnnbench.native.library import library
+from bnnbench.native.library import Library, library
 from bnnbench.types import UserError
 
 Planner = Callable[..., Run]
@@ -209,6 +209,19 @@ def test_every_process_leaves_word_of_its_machine(tiny: Planner) -> None:
     (earlier,) = facts["earlier"]
     assert facts["versions"] == earlier["versions"] and earlier["started"] <= facts["started"]
     assert facts["native"] == library().standing
+
+
+def test_it_is_said_once_that_there_is_no_native_code(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = Library(reason="there is no compiler")
+    monkeypatch.setattr("bnnbench.native.library.library", lambda: missing)
+    said: list[str] = []
+    say = said.append
+    for splits in (1, 2):
+        execute(tiny(f"splits={splits}"), no_page, say=say)
+    (sentence,) = [text for text in said if "torch" in text]
+    assert sentence.endswith("since there is no compiler")
 
 
 def test_an_experiments_own_files_are_no_units(tiny: Planner) -> None:

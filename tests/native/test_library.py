@@ -23,26 +23,27 @@ def _fresh() -> Iterator[None]:
     prepare.cache_clear()
 
 
-def test_switched_off_it_is_not_there_and_nothing_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_switched_off_it_is_not_there_and_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNBENCH_NATIVE", "0")
-    prepare()
-    assert capsys.readouterr().err == ""
+    said: list[str] = []
+    prepare(said.append)
+    assert said == []
     assert library().standing == "not in use, since BNNBENCH_NATIVE=0"
     assert not available(torch.zeros(1))
 
 
 def test_without_a_compiler_it_is_said_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    prepare()
-    prepare()
-    said = "training by torch alone, at half the speed, since there is no compiler"
-    assert capsys.readouterr().err == f"bnnbench: {said}\n"
+    said: list[str] = []
+    say = said.append
+    prepare(say)
+    prepare(say)
+    because = "since there is no compiler"
+    assert said == [f"training by torch alone, at less than half the speed, {because}"]
     assert library().standing == "not in use, since there is no compiler"
     assert not available(torch.zeros(1))
 
