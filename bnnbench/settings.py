@@ -50,7 +50,8 @@ class Training:
         betas: decay of the gradient average and of the squared-gradient average. The book
             prints (0.99, 0.9); the authors' code runs (0.9, 0.99), which is the default.
         dtype: `float32` or `float64`.
-        compile: fuse the training step with `torch.compile`: `auto`, `always` or `never`.
+        compile: fuse the training step with `torch.compile`: `auto`, `always` or `never`; of no
+            consequence where native code takes whole epochs.
     """
 
     epochs: int = 40
