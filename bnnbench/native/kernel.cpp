@@ -15,9 +15,10 @@
 // of g, of g^2 and of g e. `moments` returns them for one minibatch; `take_steps` goes on with
 // one of the update rules below, minibatch after minibatch.
 //
-// One network's weights and the activations of a block of rows stay in the first-level cache,
-// which is why this is faster than one product over all networks after the other. Nothing is
-// shared between networks, so none can notice that another holds NaN. Matrices are row by row.
+// One network after the other goes through all of it: its weights and activations stay in the
+// first-level cache, or the second where they are many, which products over all networks at once
+// cannot do. Nothing is shared between networks, so none can notice that another holds NaN.
+// Matrices are stored row by row.
 
 #include <algorithm>
 #include <cmath>
@@ -33,16 +34,21 @@ using Floats = std::vector<float>;
 
 // --- products of small matrices
 
-typedef float Lane __attribute__((vector_size(32)));
-typedef int32_t LaneMask __attribute__((vector_size(32)));
-constexpr Size LANE = 8;
-constexpr LaneMask PLACES = {0, 1, 2, 3, 4, 5, 6, 7};
-
-// A tile of sums that stays in the registers while it grows: with AVX-512 there are 32 of them.
-#ifdef __AVX512VL__
-constexpr int TALL = 6, WIDE = 4;
+// Floats of a register. Of AVX-512 the half: 50 units take 7 lanes of 8, or 4 of 16, which is more.
+#ifdef __AVX__
+constexpr int LANE = 8;
 #else
-constexpr int TALL = 6, WIDE = 2;
+constexpr int LANE = 4;
+#endif
+typedef float Lane __attribute__((vector_size(4 * LANE)));
+typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
+
+// A tile of sums that stays in the registers while it grows: there are 32 of them, or 16.
+constexpr int TALL = 6;
+#if defined __AVX512VL__ || defined __aarch64__
+constexpr int WIDE = 4;
+#else
+constexpr int WIDE = 2;
 #endif
 
 // Behind every array that is read lane by lane: its last lane may reach over the end.
@@ -55,6 +61,13 @@ inline Lane load(const float *from) {
 }
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
+
+// Of a last lane, that part that is within `count`; what is behind it stays.
+inline void store_within(float *to, Lane lane, Size count) {
+  LaneMask places;
+  for (int l = 0; l < LANE; ++l) places[l] = l;
+  store(to, places < int32_t(std::min<Size>(count, LANE)) ? lane : load(to));
+}
 
 inline LaneMask bits(Lane lane) {
   LaneMask mask;
@@ -75,37 +88,41 @@ struct Matrix {
   Size row, column;
 };
 
-// ROWS x (LANES * 8) elements of `left right`, of which columns past `columns` are left alone.
+#define UNROLLED _Pragma("GCC unroll 8")
+
+// ROWS x (LANES * LANE) elements of `left right`; columns past `columns` are left alone.
 template <int ROWS, int LANES>
 void tile(Matrix left, const float *right, Size right_row, Size depth, float *out, Size out_row,
           Size columns, bool add) {
   Lane sum[ROWS][LANES];
-#pragma GCC unroll 8
+  UNROLLED
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 8
+    UNROLLED
     for (int l = 0; l < LANES; ++l) sum[r][l] = Lane{};
   for (Size k = 0; k < depth; ++k) {
     Lane factor[LANES];
-#pragma GCC unroll 8
+    UNROLLED
     for (int l = 0; l < LANES; ++l) factor[l] = load(right + k * right_row + l * LANE);
-#pragma GCC unroll 8
+    UNROLLED
     for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 8
+      UNROLLED
       for (int l = 0; l < LANES; ++l)
         sum[r][l] += left.data[r * left.row + k * left.column] * factor[l];
   }
-  const LaneMask last = PLACES < int32_t(columns - (LANES - 1) * LANE);
-#pragma GCC unroll 8
+  UNROLLED
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 8
+    UNROLLED
     for (int l = 0; l < LANES; ++l) {
       float *to = out + r * out_row + l * LANE;
-      const Lane before = load(to);
-      const Lane total = add ? before + sum[r][l] : sum[r][l];
-      store(to, l + 1 < LANES ? total : last ? total : before);
+      const Lane total = add ? load(to) + sum[r][l] : sum[r][l];
+      if (l + 1 < LANES)
+        store(to, total);
+      else
+        store_within(to, total, columns - l * LANE);
     }
 }
 
+// By their numbers of rows and lanes; where WIDE is 2, the last two of four are not asked for.
 using Tile = void (*)(Matrix, const float *, Size, Size, float *, Size, Size, bool);
 #define TILES_OF(rows) {tile<rows, 1>, tile<rows, 2>, tile<rows, WIDE - 1>, tile<rows, WIDE>}
 const Tile TILES[TALL][4] = {TILES_OF(1), TILES_OF(2), TILES_OF(3),
@@ -143,18 +160,21 @@ float dot(const float *a, const float *b, Size n) {
 
 // --- one network
 
-// NaN is neither below nor above zero: it goes through, as it does in torch.
-void rectify(float *__restrict values, Size n) {
-  for (Size i = 0; i < n; ++i) values[i] = values[i] < 0 ? 0 : values[i];
+// By lanes, since a processor cannot foresee which units are active. NaN is neither below nor above
+// zero: it goes through, as it does in torch.
+void rectify(float *values, Size n) {
+  for (Size i = 0; i < n; i += LANE) {
+    const Lane lane = load(values + i);
+    store(values + i, lane < 0 ? Lane{} : lane);
+  }
 }
 
-void scaled_where_active(float factor, const float *__restrict weights,
-                         const float *__restrict activations, float *__restrict out, Size n) {
-  for (Size i = 0; i < n; ++i) out[i] = activations[i] <= 0 ? 0 : factor * weights[i];
-}
-
-void keep_where_active(const float *__restrict activations, float *__restrict values, Size n) {
-  for (Size i = 0; i < n; ++i) values[i] = activations[i] <= 0 ? 0 : values[i];
+// out = factor * values where activations are above zero, else zero.
+void pass_active(float factor, const float *values, const float *activations, float *out, Size n) {
+  for (Size i = 0; i < n; i += LANE) {
+    const Lane passed = factor * load(values + i);
+    store_within(out + i, load(activations + i) <= 0 ? Lane{} : passed, n - i);
+  }
 }
 
 struct Layer {
@@ -174,7 +194,8 @@ struct Rows {
   }
 };
 
-constexpr Size CACHED = 6000;  // floats of activations that fit the first-level cache
+// Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
+constexpr Size CACHED = 16000;
 
 // The shape of a network, and room for one at work on a block of rows.
 class Network {
@@ -244,8 +265,7 @@ class Network {
     product(1, rows, width, {slopes_.data(), 0, 1}, top, gradient, width, add);
     if (last == 0) return;
     for (Size b = 0; b < rows; ++b)
-      scaled_where_active(slopes_[b], w, top + b * width, &deltas_[last][b * (width - 1)],
-                          width - 1);
+      pass_active(slopes_[b], w, top + b * width, &deltas_[last][b * (width - 1)], width - 1);
     for (size_t l = last; l-- > 0;) {
       const auto [in, out] = layers_[l];
       w -= layers_[l].weights();
@@ -263,7 +283,7 @@ class Network {
     float *before = deltas_[l].data();
     product(rows, out, in - 1, {delta, out, 1}, transposed_.data(), before, in - 1);
     for (Size b = 0; b < rows; ++b)
-      keep_where_active(&activations_[l][b * in], before + b * (in - 1), in - 1);
+      pass_active(1, before + b * (in - 1), &activations_[l][b * in], before + b * (in - 1), in - 1);
   }
 
   std::vector<Layer> layers_;
