@@ -81,7 +81,7 @@ def calibration_of_page(folder: RunFolder, done: Done | None) -> tuple[pd.DataFr
 
     It is made of the predictions and can be made again.
     """
-    path = folder.table(CALIBRATION)
+    path = folder.root / f"{CALIBRATION}.csv"
     sums = {n: wanted for n, wanted in (done.page if done else {}).items() if n == path.name}
     try:
         if path.exists() and folder.damaged(sums):
