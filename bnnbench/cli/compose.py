@@ -68,11 +68,13 @@ def initialised(own: str | None = None) -> Iterator[None]:
     from hydra import initialize_config_dir
     from hydra._internal.hydra import Hydra
     from hydra._internal.utils import create_config_search_path
+    from hydra.core.global_hydra import GlobalHydra
 
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         if own is not None:
             path = create_config_search_path(str(config_folder()))
             path.prepend("command-line", f"file://{Path(own).absolute()}")
+            GlobalHydra.instance().clear()
             Hydra.create_main_hydra2("bnnbench", path)
         yield
 
@@ -142,6 +144,9 @@ def _no_text(own: str | None) -> str:
 
 def _no_option(text: str, group: str, choice: str) -> str:
     offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+    if group == "dataset" and "." in choice:
+        own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
+        return f"dataset={choice} does not exist; for a table of your own write {own}."
     names = ", ".join(name for name in offered if not name.startswith("_"))
     return f"{group}={choice} does not exist; {group} is one of {names}."
 

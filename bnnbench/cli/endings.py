@@ -23,6 +23,7 @@ REASONS = {
     errno.EPERM: "there is no permission",
     errno.EMFILE: "too many files are open",
     errno.EIO: "the disk fails",
+    errno.ENOENT: "a file or folder is gone",
     errno.EISDIR: "a folder stands where a file belongs",
 }
 
@@ -36,24 +37,39 @@ Python's in the C locale."""
 
 
 class Terminated(BaseException):
-    """SIGTERM came; not an `Exception`, so that nothing takes it for a failure of its own."""
+    """A signal came; not an `Exception`, so that nothing takes it for a failure of its own.
+
+    Attributes:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""What a batch system sends, and a terminal that is closed."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C would, so that locks and progress are cleared up."""
+    """Signals end the block as Ctrl-C would, so that locks and progress are cleared up."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise Terminated
+        raise Terminated(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    # What is ignored stays so: nohup wants it.
+    heeded = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heeded}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def speak_plainly() -> None:

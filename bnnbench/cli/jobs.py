@@ -27,6 +27,10 @@ TOLD = ".told.json"
 """How the names of files end in which a process leaves word."""
 
 
+MOST_SENTENCES = 3
+"""On what was refused."""
+
+
 @dataclass
 class Jobs:
     """All jobs of a command line.
@@ -67,8 +71,8 @@ class Jobs:
     def _keep(self, text: str, code: int = 0, passed: bool = False) -> None:
         """Keeps a sentence; of another process's job in a file, since its memory is its own."""
         if current_process().name != "MainProcess":
-            told = {"text": text, "code": code, "passed": passed}
-            (self.aside / f"{uuid4()}{TOLD}").write_text(json.dumps(told))
+            word = json.dumps({"text": text, "code": code, "passed": passed})
+            (self.aside / f"{uuid4()}{TOLD}").write_text(word)
         elif code:
             self.failed = (text, code)
         else:
@@ -117,7 +121,7 @@ class Jobs:
             note(self.failed[0])
             return self.failed[1]
         if self.refused:
-            raise UserError(" ".join(dict.fromkeys(self.refused)))  # one sentence for many jobs
+            raise UserError(told(self.refused))
         if self.passed and not self.ran:
             raise UserError(self.passed[0])
         if not self.ran:  # Hydra printed something
@@ -131,6 +135,14 @@ class Jobs:
         if lost:
             note(lost)
         return int(bool(lost))
+
+
+def told(refused: Sequence[str]) -> str:
+    """What is wrong with many jobs, each sentence once and not too many of them."""
+    sentences = list(dict.fromkeys(refused))
+    more = len(sentences) - MOST_SENTENCES
+    rest = [f"{more} more were refused."] if more > 0 else []
+    return " ".join([*sentences[:MOST_SENTENCES], *rest])
 
 
 def _dataset_of(config: Mapping[str, Any]) -> str:

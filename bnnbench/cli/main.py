@@ -79,6 +79,8 @@ def dispatch(arguments: Sequence[str]) -> int:
         from bnnbench.cli.completion import complete
 
         complete(build_parser())
+    if "--version" in arguments:
+        arguments = ["--version"]
     words = _of_run(arguments)
     if words is not None:
         from bnnbench.cli.run import run_command
@@ -99,7 +101,7 @@ def _of_run(arguments: Sequence[str]) -> list[str] | None:
     if {"-sc", "--shell-completion"} & {*arguments} and "run" not in arguments:
         return list(arguments)
     first = arguments[0] if arguments else ""
-    of_all = first in ("-h", "--help", "--version")
+    of_all = first in ("-h", "--help")
     if "run" not in arguments or of_all or not (first == "run" or first.startswith("-")):
         return None
     place = list(arguments).index("run")
@@ -117,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point.
 
     Returns:
-        0 done; 1 a check failed, or the machine did; 2 bad input; 130 interrupted; 143 terminated.
+        0 done; 1 a check failed, or the machine did; 2 bad input; 130 interrupted;
+        143 terminated, 129 by a terminal that was closed.
     """
     speak_plainly()
     try:
@@ -129,9 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(file=sys.stderr)
         text = "interrupted; the same command goes on from the last finished evaluation."
         return _ended(text, 130)
-    except Terminated:
+    except Terminated as signal:
         text = "terminated; the same command goes on from the last finished evaluation."
-        return _ended(text, 143)
+        return _ended(text, 128 + signal.number)
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -159,7 +159,10 @@ def report_command(
             (to or ReportFolder.below(path).root).rmdir()
         if failure.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise UserError(f"cannot write the report to {place} ({failure.strerror}).") from None
+        raise UserError(
+            f"cannot write the report to {place} ({failure.strerror}); "
+            "choose a writable folder with --to DIR."
+        ) from None
     if len(runs.scored):
         stdout().print(results_table(runs))
     print(f"report: {report.root}")

@@ -70,6 +70,8 @@ def sweeps_of(name: str) -> list[Sweep]:
         UserError: if there is no such suite.
     """
     offered = {suite.name: suite for suite in suites()}
+    if "=" in name:
+        raise UserError(f"{name} is a setting: write `bnnbench reproduce {SMALL} {name}`.")
     if name not in (SMALL, ALL, *offered):
         raise UserError(f"NAME must be one of {', '.join((SMALL, ALL, *offered))}, not {name!r}.")
     chosen = [offered[name]] if name in offered else list(offered.values())

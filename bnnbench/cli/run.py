@@ -110,7 +110,11 @@ def _check_launcher(overrides: Sequence[str]) -> None:
     for override in overrides:
         key, _, value = override.partition("=")
         allowed = {"-1", *map(str, range(1, cpu_count() + 1))}
-        if key.lstrip("+") == "hydra.launcher.n_jobs" and value not in allowed:
+        if key.lstrip("+") != "hydra.launcher.n_jobs":
+            continue
+        if not any(word.startswith("hydra/launcher=") for word in overrides):
+            raise UserError(f"{key} goes with hydra/launcher=joblib, which runs jobs side by side.")
+        if value not in allowed:
             raise UserError(f"{key} must be -1 or 1 to {cpu_count()} (cores), not {value!r}.")
 
 

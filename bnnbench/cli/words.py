@@ -11,7 +11,13 @@ from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Quote, QuotedString, RangeSweep
+from hydra.core.override_parser.types import (
+    Glob,
+    IntervalSweep,
+    Quote,
+    QuotedString,
+    RangeSweep,
+)
 from hydra.errors import HydraException
 
 from bnnbench.checks import check_folder
@@ -46,6 +52,8 @@ def hydra_words(words: Sequence[str]) -> list[str]:
     others = list(words)
     for setting in settings:
         others.remove(setting)
+    if others[-1:] in (["--info"], ["-i"]):  # or it would take the first setting for its value
+        others.append(given.info)
     if given.shell_completion:
         return [*others, *settings]
     check_words(settings)
@@ -102,6 +110,11 @@ def _check_sweep(word: str) -> None:
     except HydraException:
         return  # Hydra says so itself, in its place
     swept = override.value()
+    if isinstance(swept, IntervalSweep):
+        raise UserError(f"{word} stands for values without end; list some of them.")
+    if isinstance(swept, RangeSweep) and override.key_or_group in ALL_GROUPS:
+        name = override.key_or_group
+        raise UserError(f"{word}: options are listed by name, such as {name}={_some(name)}.")
     if isinstance(swept, RangeSweep):
         start, stop, step = (float(end or 0) for end in (swept.start, swept.stop, swept.step))
         count = (stop - start) / step if step else math.inf
@@ -109,6 +122,10 @@ def _check_sweep(word: str) -> None:
             raise UserError(f"{word} must stand for 1 to {MOST_JOBS} values.")
     if isinstance(swept, Glob) and not swept.filter(list(options(override.key_or_group))):
         raise UserError(f"{word} stands for no option; see `bnnbench list`.")
+
+
+def _some(group: str) -> str:
+    return ",".join(list(options(group))[:2])
 
 
 def quote_words(words: Sequence[str], sweep: bool = False) -> list[str]:

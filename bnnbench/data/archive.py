@@ -6,6 +6,7 @@ commit. No byte of it is used unless its SHA-256 is the one committed in `checks
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sys
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 
 from bnnbench.files import write_atomically
 from bnnbench.types import UserError
@@ -89,7 +91,8 @@ def read(name: str, directory: Path, base_url: str = BASE_URL) -> dict[str, byte
         if content is None:
             raise UserError(
                 f"{directory / file} is corrupt or unreadable (its SHA-256 is not the published "
-                f"one); fetch it afresh with `bnnbench data fetch {name} --dir {directory}`."
+                f"one); fetch it afresh with `bnnbench data fetch {name} --dir "
+                f"{quote(str(directory))}`."
             )
         contents[Path(file).name] = content
     return contents
@@ -229,7 +232,9 @@ def _not_had(name: str, url: str, reason: str) -> UserError:
     )
 
 
-def _unwritable(directory: Path, error: OSError) -> UserError:
+def _unwritable(directory: Path, error: OSError) -> UserError | OSError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return error
     reason = error.strerror or "Permission denied"  # pooch drops the errno of that one only
     return UserError(
         f"Cannot write data files to {directory} ({reason}); name a writable folder with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from os.path import expanduser
@@ -72,6 +73,7 @@ class CSV:
         Raises:
             UserError: at the first thing in the file that is not a usable table of numbers.
         """
+        _check_file(str(self.path))
         path, target = Path(expanduser(str(self.path))), str(self.target)
         frame = _read(path)
         _check_columns(path, list(frame.columns), target)
@@ -102,6 +104,28 @@ class CSV:
 def _label(text: str) -> str:
     """`text` made fit for a folder name: runs of other characters become one hyphen."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "csv"
+
+
+def _check_file(text: str) -> None:
+    """Refuses what is no file of columns between commas, as far as its name and first line tell."""
+    path = Path(expanduser(text))
+    if "://" in text:
+        raise UserError(f"dataset.path must name a file, not the address {text}; fetch it first.")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UserError(
+            f"dataset.path: {path} is a device or a pipe; a run reads its file more than once, so "
+            "write the table to one."
+        )
+    if not path.is_file():
+        return
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        line = file.readline(10_000)
+        other = next((mark for mark in ";\t|" if mark in line), "")
+        if other and not {",", "\0", "\ufffd"} & {*line}:  # the last two where it is no text
+            raise UserError(
+                f"dataset.path: {path} seems to have its columns between {other!r}; put commas "
+                "there, and points before decimals."
+            )
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -141,6 +165,8 @@ def _check_columns(path: Path, columns: list[str], target: str) -> None:
     if target not in columns:
         close = get_close_matches(target, columns, n=1)
         hint = f", of which {close[0]!r} is the closest" if close else ""
+        if all(re.fullmatch(r"[-+.\deE]+", column) for column in columns):
+            hint = "; the first line must name them"
         raise UserError(
             f"dataset.target: {path} has no column {target!r}; its columns are "
             f"{', '.join(columns)}{hint}."

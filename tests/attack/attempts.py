@@ -104,7 +104,8 @@ class Outcome:
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|reading .*|.* on .*: .*|.*: downloading .*|.* (left|so far).*|\s*)$"
+    r"^(bnnbench: .*|(reading|checking every run of) .*|.* on .*: .*|.*: downloading .*"
+    r"|.* (left|so far).*|\s*)$"
 )
 
 

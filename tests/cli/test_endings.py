@@ -26,6 +26,7 @@ FAILURES = {
     "read-only": (OSError(errno.EROFS, "read-only"), 1, "read-only"),
     "memory": (MemoryError(), 1, "fewer workers"),
     "torch's memory": (RuntimeError("can't allocate memory: you tried 99"), 1, "not enough memory"),
+    "a folder that is gone": (FileNotFoundError(errno.ENOENT, "gone", "x"), 1, "is gone (x)"),
     "a long name": (OSError(errno.ENAMETOOLONG, "long", "x"), 2, "file name too long (x)"),
 }
 
@@ -68,7 +69,10 @@ def test_a_sentence_is_one_line(command: Command) -> None:
 
 
 @pytest.mark.integration
-def test_sigterm_ends_a_run_which_goes_on(table_csv: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_run_which_goes_on(
+    table_csv: Path, tmp_path: Path, number: int, code: int
+) -> None:
     words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     command = [sys.executable, "-m", "bnnbench", "run", *words, "training.epochs=2000", "splits=1"]
     process = subprocess.Popen(
@@ -77,9 +81,9 @@ def test_sigterm_ends_a_run_which_goes_on(table_csv: Path, tmp_path: Path) -> No
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob("record.json")) and time.monotonic() < deadline:
         time.sleep(0.2)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 143, errors
+    assert process.returncode == code, errors
     assert errors.strip().splitlines()[-1].startswith("bnnbench: terminated; the same command")
     assert "Warning" not in errors and "Traceback" not in errors
 

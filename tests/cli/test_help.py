@@ -37,6 +37,15 @@ def test_run_help_teaches(command: Command) -> None:
         assert word in out
 
 
+def test_versions_and_information(command: Command) -> None:
+    """An option of Hydra whose value may be left out does not take a setting for it."""
+    for arguments in (["--version"], ["run", "--version"]):
+        code, out, _ = command(*arguments)
+        assert code == 0 and out.startswith("bnnbench ")
+    code, out, errors = command("run", "seed=1", "--info")
+    assert code == 0 and "seed: 1" in out and errors == ""
+
+
 @pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "data", "completion"])
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")

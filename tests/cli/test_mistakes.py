@@ -50,6 +50,12 @@ MISTAKES = {
     "forgotten -m, range": (["seed=range(3)"], ["seed=range(3)", "add -m"]),
     "an endless sweep": (["-m", "seed=range(0,inf)"], ["range(0,inf)", "1 to"]),
     "an empty sweep": (["-m", "seed=range(3,0)"], ["range(3,0)", "1 to"]),
+    "a sweep over numbers of options": (["-m", "depth=range(0,3)"], ["depth=range(0,3)", "0,1"]),
+    "a sweep over an interval": (["-m", "seed=interval(0,1)"], ["interval(0,1)", "without end"]),
+    "a sweep of many refusals": (["-m", "seed=-1,-2,-3,-4,-5"], ["not -3.", "2 more were refused"]),
+    "jobs of no launcher": (["-m", "hydra.launcher.n_jobs=2"], ["hydra/launcher=joblib"]),
+    "a file for a data set": (["dataset=my.csv"], ["dataset=csv dataset.path=my.csv"]),
+    "an action that is none": (["--info", "seed=1"], ["--info", "seed=1"]),
     "a sweep over no option": (["-m", "method=glob(zz*)"], ["glob(zz*)", "no option"]),
     "a sweep of refusals": (["-m", "seed=-1,-2"], ["seed", "-1", "-2"]),
     "no text": (["seed=\udcff"], ["UTF-8"]),
@@ -311,6 +317,7 @@ def test_cuda_asked_for_and_absent(command: Command) -> None:
     [(["report", "nowhere"], ["nowhere"]), (["list", "methods"], ["method"]),
      (["data", "verify", "mars"], ["mars", "boston"]), (["frobnicate"], ["frobnicate", "report"]),
      (["method=bbb"], ["bnnbench run method=bbb"]),
+     (["reproduce", "seed=1"], ["bnnbench reproduce small seed=1"]),
      (["report", "--error", "sd"], ["--error", "stderr"])],
 )  # fmt: skip
 def test_mistakes_in_the_other_commands(

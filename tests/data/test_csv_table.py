@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -124,3 +125,23 @@ def test_csv_takes_large_numbers_that_are_alike(tmp_path: Path) -> None:
     rows = [f"{1e20 * (1 + i * 1e-14)!r},{0 if i < 7 else i}e30,{i}e31" for i in range(12)]
     table = CSV(path=write(tmp_path, rows), target="price").load()
     assert table.targets.max() == 11e31 and len(table.inputs) == 12
+
+
+def test_csv_refuses_other_separators_pipes_and_addresses(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    for mark in (";", "\t", "|"):
+        path.write_text("\n".join(["a,b", *("1,2" for _ in range(12))]).replace(",", mark))
+        with pytest.raises(UserError) as error:
+            CSV(path=str(path), target="b").load()
+        assert_one_sentence(error, "other.csv", repr(mark), "commas")
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in {str(tmp_path / "pipe"): "pipe", "https://a.org/x.csv": "fetch it"}.items():
+        with pytest.raises(UserError) as error:
+            CSV(path=name, target="b").load()
+        assert_one_sentence(error, name, words)
+
+
+def test_csv_without_a_header_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        CSV(path=write(tmp_path, ROWS, header="0,-1.5,2e3"), target="price").load()
+    assert_one_sentence(error, "'price'", "the first line must name them")
