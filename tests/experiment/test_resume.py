@@ -96,10 +96,11 @@ def test_ctrl_c_says_how_to_go_on_and_a_second_process_is_refused(
     wait_for(tmp_path, 1)
     code, _, errors = command(*given)
     assert code == 2 and "another bnnbench process is working in" in errors
-    assert len(errors.strip().splitlines()) == 1
+    said = [line for line in errors.strip().splitlines() if not line.endswith(" ...")]
+    assert len(said) == 1  # beside what a slow start says first
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=WAIT)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "the same command goes on from the last finished evaluation" in errors
     assert "Traceback" not in errors
 
