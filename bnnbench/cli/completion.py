@@ -10,7 +10,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any
 
-from bnnbench.cli.configs import ALL_GROUPS
+from bnnbench.cli.configs import ALL_GROUPS, options
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -83,6 +83,9 @@ def settings(prefix: str, **_: Any) -> list[str]:
     key, equals, value = prefix.partition("=")
     if equals and key in PATHS:
         return [f"{key}={file}" for file in FilesCompleter()(value)]
+    if key in ALL_GROUPS and "," in value:  # of a sweep
+        chosen, _, last = value.rpartition(",")
+        return [f"{key}={chosen},{name}" for name in options(key) if name.startswith(last)]
     before = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0")) or None]
     words = before.removesuffix(prefix).split()
     given = quote_words([word for word in words if "=" in word and word[0] != "-"], sweep=True)
@@ -90,7 +93,8 @@ def settings(prefix: str, **_: Any) -> list[str]:
     with initialised(config_dir_of(words)):
         plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
         try:
-            return plugin._query(CONFIG_NAME, line or " ")
+            found = plugin._query(CONFIG_NAME, line or " ")
+            return [word for word in found if "=_" not in word]  # parts of others
         except CONFIGURATION:  # what was typed before is wrong, which the run will say
             return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import sys
@@ -81,6 +82,7 @@ def speak_plainly() -> None:
     warnings.filterwarnings("ignore", module=r"joblib(\.|$)")
     # In figures of names in other scripts: a box stands for what no font here has.
     warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # on a home it cannot write to
     # Of joblib's process that clears up after workers; it inherits nothing but this.
     tracker = "ignore:resource_tracker:UserWarning"
     others = [word for word in os.environ.get("PYTHONWARNINGS", "").split(",") if word]

@@ -84,7 +84,7 @@ def test_completion(line: str, expected: str) -> None:
      ("bnnbench reproduce cin", {"cinelli_book "}), ("bnnbench run --config-d", {"--config-dir "}),
      ("bnnbench run method=va", {"vadam "}), ("bnnbench run -m method=bbb depth=", {"1", "2"}),
      ("bnnbench run training.e", {"training.epochs="}), ("bnnbench run dataset.path=", {"t.csv"}),
-     ("bnnbench completion z", {"zsh "})],
+     ("bnnbench run -m method=bbb,va", {"bbb,vadam "}), ("bnnbench completion z", {"zsh "})],
 )  # fmt: skip
 def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "outputs" / "uci").mkdir(parents=True)
@@ -116,6 +116,7 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     line = "bnnbench run --config-dir own method=mine method.mo"
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
+    assert "_base" not in answers("bnnbench run dataset=", tmp_path)
 
 
 def test_the_shells_code_is_printed(command: Command) -> None:
