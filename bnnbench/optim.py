@@ -20,19 +20,13 @@ class Rule:
         name: by which such code knows the step.
         tensors: the entries of the method's state, in the order of that code.
         own: up to four numbers that the step knows beside `training`.
-        noise: vectors of noise that it takes; None is as many as `training.samples`.
         members: networks of every replica, side by side in each of the entries.
     """
 
     name: str
     tensors: tuple[str, ...]
     own: tuple[float, ...] = ()
-    noise: int | None = None
     members: int = 1
-
-    def drawn(self, training: Training) -> int:
-        """Vectors of noise that a step takes."""
-        return training.samples if self.noise is None else self.noise
 
 
 def adam(

@@ -53,14 +53,6 @@ class Streams:
         """Standard normal `[S, R or 1, ...]` for `shape = (S, ...)`."""
         return self._spread(self._draw("normal_", shape))
 
-    def normals(self, steps: int, *shape: int) -> Tensor:
-        """What so many calls of `normal` draw on a CPU, by group: `[steps, G, S, ...]`."""
-        drawn = torch.empty(steps, self.size, *shape, device=self.device, dtype=self.dtype)
-        for step in drawn:
-            for part, generator in zip(step, self._generators, strict=True):
-                part.normal_(generator=generator)
-        return drawn
-
     def uniform(self, *shape: int) -> Tensor:
         """Uniform on [0, 1), `[S, R or 1, ...]` for `shape = (S, ...)`."""
         return self._spread(self._draw("uniform_", shape))

@@ -44,14 +44,3 @@ def test_draws_made_several_steps_at_a_time_are_all_used_in_turn() -> None:
     for group, generator in ((0, first), (2, second)):
         whole = torch.empty(3, 4, 6).normal_(generator=generator)
         assert torch.equal(torch.stack(draws[:3])[:, :, group], whole)
-
-
-def test_numbers_of_many_steps_are_those_of_each_step_in_turn() -> None:
-    """Of 5 numbers and of 33, which torch makes in different ways."""
-    for shape in ((5,), (3, 11)):
-        streams, again = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
-        drawn = streams.normals(4, *shape)
-        assert drawn.shape == (4, 2, *shape)
-        for step in drawn:
-            spread = again.normal(*shape)
-            assert torch.equal(step[0], spread[:, 0]) and torch.equal(step[1], spread[:, 2])

@@ -59,7 +59,7 @@ class MAP(StochasticMethod):
         return self.descend(state, gradient, training, hyper, batch)
 
     def rule(self) -> Rule | None:
-        return Rule("map", ("loc", "loc_first", "loc_second"), noise=0)
+        return Rule("map", ("loc", "loc_first", "loc_second"))
 
     def descend(
         self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch

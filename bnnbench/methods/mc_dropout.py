@@ -21,7 +21,7 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import adam
+from bnnbench.optim import Rule, adam
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -98,6 +98,9 @@ class MCDropout(StochasticMethod):
             training.betas,
         )
         return dict(zip(("loc", "first", "second"), updated, strict=True))
+
+    def rule(self) -> Rule | None:
+        return Rule("mc_dropout", ("loc", "first", "second")) if self.noise == "bernoulli" else None
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """`prior_precision / 2 E||W||^2`."""

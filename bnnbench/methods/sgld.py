@@ -133,8 +133,8 @@ class SGLD(StochasticMethod):
     def rule(self) -> Rule | None:
         own = (self.step_size, self.step_offset, self.step_decay, self.floor)
         if self.preconditioned:
-            return Rule("psgld", ("loc", "square"), own, noise=1)
-        return Rule("sgld", ("loc",), own, noise=1)
+            return Rule("psgld", ("loc", "square"), own)
+        return Rule("sgld", ("loc",), own)
 
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)

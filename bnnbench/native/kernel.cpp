@@ -62,6 +62,14 @@ inline Lane load(const float *from) {
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
 
+// For what has no slack behind it.
+inline Lane load_within(const float *from, Size count) {
+  if (count >= LANE) return load(from);
+  Lane lane = {};
+  std::memcpy(&lane, from, count * sizeof(float));
+  return lane;
+}
+
 // Of a last lane, that part that is within `count`; what is behind it stays.
 inline void store_within(float *to, Lane lane, Size count) {
   LaneMask places;
@@ -177,6 +185,14 @@ void pass_active(float factor, const float *values, const float *activations, fl
   }
 }
 
+// out = values whose numbers are not below `least`, else zero times them: which NaN stays.
+void keep_drawn(const float *numbers, float least, const float *values, float *out, Size n) {
+  for (Size i = 0; i < n; i += LANE) {
+    const Lane kept = load_within(numbers + i, n - i) >= least ? Lane{} + 1 : Lane{};
+    store_within(out + i, kept * load(values + i), n - i);
+  }
+}
+
 struct Layer {
   Size in, out;  // `in` counts the ones
   Size weights() const { return in * out; }
@@ -192,6 +208,13 @@ struct Rows {
     targets[place] = target;
     weights[place] = weight;
   }
+};
+
+// Dropout: for every layer a uniform number for each row and input, without the ones. What has a
+// number below `dropout` is left out. Null leaves out nothing.
+struct Mask {
+  const float *const *numbers;
+  float dropout;
 };
 
 // Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
@@ -223,12 +246,15 @@ class Network {
     return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
   }
 
+  size_t n_layers() const { return layers_.size(); }
+
   // Fills `out` `[n_weights]`, which like `w` has slack behind it.
-  void gradient(const float *w, const Rows &rows, float precision, float *out) {
+  void gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
       const float *inputs = rows.inputs.data() + first * layers_[0].in;
-      const float *top = forward(w, inputs, count);
+      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
+      const float *top = forward(w, inputs, mask, first, count);
       const Layer &last = layers_.back();
       const float *weights = w + n_weights - last.weights();
       for (Size b = 0; b < count; ++b) {
@@ -245,15 +271,27 @@ class Network {
     return l == 0 ? inputs : activations_[l].data();
   }
 
-  const float *forward(const float *w, const float *inputs, Size rows) {
+  const float *forward(const float *w, const float *inputs, const Mask &mask, Size first,
+                       Size rows) {
     for (size_t l = 0; l + 1 < layers_.size(); ++l) {
       const auto [in, out] = layers_[l];
       float *next = activations_[l + 1].data();
       product(rows, in, out, {into(l, inputs), in, 1}, w, next, out + 1);
       rectify(next, rows * (out + 1));
+      if (mask.numbers) drop(l + 1, next, mask, first, rows);
       w += layers_[l].weights();
     }
     return into(layers_.size() - 1, inputs);
+  }
+
+  // Leaves out some of what goes into layer l, which lies in `activations_` afterwards.
+  const float *drop(size_t l, const float *from, const Mask &mask, Size first, Size rows) {
+    const Size units = layers_[l].in - 1;
+    float *to = activations_[l].data();
+    for (Size b = 0; b < rows; ++b)
+      keep_drawn(mask.numbers[l] + (first + b) * units, mask.dropout, from + b * (units + 1),
+                 to + b * (units + 1), units);
+    return to;
   }
 
   void backward(const float *w, const float *inputs, Size rows, float *gradient, bool add) {
@@ -311,11 +349,12 @@ void divide(Size n, float by, float *values) {
   for (Size i = 0; i < n; ++i) values[i] /= by;
 }
 
-// Weights loc + scale noise, `apart` numbers of noise for each; without a scale there is one
-// sample, loc itself.
+// Weights loc + scale noise, whose noise begins `apart` numbers behind that of the sample before;
+// without a scale they are loc itself, once or with a mask for every sample.
 struct Draws {
   const float *loc, *scale, *noise;
   Size apart, samples;
+  const Mask *masks;
 };
 
 // Of a network's gradient, of its square and of its product with the noise; null for what is not
@@ -332,25 +371,21 @@ class Averager {
   Network network;
 
   void average(const Rows &rows, float precision, const Draws &draws, const Means &out) {
-    const Size n = network.n_weights;
-    if (!draws.scale) {
-      std::copy_n(draws.loc, n, drawn_.begin());
-      network.gradient(drawn_.data(), rows, precision, one_.data());
-      std::copy_n(one_.begin(), n, out.mean);
-      return;
-    }
+    const Size n = network.n_weights, samples = draws.scale || draws.masks ? draws.samples : 1;
+    if (!draws.scale) std::copy_n(draws.loc, n, drawn_.begin());
     for (float *sum : {out.mean, out.square, out.cross})
       if (sum) std::fill_n(sum, n, 0.0f);
-    for (Size s = 0; s < draws.samples; ++s) {
-      const float *noise = draws.noise + s * draws.apart;
-      draw(n, draws.loc, draws.scale, noise, drawn_.data());
-      network.gradient(drawn_.data(), rows, precision, one_.data());
+    for (Size s = 0; s < samples; ++s) {
+      const float *noise = draws.scale ? draws.noise + s * draws.apart : nullptr;
+      if (draws.scale) draw(n, draws.loc, draws.scale, noise, drawn_.data());
+      const Mask mask = draws.masks ? draws.masks[s] : Mask{};
+      network.gradient(drawn_.data(), rows, precision, mask, one_.data());
       add(n, one_.data(), out.mean);
       if (out.square) add_products(n, one_.data(), one_.data(), out.square);
       if (out.cross) add_products(n, one_.data(), noise, out.cross);
     }
     for (float *sum : {out.mean, out.square, out.cross})
-      if (sum) divide(n, float(draws.samples), sum);
+      if (sum) divide(n, float(samples), sum);
   }
 
  private:
@@ -368,6 +403,7 @@ struct Step {
   const float *noise;          // of this step
   float rows;                  // of the training set
   float precision, prior;      // of the noise of the observations, and of the weights
+  float dropout;
   float share;                 // of the divergence
   float taken, unbias[2];      // t steps before this one; 1 / (1 - beta^(t + 1))
 };
@@ -466,12 +502,18 @@ void bbb(Step step, Constants c) {
   adam(step, c, of_rho, state[1], state[4], state[5]);
 }
 
-void map(Step step, Constants c) {
+void descend(Step step, Constants c, float pull) {
   const float *__restrict loc = step.state[0];
   float *__restrict gradient = step.mean;
-  const float pull = step.prior / step.rows;
   for (Size i = 0; i < step.n; ++i) gradient[i] += pull * loc[i];
   adam(step, c, gradient, step.state[0], step.state[1], step.state[2]);
+}
+
+void map(Step step, Constants c) { descend(step, c, step.prior / step.rows); }
+
+// The prior is on what is not left out.
+void mc_dropout(Step step, Constants c) {
+  descend(step, c, (1 - step.dropout) * step.prior / step.rows);
 }
 
 // Own: step size, offset, decay.
@@ -504,18 +546,20 @@ void preconditioned_sgld(Step step, Constants c) {
 struct Rule {
   Size tensors;
   bool square, cross;                            // which second mean it takes
+  bool masks;                                    // whether units are dropped
   void (*scale)(Step);                   // null where weights are not drawn
   void (*update)(Step, Constants);
 };
 
 // In the order of RULES in bnnbench/native/steps.py.
 const Rule RULES[] = {
-    {3, true, false, scale_by_squares, vadam},
-    {2, true, false, scale_by_squares, vprop},
-    {6, false, true, scale_by_softplus, bbb},
-    {3, false, false, nullptr, map},
-    {1, false, false, nullptr, sgld},
-    {2, false, false, nullptr, preconditioned_sgld},
+    {3, true, false, false, scale_by_squares, vadam},
+    {2, true, false, false, scale_by_squares, vprop},
+    {6, false, true, false, scale_by_softplus, bbb},
+    {3, false, false, false, nullptr, map},
+    {1, false, false, false, nullptr, sgld},
+    {2, false, false, false, nullptr, preconditioned_sgld},
+    {3, false, false, true, nullptr, mc_dropout},
 };
 
 }  // namespace
@@ -546,7 +590,7 @@ extern "C" void moments(const Size *sizes, Size layers, Size networks, Size sets
       batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
                 weights[set * rows + b]);
     averager.average(batch, precisions[set],
-                     {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples},
+                     {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples, nullptr},
                      {at(mean, r), at(square, r), at(cross, r)});
   }
 }
@@ -559,15 +603,16 @@ struct Steps {
   const Size *counts;             // [sets], real rows: those behind them are padding
   const float *precisions;        // [sets], of the noise
   const float *priors;            // [sets], prior precisions
+  const float *dropouts;          // [sets]
   const float *shares;            // [minibatches of an epoch], of the divergence
-  const Size *groups;             // [sets], whose noise is theirs
-  Size length, n_groups, samples, batch;
+  Size length, samples, batch;
   Size rule;
   double rate, betas[2], own[4];
   float *const *state;            // the rule's tensors, [sets, members, P] each
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
-  const float *noise;             // [steps, n_groups, samples, P]
+  const float *const *noise;      // [steps, pieces], each [samples, shared, P], or of masks
+  Size pieces, shared;            //   [samples, shared, rows of the minibatch, units]: r % shared
   Size orders, epoch, first, steps;  // from minibatch `first` of this epoch on
 };
 
@@ -582,7 +627,7 @@ class Walker {
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
                     float(given.own[3])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
-        own_(rule_.tensors) {}
+        own_(rule_.tensors), numbers_(given.samples * given.layers), masks_(given.samples) {}
 
   // Takes the networks of a training set through its minibatches; whether they are finite then.
   bool walk(Size set) {
@@ -593,6 +638,7 @@ class Walker {
                  [=](Size row) { return row < count; });
     for (Size b = all_.first; b < std::min(all_.first + all_.steps, minibatches); ++b) {
       gather(set, b);
+      if (rule_.masks) prepare_masks(set, b);
       for (Size m = 0; m < all_.members; ++m) step(set, m, b, all_.epoch * minibatches + b);
     }
     return finite(set);
@@ -609,16 +655,27 @@ class Walker {
     }
   }
 
+  void prepare_masks(Size set, Size b) {
+    const Size rows = std::min(all_.batch, all_.length - b * all_.batch);
+    for (Size s = 0; s < all_.samples; ++s) {
+      const float **numbers = &numbers_[s * all_.layers];
+      for (Size l = 0; l < all_.layers; ++l)
+        numbers[l] = noise(set, b, l) + s * all_.shared * rows * all_.sizes[l];
+      masks_[s] = {numbers, all_.dropouts[set]};
+    }
+  }
+
   // A step of one network by minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < rule_.tensors; ++k)
       own_[k] = all_.state[k] + (set * all_.members + member) * n_;
     const Step step = {n_, own_.data(), mean_.data(), second_.data(), scale_.data(),
-                       spare_.data(), noise(set, b), float(all_.counts[set]),
-                       all_.precisions[set], all_.priors[set], all_.shares[b], float(taken),
+                       spare_.data(), noise(set, b, 0), float(all_.counts[set]),
+                       all_.precisions[set], all_.priors[set], all_.dropouts[set],
+                       all_.shares[b], float(taken),
                        {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}};
-    const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise, n_,
-                         all_.samples};
+    const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise,
+                         all_.shared * n_, all_.samples, rule_.masks ? masks_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
     averager_.average(minibatch_, step.precision, draws,
                       {mean_.data(), rule_.square ? second_.data() : nullptr,
@@ -626,9 +683,12 @@ class Walker {
     rule_.update(step, constants_);
   }
 
-  const float *noise(Size set, Size b) const {
-    if (!all_.noise) return nullptr;
-    return all_.noise + ((b - all_.first) * all_.n_groups + all_.groups[set]) * all_.samples * n_;
+  // Where a piece of a training set's noise begins.
+  const float *noise(Size set, Size b, Size piece) const {
+    if (all_.pieces == 0) return nullptr;
+    const Size rows = std::min(all_.batch, all_.length - b * all_.batch);
+    const Size size = rule_.masks ? rows * all_.sizes[piece] : n_;
+    return all_.noise[(b - all_.first) * all_.pieces + piece] + set % all_.shared * size;
   }
 
   bool finite(Size set) const {
@@ -650,6 +710,8 @@ class Walker {
   Floats mean_, second_, scale_, spare_;
   std::vector<float *> own_;   // the tensors of the network at hand
   std::vector<Size> rows_;     // of the training set at hand, in order
+  std::vector<const float *> numbers_;  // of its masks, for each sample and layer
+  std::vector<Mask> masks_;             // for each sample
 };
 
 }  // namespace

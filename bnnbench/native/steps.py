@@ -14,7 +14,7 @@ from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld")
+RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout")
 """In the order of RULES in kernel.cpp."""
 
 NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
@@ -26,10 +26,11 @@ class Steps(ctypes.Structure):
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("sets", NUMBER), ("members", NUMBER),
         ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY), ("precisions", ARRAY),
-        ("priors", ARRAY), ("shares", ARRAY), ("groups", ARRAY),
-        ("length", NUMBER), ("n_groups", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
+        ("priors", ARRAY), ("dropouts", ARRAY), ("shares", ARRAY),
+        ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
         ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 4),
         ("state", ARRAY), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
+        ("pieces", NUMBER), ("shared", NUMBER),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
     )  # fmt: skip
 
@@ -41,7 +42,8 @@ class Walk:
         rule: what they do at each step.
         mlp: the shape, with one output.
         data: R training sets.
-        hyper: `noise_precision` and `prior_precision`, `[R, 1]` each.
+        hyper: `noise_precision`, `prior_precision` and for a rule that drops units `dropout`,
+            `[R, 1]` each.
         training: rate, decays, samples and rows of a step.
         shares: of the complexity cost, for each minibatch of an epoch.
         state: entries `[R, members P]` of `rule.tensors`, contiguous float32: changed in place.
@@ -64,6 +66,7 @@ class Walk:
         self._take_steps, sets = code.take_steps, data.replicas
         self._state = [state[name] for name in rule.tensors]
         assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
+        dropout = hyper.get("dropout", torch.zeros(1))
         # All that the bare addresses lead to is kept as long as they are.
         self._kept = {
             "sizes": torch.tensor(mlp.sizes),
@@ -72,33 +75,36 @@ class Walk:
             "counts": torch.tensor(data.counts),
             "precisions": hyper["noise_precision"].expand(sets, 1).contiguous(),
             "priors": hyper["prior_precision"].expand(sets, 1).contiguous(),
+            "dropouts": dropout.expand(sets, 1).contiguous(),
             "shares": torch.tensor(shares, dtype=torch.float32),
-            "groups": torch.tensor(data.groups),
             "state": torch.tensor([one.data_ptr() for one in self._state]),
             "alive": alive,
         }
         self._given = Steps(
             **{name: kept.data_ptr() for name, kept in self._kept.items()},
             layers=len(mlp.sizes) - 1, sets=sets, members=rule.members,
-            length=data.inputs.shape[1], samples=rule.drawn(training),
-            batch=int(training.batch_size),
+            length=data.inputs.shape[1], samples=training.samples, batch=int(training.batch_size),
             rule=RULES.index(rule.name), rate=training.learning_rate, betas=training.betas,
             own=rule.own,
         )  # fmt: skip
 
-    def take(self, epoch: int, first: int, steps: int, order: Tensor, noise: Tensor | None) -> None:
+    def take(
+        self, epoch: int, first: int, order: Tensor, noise: Sequence[Sequence[Tensor]], shared: int
+    ) -> None:
         """Goes through some minibatches of an epoch, one step each.
 
         Args:
             epoch: from 0.
             first: which minibatch is the first.
-            steps: how many.
             order: `[R or 1, N]` int64, in which this epoch visits the rows.
-            noise: `[steps, groups, S, P]`, standard normal; None for a rule that draws no weights.
+            noise: what each step draws: `[S, R or 1, P]`, standard normal; or the uniform numbers
+                of its masks, `[S, R or 1, B, units]` for every layer's inputs; or nothing.
+            shared: that `R or 1`.
         """
+        pieces = [piece.contiguous() for step in noise for piece in step]
+        addresses = torch.tensor([piece.data_ptr() for piece in pieces])
         given = self._given
-        given.epoch, given.first, given.steps = epoch, first, steps
+        given.epoch, given.first, given.steps = epoch, first, len(noise)
         given.order, given.orders = order.data_ptr(), len(order)
-        if noise is not None:
-            given.noise, given.n_groups = noise.data_ptr(), noise.shape[1]
+        given.noise, given.pieces, given.shared = addresses.data_ptr(), len(noise[0]), shared
         self._take_steps(ctypes.byref(given))

@@ -7,6 +7,7 @@ float32's rounding alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,46 +15,68 @@ from torch import Tensor
 from bnnbench.methods.shared.chain import Chain
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.native.steps import Walk
+from bnnbench.nn import MLP
 from bnnbench.optim import Rule
+from bnnbench.random_streams import Streams
+
+State = dict[str, Tensor]
+Noise = tuple[Tensor, ...]
 
 NOISE_AT_ONCE = 4_000_000  # numbers: 16 MB of float32
 
 
+class Noisy(Protocol):
+    """What whole epochs ask of a method; `StochasticMethod` says what each function is for."""
+
+    def share(self, index: int, batches: int) -> float: ...
+
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
+
+
 def native_epochs(
-    rule: Rule,
-    shares: list[float],
-    task: FitTask,
-    state: dict[str, Tensor],
-    alive: Tensor,
-    chain: Chain,
-) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
+    method: Noisy, rule: Rule, task: FitTask, state: State, alive: Tensor, chain: Chain
+) -> Iterator[tuple[State, Tensor]]:
     """The state after each epoch, and `[R]` which replicas are finite so far.
 
     Args:
+        method: draws the noise.
         rule: the method's step.
-        shares: of the complexity cost, for each minibatch of an epoch.
         task: what is fitted.
         state: where the replicas start.
         alive: `[R]`, which of them are finite.
         chain: is told of the weights.
     """
-    mlp, data, streams, drawn = task.mlp, task.data, task.streams, rule.drawn(task.training)
-    rows, minibatches, taken = data.inputs.shape[1], len(shares), 0
-    at_once = max(1, NOISE_AT_ONCE // max(1, streams.size * drawn * mlp.n_weights))
+    data, streams, size, taken = task.data, task.streams, task.batch_size, 0
+    rows = data.inputs.shape[1]
+    shared = 1 if streams.size == 1 else data.replicas
+    starts = range(0, rows, size)
+    shares = [method.share(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
-    walk = Walk(rule, mlp, data, task.hyper, task.training, shares, state, alive)
+    walk = Walk(rule, task.mlp, data, task.hyper, task.training, shares, state, alive)
     for epoch in range(task.epochs):
         before, were = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
         first = 0
-        while first < minibatches:
-            steps = int(min(at_once, minibatches - first, chain.until_next(taken)))
-            noise = streams.normals(steps, drawn, mlp.n_weights) if drawn else None
-            walk.take(epoch, first, steps, order, noise)
-            first, taken = first + steps, taken + steps
+        while first < len(starts):
+            most = int(min(len(starts), first + chain.until_next(taken)))
+            noise = _drawn(method, task, [min(size, rows - start) for start in starts[first:most]])
+            walk.take(epoch, first, order, noise, shared)
+            first, taken = first + len(noise), taken + len(noise)
             chain.after(taken, state["loc"])
         if not torch.equal(alive, were):
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         chain.settle(alive, before["loc"])
         yield state, alive
+
+
+def _drawn(method: Noisy, task: FitTask, batches: list[int]) -> list[Noise]:
+    """Noise of minibatches of so many rows, as long as there is room: of one at least."""
+    drawn: list[Noise] = []
+    numbers = 0
+    for rows in batches:
+        if drawn and numbers >= NOISE_AT_ONCE:
+            break
+        drawn.append(method.sample_noise(task.mlp, rows, task.training.samples, task.streams))
+        numbers += sum(piece.numel() for piece in drawn[-1])
+    return drawn

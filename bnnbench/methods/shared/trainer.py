@@ -6,7 +6,6 @@ functions of tensors (`Trainable`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ from torch import Tensor
 from bnnbench.methods.shared.chain import Chain
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.epochs import native_epochs
+from bnnbench.methods.shared.epochs import Noise, State, native_epochs
 from bnnbench.methods.shared.objective_trace import Trace, Traced
 from bnnbench.native.moments import covers
 from bnnbench.nn import MLP
@@ -26,9 +25,6 @@ from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
-
-State = dict[str, Tensor]
-Noise = tuple[Tensor, ...]
 
 NONE = range(0)
 
@@ -165,9 +161,7 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     trace = Trace(method, task)
     chain, rule = Chain(kept, state["loc"]), _known_rule(method, task)
     if rule is not None:
-        minibatches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
-        shares = [method.share(index, minibatches) for index in range(minibatches)]
-        epochs = native_epochs(rule, shares, task, state, alive, chain)
+        epochs = native_epochs(method, rule, task, state, alive, chain)
     else:
         epochs = _epochs(method, task, state, alive, chain)
     for state, alive in epochs:

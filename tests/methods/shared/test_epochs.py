@@ -14,6 +14,7 @@ from support.divergences import divergence, sampled
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
+from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import epochs, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -42,6 +43,7 @@ METHODS: dict[str, StochasticMethod] = {
     "bbb from a wide start": BBB(label="bbb", divergence=KL, initial_precision=1e-3),
     "map": MAP(label="map"),
     "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
+    "mc_dropout": MCDropout(label="mc_dropout"),
     "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
     "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
 }
@@ -78,6 +80,7 @@ class Stack:
         streams = Streams([3 + group for group in sorted(set(data.groups))], data.groups)
         steps = torch.arange(data.replicas)[:, None] + 1.0
         hyper = {"noise_precision": 5 * ones, "prior_precision": 0.5 * steps}
+        hyper["dropout"] = 0.1 * steps
         return FitTask(data, hyper, network, training, self.epochs, streams)
 
 
@@ -93,9 +96,9 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> list[Rule]:
     """The rules by which native epochs are asked for, one for each fit."""
     asked: list[Rule] = []
 
-    def counted(rule: Rule, *rest: Any) -> Any:
+    def counted(method: Any, rule: Rule, *rest: Any) -> Any:
         asked.append(rule)
-        return epochs.native_epochs(rule, *rest)
+        return epochs.native_epochs(method, rule, *rest)
 
     monkeypatch.setattr(trainer, "native_epochs", counted)
     return asked
@@ -135,7 +138,14 @@ def test_so_do_stacks_of_any_shape(
     assert_alike(method.fit(stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
-@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld"])
+@pytest.mark.parametrize("name", ["vadam", "map", "mc_dropout"])
+def test_so_do_minibatches_that_are_cut_into_blocks(name: str) -> None:
+    stack = Stack((600, 599, 17), widths=(60, 40), batch=500, rate=1e-3)
+    found, expected = METHODS[name].fit(stack.task()), by_torch(METHODS[name], stack.task())
+    assert_alike(found, expected, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld", "mc_dropout"])
 def test_noise_drawn_in_pieces_is_the_same_noise(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,8 +220,10 @@ def test_recording_the_objective_changes_nothing(name: str) -> None:
         BBB(label="bbb", divergence=sampled(KL, "gaussian")),
         BBB(label="bbb", divergence=divergence("renyi")),
         DeepEnsemble(label="deep_ensemble", adversarial=True),
+        MCDropout(label="mc_dropout", noise="gaussian"),
+        MCDropout(label="mc_dropout", noise="dropconnect"),
     ],
-    ids=["estimated", "another divergence", "adversarial"],
+    ids=["estimated", "another divergence", "adversarial", "gaussian", "dropconnect"],
 )
 def test_other_steps_are_taken_one_by_one(method: StochasticMethod, whole: list[Rule]) -> None:
     assert method.rule() is None
