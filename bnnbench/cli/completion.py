@@ -84,8 +84,8 @@ def settings(prefix: str, **_: Any) -> list[str]:
     if equals and key in PATHS:
         return [f"{key}={file}" for file in FilesCompleter()(value)]
     if key in ALL_GROUPS and "," in value:  # of a sweep
-        chosen, _, last = value.rpartition(",")
-        return [f"{key}={chosen},{name}" for name in options(key) if name.startswith(last)]
+        chosen, comma, last = value.rpartition(",")
+        return [f"{key}={chosen}{comma}{name}" for name in options(key) if name.startswith(last)]
     before = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0")) or None]
     words = before.removesuffix(prefix).split()
     given = quote_words([word for word in words if "=" in word and word[0] != "-"], sweep=True)
