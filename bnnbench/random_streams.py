@@ -58,14 +58,13 @@ class Streams:
         return self._spread(self._draw("uniform_", shape))
 
     def _draw(self, law: str, shape: tuple[int, ...]) -> Tensor:
+        if self._chunk == 1:
+            drawn = [self._fill(law, generator, shape) for generator in self._generators]
+            return torch.stack(drawn, 1) if self.size > 1 else drawn[0].unsqueeze(1)
         buffer = self._buffers.setdefault((law, shape), [])
         if not buffer:
             drawn = [self._fill(law, g, (self._chunk, *shape)) for g in self._generators]
-            buffer.extend(
-                torch.stack(drawn, 2).unbind(0)
-                if self.size > 1 or self._chunk > 1
-                else [drawn[0].squeeze(0).unsqueeze(1)]
-            )
+            buffer.extend(torch.stack(drawn, 2).unbind(0))
             buffer.reverse()
         return buffer.pop()
 

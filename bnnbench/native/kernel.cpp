@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <vector>
 
 namespace {
@@ -220,10 +221,10 @@ struct Mask {
 // Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
 constexpr Size CACHED = 16000;
 
-// The shape of a network, and room for one at work on a block of rows.
+// The shape of a network, and room for one at work on up to so many rows.
 class Network {
  public:
-  Network(const Size *sizes, Size layers) {
+  Network(const Size *sizes, Size layers, Size rows) {
     Size row = 0, widest = 0;
     for (Size l = 0; l < layers; ++l) {
       layers_.push_back({sizes[l] + 1, sizes[l + 1]});
@@ -231,7 +232,7 @@ class Network {
       widest = std::max(widest, layers_[l].weights());
       n_weights += layers_[l].weights();
     }
-    block_ = std::max<Size>(TALL, CACHED / row);
+    block_ = std::min(rows, std::max<Size>(TALL, CACHED / row));
     for (const Layer &layer : layers_) {
       activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
       deltas_.emplace_back(block_ * layer.in + SLACK);
@@ -365,8 +366,8 @@ struct Means {
 
 class Averager {
  public:
-  Averager(const Size *sizes, Size layers)
-      : network(sizes, layers), drawn_(network.n_weights + SLACK), one_(drawn_.size()) {}
+  Averager(const Size *sizes, Size layers, Size rows)
+      : network(sizes, layers, rows), drawn_(network.n_weights + SLACK), one_(drawn_.size()) {}
 
   Network network;
 
@@ -575,12 +576,14 @@ const Rule RULES[] = {
 //   weights     [sets, rows]
 //   precisions  [sets]
 //   mean, square, cross  [networks, P]; null for what is not wanted
-extern "C" void moments(const Size *sizes, Size layers, Size networks, Size sets, Size samples,
-                        Size shared, Size rows, const float *loc, const float *scale,
-                        const float *noise, const float *inputs, const float *targets,
-                        const float *weights, const float *precisions, float *mean,
-                        float *square, float *cross) {
-  Averager averager(sizes, layers);
+//
+// Returns 1 if there is too little memory, else 0.
+extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets, Size samples,
+                       Size shared, Size rows, const float *loc, const float *scale,
+                       const float *noise, const float *inputs, const float *targets,
+                       const float *weights, const float *precisions, float *mean, float *square,
+                       float *cross) try {
+  Averager averager(sizes, layers, rows);
   const Size n = averager.network.n_weights, features = sizes[0];
   Rows batch = averager.network.room_for(rows);
   const auto at = [n](auto *values, Size r) { return values ? values + r * n : nullptr; };
@@ -593,6 +596,9 @@ extern "C" void moments(const Size *sizes, Size layers, Size networks, Size sets
                      {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples, nullptr},
                      {at(mean, r), at(square, r), at(cross, r)});
   }
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
 }
 
 // The same names in the same order as in bnnbench/native/steps.py.
@@ -621,7 +627,7 @@ namespace {
 class Walker {
  public:
   explicit Walker(const Steps &given)
-      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers),
+      : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
@@ -717,8 +723,12 @@ class Walker {
 }  // namespace
 
 // Steps of networks that are alive; those of a training set of which one is not finite are not.
-extern "C" void take_steps(const Steps *given) {
+// Returns 1 if there is too little memory, else 0.
+extern "C" int take_steps(const Steps *given) try {
   Walker walker(*given);
   for (Size set = 0; set < given->sets; ++set)
     if (given->alive[set]) given->alive[set] = walker.walk(set);
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
 }

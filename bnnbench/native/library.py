@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bnnbench.native.compiler import Unavailable, built
 
@@ -60,8 +61,13 @@ def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
     code.take_steps.argtypes = [ARRAY]
-    code.moments.restype = code.take_steps.restype = None
+    code.moments.errcheck = code.take_steps.errcheck = _checked  # type: ignore[assignment]
     return code
+
+
+def _checked(failed: int, function: Any, arguments: tuple[Any, ...]) -> None:
+    if failed:
+        raise MemoryError("native code was given too little memory")
 
 
 @cache

@@ -63,7 +63,7 @@ class Walk:
     ) -> None:
         code = library().code
         assert code is not None and mlp.sizes[-1] == 1
-        self._take_steps, sets = code.take_steps, data.replicas
+        self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
         self._state = [state[name] for name in rule.tensors]
         assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
         dropout = hyper.get("dropout", torch.zeros(1))
@@ -83,7 +83,7 @@ class Walk:
         self._given = Steps(
             **{name: kept.data_ptr() for name, kept in self._kept.items()},
             layers=len(mlp.sizes) - 1, sets=sets, members=rule.members,
-            length=data.inputs.shape[1], samples=training.samples, batch=int(training.batch_size),
+            length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
             rule=RULES.index(rule.name), rate=training.learning_rate, betas=training.betas,
             own=rule.own,
         )  # fmt: skip

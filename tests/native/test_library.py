@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,12 @@ def test_where_it_is_in_use_its_place_is_said(monkeypatch: pytest.MonkeyPatch) -
     if found.code is None:
         pytest.skip(found.reason)
     assert found.place is not None and found.standing == f"in use ({found.place})"
+
+
+def test_too_little_memory_is_an_error_of_python() -> None:
+    code = library().code
+    if code is None:
+        pytest.skip(library().reason)
+    sizes = (ctypes.c_int64 * 2)(1, 1)
+    with pytest.raises(MemoryError):
+        code.moments(sizes, 1, 0, 0, 0, 1, 2**50, *[None] * 10)
