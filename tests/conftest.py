@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from support import one_thread  # isort: skip  # before torch is imported
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -61,8 +62,22 @@ def tiny(table_csv: Path, tmp_path: Path) -> Callable[..., Run]:
 
 
 @pytest.fixture
+def _logging_as_before() -> Iterator[None]:
+    """Hydra may be told to log, to the standard error of a test that is over when others run."""
+    root = logging.getLogger()
+    level, handlers, switched_off = root.level, root.handlers[:], root.manager.disable
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    logging.disable(switched_off)
+
+
+@pytest.fixture
 def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    _logging_as_before: None,
 ) -> Callable[..., tuple[int, str, str]]:
     """`command(*arguments)`: exit code, stdout and stderr of `bnnbench`, run in an empty folder."""
     from bnnbench.cli.main import main
