@@ -131,10 +131,10 @@ class SGLD(StochasticMethod):
         return {**new, "loc": torch.addcmul(drifted, (size / batch.counts).sqrt(), noise[0])}
 
     def rule(self) -> Rule | None:
-        own = (self.step_size, self.step_offset, self.step_decay, self.floor)
+        steps = (self.step_size, self.step_offset, self.step_decay)
         if self.preconditioned:
-            return Rule("psgld", ("loc", "square"), own)
-        return Rule("sgld", ("loc",), own)
+            return Rule("psgld", ("loc", "square"), (*steps, self.floor))
+        return Rule("sgld", ("loc",), (*steps, TYPICAL_PRECISION))
 
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)

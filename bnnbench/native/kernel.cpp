@@ -1,13 +1,13 @@
 // Gradients of many small networks, averaged over drawn weights, and the steps that follow them.
 //
-// A network with ReLU layers and one output is a flat vector w: layer after layer a matrix W_l
-// whose last row is the bias. With a column of ones behind what goes into each layer,
+// A network with ReLU layers is a flat vector w: layer after layer a matrix W_l whose last row is
+// the bias. With a column of ones behind what goes into each layer,
 //
-//     H_0 = [X 1],   H_l = [max(H_(l-1) W_l, 0)  1],   f = H_(L-1) W_L
+//     H_0 = [X 1],   H_l = [max(H_(l-1) W_l, 0)  1],   F = H_(L-1) W_L
 //
-// are its outputs for the rows X, and for the loss sum_b c_b precision (f_b - y_b)^2 / 2
+// are its outputs for the rows X, and for a loss sum_b c_b loss(F_b, y_b) of the targets y
 //
-//     D_L     = c precision (f - y)                              slope at the output
+//     D_L     = c loss'(F, y)                                    slopes at the outputs
 //     G_l     = H_(l-1)' D_l                                     gradient
 //     D_(l-1) = D_l W_l' where H_(l-1) > 0, without the bias
 //
@@ -91,18 +91,23 @@ inline Lane power_of_two(LaneMask k) {
   return lane;
 }
 
-// A matrix, or its transpose, whose element (i, j) lies at data[i * row + j * column].
-struct Matrix {
+// The left factor of a product, or its transpose: element (i, j) is data[i * row + j * column].
+struct Left {
   const float *data;
   Size row, column;
+};
+
+// The right factor: element (i, j) is data[i * row + j], and there is slack behind it.
+struct Right {
+  const float *data;
+  Size row;
 };
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
 // ROWS x (LANES * LANE) elements of `left right`; columns past `columns` are left alone.
 template <int ROWS, int LANES>
-void tile(Matrix left, const float *right, Size right_row, Size depth, float *out, Size out_row,
-          Size columns, bool add) {
+void tile(Left left, Right right, Size depth, float *out, Size out_row, Size columns, bool add) {
   Lane sum[ROWS][LANES];
   UNROLLED
   for (int r = 0; r < ROWS; ++r)
@@ -111,7 +116,7 @@ void tile(Matrix left, const float *right, Size right_row, Size depth, float *ou
   for (Size k = 0; k < depth; ++k) {
     Lane factor[LANES];
     UNROLLED
-    for (int l = 0; l < LANES; ++l) factor[l] = load(right + k * right_row + l * LANE);
+    for (int l = 0; l < LANES; ++l) factor[l] = load(right.data + k * right.row + l * LANE);
     UNROLLED
     for (int r = 0; r < ROWS; ++r)
       UNROLLED
@@ -132,7 +137,7 @@ void tile(Matrix left, const float *right, Size right_row, Size depth, float *ou
 }
 
 // By their numbers of rows and lanes; where WIDE is 2, the last two of four are not asked for.
-using Tile = void (*)(Matrix, const float *, Size, Size, float *, Size, Size, bool);
+using Tile = void (*)(Left, Right, Size, float *, Size, Size, bool);
 #define TILES_OF(rows) {tile<rows, 1>, tile<rows, 2>, tile<rows, WIDE - 1>, tile<rows, WIDE>}
 const Tile TILES[TALL][4] = {TILES_OF(1), TILES_OF(2), TILES_OF(3),
                              TILES_OF(4), TILES_OF(5), TILES_OF(6)};
@@ -144,17 +149,23 @@ inline Size piece(Size rest, Size most) {
 }
 
 // out [rows, columns] = left [rows, depth] right [depth, columns], or that added to it.
-void product(Size rows, Size depth, Size columns, Matrix left, const float *right, float *out,
-             Size out_row, bool add = false) {
+void product(Size rows, Size depth, Size columns, Left left, Right right, float *out, Size out_row,
+             bool add = false) {
   for (Size r = 0, tall; r < rows; r += tall) {
     tall = piece(rows - r, TALL);
-    const Matrix from = {left.data + r * left.row, left.row, left.column};
+    const Left lower = {left.data + r * left.row, left.row, left.column};
     for (Size c = 0, wide; c < columns; c += wide * LANE) {
       wide = piece((columns - c + LANE - 1) / LANE, WIDE);
-      TILES[tall - 1][wide - 1](from, right + c, columns, depth, out + r * out_row + c, out_row,
-                                columns - c, add);
+      TILES[tall - 1][wide - 1](lower, {right.data + c, right.row}, depth,
+                                out + r * out_row + c, out_row, columns - c, add);
     }
   }
+}
+
+// out [columns, rows] of a matrix [rows, columns].
+void transpose(const float *matrix, Size rows, Size columns, float *out) {
+  for (Size c = 0; c < columns; ++c)
+    for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
 }
 
 float dot(const float *a, const float *b, Size n) {
@@ -178,12 +189,9 @@ void rectify(float *values, Size n) {
   }
 }
 
-// out = factor * values where activations are above zero, else zero.
-void pass_active(float factor, const float *values, const float *activations, float *out, Size n) {
-  for (Size i = 0; i < n; i += LANE) {
-    const Lane passed = factor * load(values + i);
-    store_within(out + i, load(activations + i) <= 0 ? Lane{} : passed, n - i);
-  }
+void zero_inactive(const float *activations, float *values, Size n) {
+  for (Size i = 0; i < n; i += LANE)
+    store_within(values + i, load(activations + i) <= 0 ? Lane{} : load(values + i), n - i);
 }
 
 // out = values whose numbers are not below `least`, else zero times them: which NaN stays.
@@ -221,10 +229,28 @@ struct Mask {
 // Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
 constexpr Size CACHED = 16000;
 
+constexpr Size MOST_OUTPUTS = 2;
+
+// Slopes of the negative log-likelihood of one target, times its weight, at a network's outputs.
+//
+// One output is the mean of a Gaussian of the given precision. Of two the second, bent so that it
+// stays within 7 either way, is its log standard deviation.
+void loss_slopes(const float *outputs, Size n_outputs, float target, float weight, float precision,
+                 float *slopes) {
+  const float error = outputs[0] - target;
+  if (n_outputs == 1) {
+    slopes[0] = error * (weight * precision);
+    return;
+  }
+  const float seventh = outputs[1] / 7, bend = 1 / std::sqrt(1 + seventh * seventh);
+  slopes[0] = error * (weight * std::exp(-2 * outputs[1] * bend));
+  slopes[1] = bend * bend * bend * (weight - error * slopes[0]);
+}
+
 // The shape of a network, and room for one at work on up to so many rows.
 class Network {
  public:
-  Network(const Size *sizes, Size layers, Size rows) {
+  Network(const Size *sizes, Size layers, Size rows) : outputs_(sizes[layers]) {
     Size row = 0, widest = 0;
     for (Size l = 0; l < layers; ++l) {
       layers_.push_back({sizes[l] + 1, sizes[l + 1]});
@@ -237,7 +263,9 @@ class Network {
       activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
       deltas_.emplace_back(block_ * layer.in + SLACK);
     }
-    slopes_.resize(block_ + SLACK);
+    heads_.resize(layers_.back().weights() + SLACK);
+    of_heads_.resize(layers_.back().weights() + SLACK);
+    slopes_.resize(block_ * outputs_);
     transposed_.resize(widest + SLACK);
   }
 
@@ -247,20 +275,22 @@ class Network {
     return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
   }
 
-  size_t n_layers() const { return layers_.size(); }
-
   // Fills `out` `[n_weights]`, which like `w` has slack behind it.
   void gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+    const Layer &last = layers_.back();
+    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
       const float *inputs = rows.inputs.data() + first * layers_[0].in;
       if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
       const float *top = forward(w, inputs, mask, first, count);
-      const Layer &last = layers_.back();
-      const float *weights = w + n_weights - last.weights();
       for (Size b = 0; b < count; ++b) {
-        const float error = dot(top + b * last.in, weights, last.in) - rows.targets[first + b];
-        slopes_[b] = error * (rows.weights[first + b] * precision);
+        float outputs[MOST_OUTPUTS] = {}, slopes[MOST_OUTPUTS];
+        for (Size o = 0; o < outputs_; ++o)
+          outputs[o] = dot(top + b * last.in, &heads_[o * last.in], last.in);
+        loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b], precision,
+                    slopes);
+        for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
       }
       backward(w, inputs, count, out, first > 0);
     }
@@ -277,7 +307,7 @@ class Network {
     for (size_t l = 0; l + 1 < layers_.size(); ++l) {
       const auto [in, out] = layers_[l];
       float *next = activations_[l + 1].data();
-      product(rows, in, out, {into(l, inputs), in, 1}, w, next, out + 1);
+      product(rows, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
       rectify(next, rows * (out + 1));
       if (mask.numbers) drop(l + 1, next, mask, first, rows);
       w += layers_[l].weights();
@@ -301,34 +331,49 @@ class Network {
     w += n_weights - layers_[last].weights();
     gradient += n_weights - layers_[last].weights();
     const float *top = into(last, inputs);
-    product(1, rows, width, {slopes_.data(), 0, 1}, top, gradient, width, add);
+    product(outputs_, rows, width, {slopes_.data(), block_, 1}, {top, width}, of_heads_.data(),
+            width);
+    for (Size o = 0; o < outputs_; ++o)
+      for (Size i = 0; i < width; ++i) {
+        float &one = gradient[i * outputs_ + o];
+        one = (add ? one : 0) + of_heads_[o * width + i];
+      }
     if (last == 0) return;
-    for (Size b = 0; b < rows; ++b)
-      pass_active(slopes_[b], w, top + b * width, &deltas_[last][b * (width - 1)], width - 1);
-    for (size_t l = last; l-- > 0;) {
-      const auto [in, out] = layers_[l];
-      w -= layers_[l].weights();
-      gradient -= layers_[l].weights();
-      const float *delta = deltas_[l + 1].data();
-      product(in, rows, out, {into(l, inputs), 1, in}, delta, gradient, out, add);
-      if (l > 0) carry_back(l, w, delta, rows);
+    carry_to_top(top, rows);
+    for (size_t l = last;; --l) {
+      const auto [in, out] = layers_[l - 1];
+      w -= layers_[l - 1].weights();
+      gradient -= layers_[l - 1].weights();
+      const float *delta = deltas_[l].data();
+      product(in, rows, out, {into(l - 1, inputs), 1, in}, {delta, out}, gradient, out, add);
+      if (l == 1) return;
+      transpose(w, in, out, transposed_.data());
+      product(rows, out, in - 1, {delta, out, 1}, {transposed_.data(), in}, deltas_[l - 1].data(),
+              in - 1);
+      for (Size b = 0; b < rows; ++b)
+        zero_inactive(into(l - 1, inputs) + b * in, &deltas_[l - 1][b * (in - 1)], in - 1);
     }
   }
 
-  void carry_back(size_t l, const float *w, const float *delta, Size rows) {
-    const auto [in, out] = layers_[l];
-    for (Size o = 0; o < out; ++o)
-      for (Size i = 0; i < in - 1; ++i) transposed_[o * (in - 1) + i] = w[i * out + o];
-    float *before = deltas_[l].data();
-    product(rows, out, in - 1, {delta, out, 1}, transposed_.data(), before, in - 1);
-    for (Size b = 0; b < rows; ++b)
-      pass_active(1, before + b * (in - 1), &activations_[l][b * in], before + b * (in - 1), in - 1);
+  // From the outputs to the last hidden layer, row by row: a lane may reach into the next.
+  void carry_to_top(const float *top, Size rows) {
+    const Size outputs = outputs_, block = block_, width = layers_.back().in;
+    const float *heads = heads_.data(), *slopes = slopes_.data();
+    float *delta = deltas_.back().data();
+    for (Size b = 0; b < rows; ++b, top += width, delta += width - 1)
+      for (Size i = 0; i < width - 1; i += LANE) {
+        Lane sum = slopes[b] * load(heads + i);
+        for (Size o = 1; o < outputs; ++o) sum += slopes[o * block + b] * load(heads + o * width + i);
+        store(delta + i, load(top + i) <= 0 ? Lane{} : sum);
+      }
   }
 
   std::vector<Layer> layers_;
-  Size block_;
+  Size outputs_, block_;
   std::vector<Floats> activations_, deltas_;
-  Floats slopes_, transposed_;
+  Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer, and their gradient
+  Floats slopes_;            // [outputs, block]
+  Floats transposed_;
 };
 
 // --- means over weight samples
@@ -517,7 +562,7 @@ void mc_dropout(Step step, Constants c) {
   descend(step, c, (1 - step.dropout) * step.prior / step.rows);
 }
 
-// Own: step size, offset, decay.
+// Own: step size, offset, decay, and what counts as precision where a second output says it.
 float langevin_size(Step step, Constants c) {
   return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]);
 }
@@ -525,13 +570,14 @@ float langevin_size(Step step, Constants c) {
 void sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
-  const float size = langevin_size(step, c) / step.precision, pull = step.prior / step.rows;
+  const float precision = step.precision > 0 ? step.precision : c.own[3];
+  const float size = langevin_size(step, c) / precision, pull = step.prior / step.rows;
   const float spread = std::sqrt(size / step.rows);
   for (Size i = 0; i < step.n; ++i)
     loc[i] += spread * noise[i] - 0.5f * size * (mean[i] + pull * loc[i]);
 }
 
-// Own: as before, and the floor.
+// Own: the same three, and the floor.
 void preconditioned_sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict square = step.state[1];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
@@ -567,14 +613,14 @@ const Rule RULES[] = {
 
 // One minibatch.
 //
-//   sizes       inputs, units of every hidden layer, 1: `layers` + 1 numbers
+//   sizes       inputs, units of every hidden layer, outputs: `layers` + 1 numbers
 //   sets        training sets: network r has set r % sets
 //   loc, scale  [networks, P]; without scale there is one sample, loc itself
 //   noise       [samples, shared, P]: network r has noise r % shared
 //   inputs      [sets, rows, D]
 //   targets     [sets, rows]
 //   weights     [sets, rows]
-//   precisions  [sets]
+//   precisions  [sets], of the noise; null where a second output says it
 //   mean, square, cross  [networks, P]; null for what is not wanted
 //
 // Returns 1 if there is too little memory, else 0.
@@ -592,7 +638,7 @@ extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets,
     for (Size b = 0; b < rows; ++b)
       batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
                 weights[set * rows + b]);
-    averager.average(batch, precisions[set],
+    averager.average(batch, precisions ? precisions[set] : 0,
                      {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples, nullptr},
                      {at(mean, r), at(square, r), at(cross, r)});
   }
@@ -603,11 +649,11 @@ extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets,
 
 // The same names in the same order as in bnnbench/native/steps.py.
 struct Steps {
-  const Size *sizes;              // inputs, units of every hidden layer, 1
+  const Size *sizes;              // inputs, units of every hidden layer, outputs
   Size layers, sets, members;     // `members` networks for each training set
   const float *inputs, *targets;  // [sets, length, D] and [sets, length]
   const Size *counts;             // [sets], real rows: those behind them are padding
-  const float *precisions;        // [sets], of the noise
+  const float *precisions;        // [sets], of the noise; 0 where a second output says it
   const float *priors;            // [sets], prior precisions
   const float *dropouts;          // [sets]
   const float *shares;            // [minibatches of an epoch], of the divergence

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.nll import NLL
 from bnnbench.native.library import library
 from bnnbench.nn import MLP
@@ -16,7 +17,7 @@ from bnnbench.nn import MLP
 
 def covers(likelihood: Likelihood, like: Tensor) -> bool:
     """Whether there is native code for the likelihood with its loss, and for such tensors."""
-    known = type(likelihood) is Gaussian and type(likelihood.loss) is NLL
+    known = type(likelihood) in (Gaussian, Heteroscedastic) and type(likelihood.loss) is NLL
     return known and available(like)
 
 
@@ -34,23 +35,24 @@ def moments(
     scale: Tensor | None,
     noise: Tensor | None,
     data: tuple[Tensor, Tensor, Tensor],
-    precision: Tensor,
+    precision: Tensor | None,
     *,
     square: bool = False,
     cross: bool = False,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Means over weight samples of a Gaussian negative log-likelihood's gradients.
+    """Means over weight samples of the gradients of `sum_b weights[b] loss[b]`.
 
-    The loss of a network is `sum_b weights[b] precision (output[b] - target[b])^2 / 2`.
+    The loss is the negative log-likelihood of a Gaussian: of the likelihood `Gaussian` for networks
+    with one output, of `Heteroscedastic` for those with two.
 
     Args:
-        mlp: the shape, with one output.
+        mlp: the shape.
         loc: `[n, P]`, means of the weights of n networks; of R training sets, network k has
             `k % R`.
         scale: `[n, P]`, standard deviations; None evaluates `loc` itself.
         noise: `[S, n or 1, P]`, standard normal: the weights are `loc + scale * noise`.
         data: inputs `[R, B, D]`, targets `[R, B]` and weights `[R, B]` of the rows.
-        precision: `[R, 1]`, of the noise.
+        precision: `[R, 1]`, of the noise; None where a second output says it.
         square: whether the mean of the squared gradients is wanted.
         cross: whether the mean of the gradients times the noise is wanted.
 
@@ -59,13 +61,14 @@ def moments(
         each; None for what is not wanted.
     """
     code = library().code
-    assert code is not None and mlp.sizes[-1] == 1 and (noise is None) == (scale is None)
+    assert code is not None and mlp.sizes[-1] == (1 if precision is not None else 2)
     inputs, targets, weights = (one.contiguous() for one in data)
     sets, rows, _ = inputs.shape
     samples, shared = noise.shape[:2] if noise is not None else (1, 1)
     # Kept under names until the call is over, since it is given bare addresses.
-    loc, precision = loc.contiguous(), precision.expand(sets, 1).contiguous()
+    loc = loc.contiguous()
     spread = [None if one is None else one.contiguous() for one in (scale, noise)]
+    precision = None if precision is None else precision.expand(sets, 1).contiguous()
     mean = torch.empty_like(loc)
     second, third = (torch.empty_like(mean) if wanted else None for wanted in (square, cross))
     code.moments(

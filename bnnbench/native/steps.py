@@ -40,10 +40,10 @@ class Walk:
 
     Args:
         rule: what they do at each step.
-        mlp: the shape, with one output.
+        mlp: the shape, with one output or two, as for `moments`.
         data: R training sets.
-        hyper: `noise_precision`, `prior_precision` and for a rule that drops units `dropout`,
-            `[R, 1]` each.
+        hyper: `prior_precision`, for networks with one output `noise_precision`, and for a rule
+            that drops units `dropout`, `[R, 1]` each.
         training: rate, decays, samples and rows of a step.
         shares: of the complexity cost, for each minibatch of an epoch.
         state: entries `[R, members P]` of `rule.tensors`, contiguous float32: changed in place.
@@ -62,20 +62,20 @@ class Walk:
         alive: Tensor,
     ) -> None:
         code = library().code
-        assert code is not None and mlp.sizes[-1] == 1
+        assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
         self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
         self._state = [state[name] for name in rule.tensors]
         assert all(one.is_contiguous() and one.dtype == torch.float32 for one in self._state)
-        dropout = hyper.get("dropout", torch.zeros(1))
+        none = torch.zeros(1)
         # All that the bare addresses lead to is kept as long as they are.
         self._kept = {
             "sizes": torch.tensor(mlp.sizes),
             "inputs": data.inputs.contiguous(),
             "targets": data.targets.contiguous(),
             "counts": torch.tensor(data.counts),
-            "precisions": hyper["noise_precision"].expand(sets, 1).contiguous(),
+            "precisions": hyper.get("noise_precision", none).expand(sets, 1).contiguous(),
             "priors": hyper["prior_precision"].expand(sets, 1).contiguous(),
-            "dropouts": dropout.expand(sets, 1).contiguous(),
+            "dropouts": hyper.get("dropout", none).expand(sets, 1).contiguous(),
             "shares": torch.tensor(shares, dtype=torch.float32),
             "state": torch.tensor([one.data_ptr() for one in self._state]),
             "alive": alive,

@@ -12,11 +12,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.native.library import library
 from bnnbench.native.moments import available, moments
 from bnnbench.nn import MLP, backward, forward
+from bnnbench.types import Hyper
 
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
+"""By the outputs that they take."""
 
 KINKED = 2e-6
 """What is nearer to zero than this may fall on either side of it in float32."""
@@ -38,17 +45,17 @@ class Problem:
     def native(self) -> list[Tensor]:
         single = [value.float() for value in list(vars(self).values())[1:]]
         loc, scale, noise, *data, precision = single
-        found = moments(self.mlp, loc, scale, noise, (*data,), precision, square=True, cross=True)
+        known = precision if self.mlp.sizes[-1] == 1 else None
+        found = moments(self.mlp, loc, scale, noise, (*data,), known, square=True, cross=True)
         return [value for value in found if value is not None]
 
     def torch(self, dtype: torch.dtype = torch.float64) -> list[Tensor]:
         """The three means."""
-        return self._means(dtype, lambda outputs, targets: outputs - targets)
+        return self._means(dtype, LIKELIHOODS[self.mlp.sizes[-1]].gradient)
 
     def sizes(self) -> list[Tensor]:
         """Of each mean and replica, `[R]`, before outputs and targets cancel each other."""
-        means = self._means(torch.float64, lambda a, b: a.abs() + b.abs())
-        return [mean.abs().amax(1) for mean in means]
+        return [mean.abs().amax(1) for mean in self._means(torch.float64, uncancelled)]
 
     def kinked(self) -> bool:
         """Whether what a ReLU is given is so near to zero that float32 may miss its side."""
@@ -61,14 +68,25 @@ class Problem:
             h = before.relu()
         return False
 
-    def _means(self, dtype: torch.dtype, error: Callable[[Tensor, Tensor], Tensor]) -> list[Tensor]:
+    def _means(self, dtype: torch.dtype, slopes: Callable[..., Tensor]) -> list[Tensor]:
         loc, scale, noise, inputs, targets, weights, precision = (
             value.to(dtype) for value in list(vars(self).values())[1:]
         )
         outputs, tape = forward(self.mlp, torch.addcmul(loc, scale, noise), inputs)
-        slope = error(outputs.squeeze(3), targets) * (weights * precision)
-        found = backward(tape, slope.unsqueeze(3))
+        found = backward(tape, slopes(outputs, targets, weights, {"noise_precision": precision}))
         return [found.mean(0), found.square().mean(0), (found * noise).mean(0)]
+
+
+def uncancelled(outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
+    """What the slopes at the outputs would be if all that they are made of had one sign."""
+    error = outputs[..., 0].abs() + targets.abs()
+    if outputs.shape[3] == 1:
+        return (error * (weights * hyper["noise_precision"])).unsqueeze(3)
+    raw = outputs[..., 1]
+    bend = torch.rsqrt(1 + (raw / 7).square())
+    # A rounding error of the logarithm is one of the precision, relative to it.
+    of_mean = error * weights * torch.exp(-2 * raw * bend) * (1 + raw.abs())
+    return torch.stack([of_mean, bend**3 * (weights + error * of_mean)], 3)
 
 
 def problem(
@@ -94,10 +112,11 @@ def problem(
     )
 
 
-Shape = tuple[int, list[int], int, int, int, bool, int]
+Shape = tuple[int, list[int], int, int, int, int, bool, int]
 shapes = st.tuples(
     st.integers(1, 30),  # inputs
     st.lists(st.integers(1, 70), max_size=3),  # hidden layers
+    st.integers(1, 2),  # outputs
     st.integers(1, 4),  # samples
     st.integers(1, 3),  # replicas
     st.integers(1, 130),  # rows
@@ -109,8 +128,8 @@ shapes = st.tuples(
 @settings(max_examples=150)
 @given(shapes)
 def test_the_means_are_those_of_torch(shape: Shape) -> None:
-    inputs, widths, *rest = shape
-    given_ = problem((inputs, *widths, 1), *rest)
+    inputs, widths, outputs, *rest = shape
+    given_ = problem((inputs, *widths, outputs), *rest)
     assume(not given_.kinked())
     for got, expected, size in zip(given_.native(), given_.torch(), given_.sizes(), strict=True):
         assert ((got.double() - expected).abs().amax(1) <= 1e-5 * size).all()
@@ -118,7 +137,7 @@ def test_the_means_are_those_of_torch(shape: Shape) -> None:
 
 @pytest.mark.parametrize(
     "sizes",
-    [(1, 1), (40, 1), (3, 1, 1), (5, 8, 1), (7, 9, 16, 1), (4, 200, 150, 1), (600, 3, 1)],
+    [(1, 1), (40, 2), (3, 1, 1), (5, 8, 2), (7, 9, 16, 1), (4, 200, 150, 2), (600, 3, 1)],
     ids=str,
 )
 @pytest.mark.parametrize("rows", [1, 7, 500])
@@ -142,8 +161,8 @@ def test_nan_and_infinity_go_where_they_go_in_torch_and_to_no_neighbour(
     shape: Shape,
     poison: list[tuple[str, float, int]],
 ) -> None:
-    inputs, widths, samples, _, rows, _, seed = shape
-    clean = problem((inputs, *widths, 1), samples, 3, rows, own=True, seed=seed)
+    inputs, widths, outputs, samples, _, rows, _, seed = shape
+    clean = problem((inputs, *widths, outputs), samples, 3, rows, own=True, seed=seed)
     values = {name: value.clone() for name, value in vars(clean).items() if name != "mlp"}
     for name, value, place in poison:
         own = values[name].select(1 if name == "noise" else 0, 1)

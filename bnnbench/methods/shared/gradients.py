@@ -51,7 +51,7 @@ def gradients(
     """
     if native.covers(likelihood, weights):
         flat = weights.flatten(0, 1)
-        mean, _, _ = native.moments(mlp, flat, None, None, batch[:3], hyper["noise_precision"])
+        mean, _, _ = native.moments(mlp, flat, None, None, batch[:3], hyper.get("noise_precision"))
         return mean.view_as(weights)
     outputs, tape = forward(mlp, weights, batch.inputs)
     return backward(tape, likelihood.gradient(outputs, batch.targets, batch.weights, hyper))
@@ -62,7 +62,7 @@ def mean_and_square(
 ) -> Pair:
     """Means over samples of the gradient and of its square, `[R, P]` each; as for `gradients`."""
     if native.covers(likelihood, draws.loc):
-        given = batch[:3], hyper["noise_precision"]
+        given = batch[:3], hyper.get("noise_precision")
         mean, square, _ = native.moments(mlp, *draws, *given, square=True)
         assert square is not None
         return mean, square
@@ -78,7 +78,7 @@ def mean_and_cross(
     They are the slopes of the expected loss in `loc` and in `scale`; as for `gradients`.
     """
     if native.covers(likelihood, draws.loc):
-        given = batch[:3], hyper["noise_precision"]
+        given = batch[:3], hyper.get("noise_precision")
         mean, _, cross = native.moments(mlp, *draws, *given, cross=True)
         assert cross is not None
         return mean, cross

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.divergences import divergence, sampled
 
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
@@ -31,6 +32,7 @@ from bnnbench.types import TrainingSet
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
 KL = divergence("kl")
+BOTH = Heteroscedastic()
 METHODS: dict[str, StochasticMethod] = {
     "vadam": Vadam(label="vadam"),
     "vadam from a narrow start": Vadam(label="vadam", initial_precision=1e4),
@@ -44,6 +46,13 @@ METHODS: dict[str, StochasticMethod] = {
     "map": MAP(label="map"),
     "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
     "mc_dropout": MCDropout(label="mc_dropout"),
+    "vadam of two outputs": Vadam(label="vadam", likelihood=BOTH),
+    "bbb of two outputs": BBB(
+        label="bbb", divergence=KL, likelihood=BOTH, initial_precision=1000.0
+    ),
+    "mc_dropout of two outputs": MCDropout(label="mc_dropout", likelihood=BOTH),
+    "deep_ensemble of two outputs": DeepEnsemble(label="deep_ensemble", likelihood=BOTH),
+    "sgld of two outputs": SGLD(label="sgld", likelihood=BOTH, step_size=0.1),
     "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
     "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
 }
@@ -84,11 +93,17 @@ class Stack:
         return FitTask(data, hyper, network, training, self.epochs, streams)
 
 
+def fitted(method: StochasticMethod, task: FitTask) -> Posterior:
+    """The fit, with the hyper-parameters that the method has."""
+    own = {name: task.hyper[name] for name in method.hyper_names}
+    return method.fit(replace(task, hyper=own))
+
+
 def by_torch(method: StochasticMethod, task: FitTask) -> Posterior:
-    """The fit by torch alone."""
+    """The same by torch alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "available", lambda like: False)
-        return method.fit(task)
+        return fitted(method, task)
 
 
 @pytest.fixture
@@ -115,7 +130,7 @@ def assert_alike(found: Posterior, expected: Posterior, tolerance: float = 1e-4)
 @pytest.mark.parametrize("name", METHODS)
 def test_they_end_where_the_trainers_own_steps_end(name: str, whole: list[Rule]) -> None:
     method, task, other = METHODS[name], Stack().task(), Stack().task()
-    assert_alike(method.fit(task), by_torch(method, other))
+    assert_alike(fitted(method, task), by_torch(method, other))
     assert len(whole) == 1
     assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
 
@@ -135,14 +150,14 @@ def test_so_do_stacks_of_any_shape(
 ) -> None:
     stack = Stack(tuple(counts), widths=tuple(widths), epochs=2, **others)
     method = METHODS[name]
-    assert_alike(method.fit(stack.task()), by_torch(method, stack.task()), 1e-3)
+    assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
 
 
 @pytest.mark.parametrize("name", ["vadam", "map", "mc_dropout"])
 def test_so_do_minibatches_that_are_cut_into_blocks(name: str) -> None:
     for batch in (500, 10**12):
         stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
-        found, expected = METHODS[name].fit(stack.task()), by_torch(METHODS[name], stack.task())
+        found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
         assert_alike(found, expected, 1e-3)
 
 
@@ -150,25 +165,26 @@ def test_so_do_minibatches_that_are_cut_into_blocks(name: str) -> None:
 def test_noise_drawn_in_pieces_is_the_same_noise(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = METHODS[name].fit(Stack().task())
+    whole = fitted(METHODS[name], Stack().task())
     monkeypatch.setattr(epochs, "NOISE_AT_ONCE", 1)
-    for entry, value in METHODS[name].fit(Stack().task()).state.items():
+    for entry, value in fitted(METHODS[name], Stack().task()).state.items():
         assert torch.equal(value, whole.state[entry])
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_replica_alone_has_the_bits_that_it_has_in_a_stack(name: str) -> None:
     stack = Stack()
-    together = METHODS[name].fit(stack.task())
+    together = fitted(METHODS[name], stack.task())
     for r, group in enumerate(stack.data.groups):
         task = stack.task(stack.data.select([r]))
-        alone = METHODS[name].fit(
+        alone = fitted(
+            METHODS[name],
             replace(
                 task,
                 data=replace(task.data, groups=(0,)),
                 hyper={n: v[[r]] for n, v in stack.task().hyper.items()},
                 streams=Streams([3 + group], (0,)),
-            )
+            ),
         )
         for entry, value in alone.state.items():
             assert torch.equal(value[0], together.state[entry][r])
@@ -179,8 +195,8 @@ def test_a_diverged_replica_leaves_its_neighbours_their_bits(name: str) -> None:
     data, method = Stack().data, METHODS[name]
     targets = data.targets.clone()
     targets[1, 4] = torch.inf
-    healthy = method.fit(Stack().task())
-    sick = method.fit(Stack().task(replace(data, targets=targets)))
+    healthy = fitted(method, Stack().task())
+    sick = fitted(method, Stack().task(replace(data, targets=targets)))
     assert healthy.diverged.tolist() == [False, False, False]
     assert sick.diverged.tolist() == [False, True, False]
     for entry, value in sick.state.items():
@@ -193,7 +209,7 @@ def test_a_replica_that_runs_away_returns_to_its_last_finite_epoch() -> None:
     method, ended = METHODS["vadam"], []
     for epochs_ in (4, 8, 9):
         stack = Stack(widths=(), epochs=epochs_, rate=1e18)
-        found = method.fit(stack.task())
+        found = fitted(method, stack.task())
         assert_alike(found, by_torch(method, stack.task()), 1e-2)
         ended.append(found)
     first, second, third = ended
@@ -205,8 +221,8 @@ def test_a_replica_that_runs_away_returns_to_its_last_finite_epoch() -> None:
 
 @pytest.mark.parametrize("name", ["vadam", "map", "bbb"])
 def test_recording_the_objective_changes_nothing(name: str) -> None:
-    plain, task = METHODS[name].fit(Stack().task()), Stack().task()
-    traced = METHODS[name].fit(replace(task, trace=Streams([8, 9], task.data.groups)))
+    plain, task = fitted(METHODS[name], Stack().task()), Stack().task()
+    traced = fitted(METHODS[name], replace(task, trace=Streams([8, 9], task.data.groups)))
     assert (
         traced.trace["loss"].shape == (3, 3)
         and traced.trace["loss"][0].ne(traced.trace["loss"][2]).all()
@@ -228,7 +244,7 @@ def test_recording_the_objective_changes_nothing(name: str) -> None:
 )
 def test_other_steps_are_taken_one_by_one(method: StochasticMethod, whole: list[Rule]) -> None:
     assert method.rule() is None
-    assert_alike(method.fit(Stack().task()), by_torch(method, Stack().task()))
+    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
     assert whole == []
 
 
@@ -247,5 +263,5 @@ def test_a_class_derived_from_one_with_a_rule_is_stepped_by_its_own_update(
     method = Slower(label="slower")
     task = Stack().task()
     start = method.init(Stack().task())["loc"]
-    assert torch.equal(method.fit(task).state["loc"], start)
+    assert torch.equal(fitted(method, task).state["loc"], start)
     assert whole == []
