@@ -54,11 +54,14 @@ def complete(parser: ArgumentParser) -> None:
     from argcomplete.completers import DirectoriesCompleter
     from hydra._internal.utils import get_args_parser
 
+    from bnnbench.cli.words import FORCE
+
     commands = _commands(parser)
     run = commands["run"]
     for action in get_args_parser()._actions:
         if action.option_strings:
             run._add_action(action)
+    run.add_argument(FORCE, action="store_true")
     run.add_argument("settings", nargs="*")
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, RawDescriptionHelpFormatter
+from argparse import REMAINDER, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,7 +60,16 @@ def add_parser(subparsers: Any) -> None:
         nargs=REMAINDER,
         help="settings for every run, as `bnnbench run` takes them",
     )
-    parser.set_defaults(run=lambda given: reproduce(given.name, given.overrides))
+    parser.add_argument("--force", action="store_true", help="run again what is finished")
+    parser.set_defaults(run=_reproduce)
+
+
+def _reproduce(given: Namespace) -> int:
+    from bnnbench.cli.words import FORCE, forced
+
+    # After NAME every word is a setting to argparse.
+    words = forced([*given.overrides, *([FORCE] if given.force else [])])
+    return reproduce(given.name, words)
 
 
 def sweeps_of(name: str) -> list[Sweep]:

@@ -37,6 +37,11 @@ VALUES = ("null", "true", "false", "nan", "inf")
 MOST_JOBS = 10_000
 """Of one sweep."""
 
+FORCE = "--force"
+"""Stands for the setting `AGAIN`."""
+
+AGAIN = "resume=false"
+
 ACTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
 """Options of Hydra of which a line can have but one."""
 
@@ -47,6 +52,7 @@ def hydra_words(words: Sequence[str]) -> list[str]:
     Raises:
         UserError: for what Hydra would take for something else than it says.
     """
+    words = forced(words)
     given = _parsed(words)
     settings = list(given.overrides)
     others = list(words)
@@ -61,6 +67,12 @@ def hydra_words(words: Sequence[str]) -> list[str]:
     for word in quoted:
         _check_sweep(word)
     return [*others, *quoted]
+
+
+def forced(words: Sequence[str]) -> list[str]:
+    """The words with the setting that `--force` stands for, last, so that it counts."""
+    others = [word for word in words if word != FORCE]
+    return [*others, *([AGAIN] if len(others) < len(words) else [])]
 
 
 def config_dir_of(words: Sequence[str]) -> str | None:

@@ -82,6 +82,10 @@ def test_reproduce_runs_reports_and_resumes(
     before = posterior.stat().st_mtime_ns
     code, _, error = command("reproduce", "small", *short)
     assert code == 0 and "splits," not in error and posterior.stat().st_mtime_ns == before
+    for words in (("--force", "small", *short), ("small", *short, "--force")):
+        assert command("reproduce", *words)[0] == 0
+        assert posterior.stat().st_mtime_ns > before
+        before = posterior.stat().st_mtime_ns
 
 
 def test_one_report_may_gather_a_whole_suite(

@@ -76,6 +76,19 @@ def test_one_bad_job_does_not_stop_the_others(
     assert out.count("results: ") == 1
 
 
+@pytest.mark.parametrize("place", [0, 1, 5])
+def test_what_is_forced_is_run_again(command: Command, table_csv: Path, place: int) -> None:
+    words = ["run", *table_words(table_csv, "o"), "workers=1"]
+    code, out, _ = command(*words)
+    record = folder_of(out).table("splits")
+    before = record.stat().st_mtime_ns
+    _, _, errors = command(*words)
+    assert "nothing run" in errors and record.stat().st_mtime_ns == before
+    code, _, errors = command(*words[:place], "--force", *words[place:])
+    assert code == 0 and "nothing run" not in errors and "1/1 splits" in errors
+    assert record.stat().st_mtime_ns > before
+
+
 def test_a_sweep_passes_over_what_would_change_nothing(command: Command, table_csv: Path) -> None:
     words = [w for w in table_words(table_csv, "o") if not w.startswith("search.")]
     words += [*FIXED, "workers=1", "method=map"]
