@@ -1,4 +1,5 @@
-// Gradients of many small networks, averaged over drawn weights, and the steps that follow them.
+// Gradients of many small networks, averaged over drawn weights, and the steps that follow them:
+// products of small matrices, one network, means over samples, update rules, what torch calls.
 //
 // A network with ReLU layers is a flat vector w: layer after layer a matrix W_l whose last row is
 // the bias. With a column of ones behind what goes into each layer,
@@ -363,7 +364,8 @@ class Network {
     for (Size b = 0; b < rows; ++b, top += width, delta += width - 1)
       for (Size i = 0; i < width - 1; i += LANE) {
         Lane sum = slopes[b] * load(heads + i);
-        for (Size o = 1; o < outputs; ++o) sum += slopes[o * block + b] * load(heads + o * width + i);
+        for (Size o = 1; o < outputs; ++o)
+          sum += slopes[o * block + b] * load(heads + o * width + i);
         store(delta + i, load(top + i) <= 0 ? Lane{} : sum);
       }
   }
@@ -515,7 +517,7 @@ Lane exponential(Lane x) {
 
 // log(1 + e) for e of at least 0: 1 + e = 2^k (1 + f), and log(1 + f) = 2 artanh(f / (2 + f)).
 Lane logarithm_of_one_and(Lane e) {
-  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // so that f is in sqrt(1/2) - 1, sqrt(2) - 1
+  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // 1 + f is from sqrt(1/2) to sqrt(2)
   const Lane down = power_of_two(-k), f = e * down + (down - 1), z = f / (2 + f), y = z * z;
   const Lane artanh = z * (1 + y * (1 / 3.0f + y * (1 / 5.0f + y * (1 / 7.0f + y * (1 / 9.0f)))));
   return __builtin_convertvector(k, Lane) * 0.693147181f + 2 * artanh;
@@ -591,10 +593,10 @@ void preconditioned_sgld(Step step, Constants c) {
 }
 
 struct Rule {
-  Size tensors;
-  bool square, cross;                            // which second mean it takes
-  bool masks;                                    // whether units are dropped
-  void (*scale)(Step);                   // null where weights are not drawn
+  Size tensors;         // of its state
+  bool square, cross;   // which second mean it takes
+  bool masks;           // whether units are dropped
+  void (*scale)(Step);  // null where weights are not drawn
   void (*update)(Step, Constants);
 };
 
@@ -638,8 +640,9 @@ extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets,
     for (Size b = 0; b < rows; ++b)
       batch.put(b, inputs + (set * rows + b) * features, features, targets[set * rows + b],
                 weights[set * rows + b]);
-    averager.average(batch, precisions ? precisions[set] : 0,
-                     {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples, nullptr},
+    const Draws draws = {at(loc, r), at(scale, r), at(noise, r % shared), shared * n, samples,
+                         nullptr};
+    averager.average(batch, precisions ? precisions[set] : 0, draws,
                      {at(mean, r), at(square, r), at(cross, r)});
   }
   return 0;
@@ -657,15 +660,16 @@ struct Steps {
   const float *priors;            // [sets], prior precisions
   const float *dropouts;          // [sets]
   const float *shares;            // [minibatches of an epoch], of the divergence
-  Size length, samples, batch;
+  Size length, samples, batch;    // `batch` rows of a minibatch
   Size rule;
   double rate, betas[2], own[4];
   float *const *state;            // the rule's tensors, [sets, members, P] each
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
-  const float *const *noise;      // [steps, pieces], each [samples, shared, P], or of masks
-  Size pieces, shared;            //   [samples, shared, rows of the minibatch, units]: r % shared
-  Size orders, epoch, first, steps;  // from minibatch `first` of this epoch on
+  const float *const *noise;      // [steps, pieces]: one piece [samples, shared, P], or one for
+  Size pieces, shared;            //   every layer [samples, shared, batch, units]: r % shared
+  Size orders;
+  Size epoch, first, steps;       // which are taken: from minibatch `first` of the epoch on
 };
 
 namespace {
@@ -760,8 +764,8 @@ class Walker {
   Rows minibatch_;
   const Constants constants_;
   Floats mean_, second_, scale_, spare_;
-  std::vector<float *> own_;   // the tensors of the network at hand
-  std::vector<Size> rows_;     // of the training set at hand, in order
+  std::vector<float *> own_;            // the tensors of the network at hand
+  std::vector<Size> rows_;              // of the training set at hand, in order
   std::vector<const float *> numbers_;  // of its masks, for each sample and layer
   std::vector<Mask> masks_;             // for each sample
 };
