@@ -90,7 +90,8 @@ class Jobs:
 
     def _run(self, config: DictConfig) -> None:
         composed = plain(config)
-        with announced(f"reading {_dataset_of(composed)}"):
+        task = HydraConfig.get().overrides.task
+        with announced(_first_word(composed, task)):
             from bnnbench.cli.build import build, refuse_idle
             from bnnbench.cli.show import show_run
             from bnnbench.cli.sweep import runs_of
@@ -99,7 +100,6 @@ class Jobs:
             from bnnbench.report.pages import write_page
 
             run = build(composed, _concurrent_jobs())
-            task = HydraConfig.get().overrides.task
             keys = [word.lstrip("+~").partition("=")[0] for word in task]
             refuse_idle(type(run.experiment), run.experiment.label, keys)
             # A launcher with processes of its own runs each by itself.
@@ -145,10 +145,17 @@ def told(refused: Sequence[str]) -> str:
     return " ".join([*sentences[:MOST_SENTENCES], *rest])
 
 
-def _dataset_of(config: Mapping[str, Any]) -> str:
-    """What a job reads first, for its first word."""
-    dataset = config.get("dataset")
-    return str(dataset.get("name")) if isinstance(dataset, dict) else "the configuration"
+def _first_word(config: Mapping[str, Any], task: Sequence[str]) -> str:
+    """What a job does first: a chosen experiment need not read the data set that has a default."""
+    if any(word.startswith("experiment=") for word in task):
+        return f"preparing {_named(config, 'experiment', 'label')}"
+    return f"reading {_named(config, 'dataset', 'name')}"
+
+
+def _named(config: Mapping[str, Any], group: str, key: str) -> str:
+    """The name of what was chosen in a group, as far as the configuration is in order."""
+    chosen = config.get(group)
+    return str(chosen.get(key)) if isinstance(chosen, dict) else "the configuration"
 
 
 def sweeping() -> bool:

@@ -104,7 +104,7 @@ class Outcome:
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|(reading|checking every run of) .*|.* on .*: .*|.*: downloading .*"
+    r"^(bnnbench: .*|(reading|preparing|checking every run of) .*|.* on .*: .*|.*: downloading .*"
     r"|.* (left|so far).*|\s*)$"
 )
 
