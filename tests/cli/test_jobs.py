@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bnnbench.cli.jobs import _first_word
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
