@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bnnbench.experiment.scoring import Scored, flat, objective, score
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.metrics import log_likelihood
+from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.search.base import Trial
@@ -25,6 +25,9 @@ from bnnbench.settings import Evaluation, Network, Training
 from bnnbench.types import Prediction, Split, Table, TrainingSet
 
 Values = Mapping[str, float]
+
+LOG_LIKELIHOODS = {"per_point": log_likelihood, "joint": log_likelihood_joint}
+"""What a search may maximise, by `Search.objective`."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +120,25 @@ def cross_validate(
     folds: Folds,
     values: Sequence[Values],
     iteration: int,
+    maximised: str = "per_point",
 ) -> list[list[float]]:
     """Validation log-likelihoods of one candidate per split.
 
+    Args:
+        fitting: what the candidates are fitted with.
+        splits: that advance in lockstep.
+        folds: of `make_folds`.
+        values: the candidate of each split.
+        iteration: how many candidates came before.
+        maximised: which log-likelihood, one of `OBJECTIVES`.
+
     Returns:
-        Per split, the mean per-point log-likelihood of each fold in original units; NaN for a
-        fold whose fit diverged.
+        Per split, that log-likelihood of each fold in original units; NaN for a fold whose fit
+        diverged.
     """
     streams = _streams(fitting, splits, folds.data, "search", iteration)
     diverged, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
-    scores = log_likelihood(prediction, folds.targets, folds.real)
+    scores = LOG_LIKELIHOODS[maximised](prediction, folds.targets, folds.real)
     return scores.masked_fill(diverged, math.nan).view(-1, folds.count).tolist()
 
 

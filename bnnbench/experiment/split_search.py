@@ -54,7 +54,9 @@ def search_values(
         began = time.perf_counter()
         values = _suggest(task, splits, histories, iteration)
         suggested = time.perf_counter()
-        scores = cross_validate(task.fitting, splits, folds, values, iteration)
+        scores = cross_validate(
+            task.fitting, splits, folds, values, iteration, task.search.objective
+        )
         seconds = (time.perf_counter() - began) / len(splits)
         for file, history, value, fold in zip(files, histories, values, scores, strict=True):
             trial = trial_from(value, fold, seconds, (suggested - began) / len(splits))

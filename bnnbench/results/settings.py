@@ -25,6 +25,7 @@ READABLE = {
     "search.iterations": "search iterations",
     "search.initial_points": "random search points",
     "search.folds": "folds",
+    "search.objective": "search objective",
     "likelihood.loss": "loss",
     "method.noise_precision": "noise precision",
     "method.prior_precision": "prior precision",

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bnnbench.checks import check_int
+from bnnbench.checks import check_choice, check_int
 from bnnbench.identity import no_identity
 from bnnbench.settings import Dimension
+
+OBJECTIVES = ("per_point", "joint")
+"""Which log-likelihood of the rows held out is maximised: `metrics` says what each of them is."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,8 @@ class Trial:
 
     Attributes:
         values: the hyper-parameters tried, standardised units.
-        objective: mean over folds of the validation log-likelihood (per point, original units);
-            NaN when a fold diverged.
+        objective: mean over folds of the validation log-likelihood (`Search.objective`, original
+            units); NaN when a fold diverged.
         folds: the same for each fold.
         seconds: wall time, the suggestion included.
         suggest_seconds: of which the suggestion.
@@ -50,6 +53,8 @@ class Search(ABC):
         summary: one line for `bnnbench list`.
         iterations: evaluations per split.
         folds: folds of the shuffled cross-validation behind each evaluation.
+        objective: the log-likelihood that is maximised, `per_point` or `joint`. The book does not
+            say which; the code of Khan et al. (2018) maximises the joint one.
         searches: class attribute, whether it can suggest anything at all.
     """
 
@@ -57,11 +62,13 @@ class Search(ABC):
     summary: str = no_identity("")
     iterations: int = 0
     folds: int = 5
+    objective: str = "per_point"
     searches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_int("search.iterations", self.iterations, least=0)
         check_int("search.folds", self.folds, least=2)
+        check_choice("search.objective", self.objective, OBJECTIVES)
 
     def load(self) -> None:
         """Imports what suggestions need, where that takes long."""

@@ -17,12 +17,13 @@ class NoSearch(Search):
     """Every hyper-parameter must carry a value.
 
     Attributes:
-        iterations: not used, as `initial_points`; a protocol that shortens a search sets both,
-            whatever the search.
+        iterations: not used, as `initial_points` and `objective`; a protocol that shortens a
+            search sets both, whatever the search.
     """
 
     iterations: int = no_identity(0)
     initial_points: int = no_identity(0)
+    objective: str = no_identity("per_point")
     searches: ClassVar[bool] = False
 
     def suggest(

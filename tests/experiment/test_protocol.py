@@ -13,6 +13,7 @@ from support.tiny_runs import SCORES, TIMES, finished, with_experiment
 
 from bnnbench.experiment.protocol import (
     Values,
+    cross_validate,
     final_fit,
     make_folds,
     out_of_fold,
@@ -105,6 +106,33 @@ def test_out_of_fold_predictions_come_from_networks_that_have_not_seen_the_row(
     fold = len(splits[0].train) // experiment.search.folds
     assert same[:fold].all(), "its own fold was trained without it"
     assert not same[fold + 1 :].any(), "the other folds were trained with it"
+
+
+def test_a_search_maximises_the_log_likelihood_that_it_names(tiny: Planner) -> None:
+    """Of one network both are the mean log density; of many the joint one is another number."""
+
+    def found(method: str) -> list[list[float]]:
+        experiment = split_experiment(tiny(f"method={method}", "search.objective=joint"))
+        assert experiment.search.objective == "joint"
+        splits, fitting = experiment.table.splits[:1], experiment.fitting
+        folds = make_folds(fitting, experiment.table, splits, 2)
+        values = [{name: 3.0 for name in experiment.method.hyper_names}]
+        return [
+            cross_validate(fitting, splits, folds, values, 0, kind)[0]
+            for kind in ("per_point", "joint")
+        ]
+
+    assert np.allclose(*found("map"), rtol=1e-9)
+    assert not np.isclose(*found("bbb"), rtol=1e-3).any()
+
+
+def test_what_is_maximised_is_what_is_on_record(tiny: Planner) -> None:
+    searches = [
+        pd.read_csv(finished(tiny(f"search.objective={kind}", "splits=[0]"))[0].table("search"))
+        for kind in ("per_point", "joint")
+    ]
+    assert searches[0]["hp.noise_precision"][0] == searches[1]["hp.noise_precision"][0]
+    assert (searches[0]["fold_0"] != searches[1]["fold_0"]).all()
 
 
 def test_a_diverged_fold_leaves_no_prediction_to_learn_from(tiny: Planner) -> None:

@@ -30,6 +30,7 @@ FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
         "training.epochs=3",
         "method.noise_precision=3",
         "search.iterations=4",
+        "search.objective=joint",
         "method.label=mine",
         "dataset.split_seed=1",
         "dataset.protocol.bounds.noise_precision=[1,2]",

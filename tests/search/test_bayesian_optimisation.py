@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,8 +83,14 @@ def test_all_diverged_is_survived() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"iterations": 0}, {"iterations": 3, "initial_points": 4}, {"folds": 1}]
+    "settings",
+    [
+        {"iterations": 0},
+        {"iterations": 3, "initial_points": 4},
+        {"folds": 1},
+        {"objective": "log_likelihood"},
+    ],
 )
-def test_bad_settings_are_refused(settings: dict[str, int]) -> None:
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"search\."):
         BayesianOptimisation(label="bo", **{"iterations": 30, **settings})
