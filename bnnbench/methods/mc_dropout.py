@@ -33,16 +33,17 @@ class MCDropout(StochasticMethod):
 
     The loss per data point is the Gaussian negative log-likelihood plus
     `prior_precision / (2 N) * E||W||^2`, the part of the KL term that a Gaussian prior on W adds
-    (condition of eq. 4.52). `E[W^2] = E[z^2] M^2`, so `||M||^2`, biases included, is weighed by
+    (condition of eq. 4.52). `E[W^2] = E[z^2] M^2`, so the square of a weight is weighed by
 
         bernoulli    z = 0 or 1, P(1) = keep              E[z^2] = keep
         dropconnect  the same                             E[z^2] = keep
         gaussian     z ~ Normal(1, dropout / keep)        E[z^2] = 1 + dropout / keep = 1 / keep
 
-    with `keep = 1 - dropout`. Masks are 0 or 1, as in Algorithm 4; the inverted scaling of
-    deep-learning libraries (masks 0 or 1/keep) is not applied, since the prior is on W; Gaussian
-    noise has that scaled mask's mean and variance. The entropy of W is left out, as eq. 4.52
-    demands, though for Gaussian noise it depends on M (book, section 4.5.2, names the dispute).
+    and that of a bias, which is never dropped, by 1; `keep = 1 - dropout`. Masks are 0 or 1, as in
+    Algorithm 4; the inverted scaling of deep-learning libraries (masks 0 or 1/keep) is not applied,
+    since the prior is on W; Gaussian noise has that scaled mask's mean and variance. The entropy of
+    W is left out, as eq. 4.52 demands, though for Gaussian noise it depends on M (book, section
+    4.5.2, names the dispute).
 
     Attributes:
         noise: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
@@ -87,7 +88,7 @@ class MCDropout(StochasticMethod):
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
             d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
             found = backward(tape, d_outputs)
-        decay = self._second_moment(dropout) * hyper["prior_precision"] / batch.counts
+        decay = self._penalty(mlp, hyper) / batch.counts
         updated = adam(
             loc,
             torch.addcmul(found.mean(0), decay, loc),
@@ -104,9 +105,8 @@ class MCDropout(StochasticMethod):
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """`prior_precision / 2 E||W||^2`."""
-        hyper, loc = posterior.hyper, posterior.state["loc"]
-        decay = self._second_moment(hyper["dropout"]) * hyper["prior_precision"]
-        return 0.5 * (decay * loc.square()).sum(1)
+        penalty = self._penalty(posterior.mlp, posterior.hyper)
+        return 0.5 * (penalty * posterior.state["loc"].square()).sum(1)
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """One realisation per sample, shared by all test points: each sample is one function."""
@@ -125,6 +125,12 @@ class MCDropout(StochasticMethod):
         if self.noise == "gaussian":
             return 1 + raw * (dropout / (1 - dropout)).sqrt()
         return (raw >= dropout).to(raw.dtype)
+
+    def _penalty(self, mlp: MLP, hyper: Hyper) -> Tensor:
+        """By what half the square of each mean is weighed, `[R, P]`."""
+        moment = self._second_moment(hyper["dropout"])
+        own = [moment.expand(-1, i * o)[None] for i, o in pairwise(mlp.sizes)]
+        return hyper["prior_precision"] * _flat(mlp, own)[0]
 
     def _second_moment(self, dropout: Tensor) -> Tensor:
         """`E[z^2]`."""

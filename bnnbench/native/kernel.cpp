@@ -272,6 +272,8 @@ class Network {
 
   Size n_weights = 0;
 
+  const std::vector<Layer> &layers() const { return layers_; }
+
   Rows room_for(Size rows) const {
     return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
   }
@@ -393,6 +395,10 @@ void add_products(Size n, const float *a, const float *b, float *__restrict sum)
   for (Size i = 0; i < n; ++i) sum[i] += a[i] * b[i];
 }
 
+void add_times(Size n, float factor, const float *__restrict values, float *__restrict sum) {
+  for (Size i = 0; i < n; ++i) sum[i] += factor * values[i];
+}
+
 void divide(Size n, float by, float *values) {
   for (Size i = 0; i < n; ++i) values[i] /= by;
 }
@@ -445,6 +451,7 @@ class Averager {
 // What a rule is given of one network at one step.
 struct Step {
   Size n;                      // weights
+  const std::vector<Layer> &layers;
   float *const *state;         // the rule's tensors, `loc` first
   float *mean, *second;        // of the gradient, and of its square or product with the noise
   float *scale, *spare;        // deviations of the drawn weights, and room for as much again
@@ -550,18 +557,27 @@ void bbb(Step step, Constants c) {
   adam(step, c, of_rho, state[1], state[4], state[5]);
 }
 
-void descend(Step step, Constants c, float pull) {
-  const float *__restrict loc = step.state[0];
-  float *__restrict gradient = step.mean;
-  for (Size i = 0; i < step.n; ++i) gradient[i] += pull * loc[i];
-  adam(step, c, gradient, step.state[0], step.state[1], step.state[2]);
+void descend(Step step, Constants c) {
+  adam(step, c, step.mean, step.state[0], step.state[1], step.state[2]);
 }
 
-void map(Step step, Constants c) { descend(step, c, step.prior / step.rows); }
+void map(Step step, Constants c) {
+  add_times(step.n, step.prior / step.rows, step.state[0], step.mean);
+  descend(step, c);
+}
 
-// The prior is on what is not left out.
+// The prior is on what is not left out, which biases never are.
 void mc_dropout(Step step, Constants c) {
-  descend(step, c, (1 - step.dropout) * step.prior / step.rows);
+  const float pull = step.prior / step.rows, *loc = step.state[0];
+  float *gradient = step.mean;
+  for (const Layer &layer : step.layers) {
+    const Size matrix = layer.weights() - layer.out;
+    add_times(matrix, (1 - step.dropout) * pull, loc, gradient);
+    add_times(layer.out, pull, loc + matrix, gradient + matrix);
+    loc += layer.weights();
+    gradient += layer.weights();
+  }
+  descend(step, c);
 }
 
 // Own: step size, offset, decay, and what counts as precision where a second output says it.
@@ -725,10 +741,10 @@ class Walker {
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < rule_.tensors; ++k)
       own_[k] = all_.state[k] + (set * all_.members + member) * n_;
-    const Step step = {n_, own_.data(), mean_.data(), second_.data(), scale_.data(),
-                       spare_.data(), noise(set, b, 0), float(all_.counts[set]),
-                       all_.precisions[set], all_.priors[set], all_.dropouts[set],
-                       all_.shares[b], float(taken),
+    const Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(),
+                       second_.data(), scale_.data(), spare_.data(), noise(set, b, 0),
+                       float(all_.counts[set]), all_.precisions[set], all_.priors[set],
+                       all_.dropouts[set], all_.shares[b], float(taken),
                        {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}};
     const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise,
                          all_.shared * n_, all_.samples, rule_.masks ? masks_.data() : nullptr};

@@ -18,6 +18,9 @@ from support.linear_model import (
 )
 
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.nn import MLP
+from bnnbench.random_streams import Streams
 
 
 def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
@@ -41,7 +44,25 @@ def test_mc_dropout_finds_the_minimum_of_its_expected_loss(kind: str) -> None:
     scale = torch.tensor([first, first, 1.0]).double()
     scaled = design() * scale
     spread = torch.diag(torch.cat([variance * x.square().sum(0), torch.zeros(1).double()]))
-    decay = (first**2 + variance) * LAMBDA * torch.eye(3).double()
+    moment = first**2 + variance
+    decay = LAMBDA * torch.diag(torch.tensor([moment, moment, 1.0]).double())
     precision = TAU * (scaled.T @ scaled + spread) + decay
     expected = torch.linalg.solve(precision, TAU * scaled.T @ data.targets[0])
     torch.testing.assert_close(posterior.state["loc"][0], expected, atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "moment"), [("bernoulli", 0.7), ("gaussian", 1 / 0.7), ("dropconnect", 0.7)]
+)
+def test_biases_are_never_dropped_and_have_the_whole_prior(kind: str, moment: float) -> None:
+    """Half the prior precision times the expected squares: of two layers, 3 to 2 and 2 to 1."""
+    weights = torch.arange(1.0, 12.0).double()
+    biases = torch.tensor([0] * 6 + [1, 1] + [0] * 2 + [1]).bool()
+    counts = torch.full((1, 1), 10.0).double()
+    alive = torch.zeros(1, dtype=torch.bool)
+    posterior = Posterior(
+        {"loc": weights[None]}, columns(dropout=0.3), MLP((3, 2, 1)), counts, alive
+    )
+    squares = weights.square() * torch.where(biases, 1.0, moment)
+    cost = MCDropout(label="m", noise=kind).complexity(posterior, Streams([0], (0,)))
+    torch.testing.assert_close(cost, LAMBDA / 2 * squares.sum()[None])

@@ -161,6 +161,15 @@ def test_so_do_minibatches_that_are_cut_into_blocks(name: str) -> None:
         assert_alike(found, expected, 1e-3)
 
 
+@pytest.mark.parametrize("widths", [(), (6,), (5, 4)])
+def test_a_strong_prior_pulls_weights_and_biases_alike(widths: tuple[int, ...]) -> None:
+    """So strong that it outweighs the data: dropout takes half of it from weights alone."""
+    method, ones = METHODS["mc_dropout"], torch.ones(3, 1)
+    strong = {"noise_precision": ones, "prior_precision": 500 * ones, "dropout": 0.5 * ones}
+    tasks = [replace(Stack(widths=widths).task(), hyper=strong) for _ in range(2)]
+    assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
+
+
 @pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld", "mc_dropout"])
 def test_noise_drawn_in_pieces_is_the_same_noise(
     name: str, monkeypatch: pytest.MonkeyPatch
