@@ -27,6 +27,7 @@ EXECUTION = (
     "outputs_dir",
     "workers",
     "resume",
+    "figures",
     "data_dir",
     "experiment",
     "hydra",
@@ -118,7 +119,7 @@ def build(config: Config, jobs: int = 1) -> Run:
     experiment = experiment.resolved()
     experiment.check()
     outputs = Path(expanduser(config["outputs_dir"]))
-    return Run(experiment, outputs, config, workers, config["resume"])
+    return Run(experiment, outputs, config, workers, config["resume"], config["figures"])
 
 
 def _check_groups(config: Config) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from multiprocessing import current_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from bnnbench.cli.waiting import announced
 from bnnbench.types import Redundant, UserError
 
 if TYPE_CHECKING:
+    from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
     from bnnbench.experiment.sweep_progress import SweepProgress
 
@@ -93,11 +96,9 @@ class Jobs:
         task = HydraConfig.get().overrides.task
         with announced(_first_word(composed, task)):
             from bnnbench.cli.build import build, refuse_idle
-            from bnnbench.cli.show import show_run
             from bnnbench.cli.sweep import runs_of
             from bnnbench.experiment.execution import execute
             from bnnbench.experiment.sweep_progress import SweepProgress
-            from bnnbench.report.pages import write_page
 
             run = build(composed, _concurrent_jobs())
             keys = [word.lstrip("+~").partition("=")[0] for word in task]
@@ -107,7 +108,10 @@ class Jobs:
             if one_by_one and self.sweep is None:
                 runs = runs_of(self.words)
                 self.sweep = SweepProgress(runs) if len(runs) > 1 else None
-        folder = execute(run, write_page, self.sweep, note)
+        # What shows a run is slow to import (matplotlib), and is not needed before there is one.
+        folder = execute(run, partial(_write_page, run), self.sweep, note, _load_pages)
+        from bnnbench.cli.show import show_run
+
         show_run(folder)
         self.ran.append(folder)
 
@@ -135,6 +139,16 @@ class Jobs:
         if lost:
             note(lost)
         return int(bool(lost))
+
+
+def _load_pages() -> None:
+    import_module("bnnbench.cli.show")
+
+
+def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:
+    from bnnbench.report.pages import page_writer
+
+    return page_writer(run)(folder)
 
 
 def told(refused: Sequence[str]) -> str:

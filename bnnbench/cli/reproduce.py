@@ -114,7 +114,7 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     from bnnbench.cli.show import show_run, without_numbers
     from bnnbench.experiment.execution import execute
     from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.pages import write_page
+    from bnnbench.report.pages import page_writer
 
     sweeps = sweeps_of(name)
     for sweep in sweeps:
@@ -124,7 +124,7 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     refused = []
     for run in whole.runs:
         try:
-            show_run(execute(run, write_page, whole, note))
+            show_run(execute(run, page_writer(run), whole, note))
         except UserError as error:
             refused.append(str(error))
     for gathered in _reported(sweeps, runs):

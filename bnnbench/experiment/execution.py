@@ -35,6 +35,7 @@ def execute(
     report: Report,
     sweep: SweepProgress | None = None,
     say: Callable[[str], object] = lambda sentence: None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> RunFolder:
     """Finishes what was asked for and is not there yet; a complete run is left alone.
 
@@ -43,6 +44,7 @@ def execute(
         report: adds what readers look at, before the run counts as complete.
         sweep: that the run is a part of: some of its runs may train in one stack with this one.
         say: is told, before anything is run, how the run stands, and once if it will take long.
+        meanwhile: what this process does while others run the units.
 
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
@@ -68,7 +70,8 @@ def execute(
         if todo:
             stack = stack_of(run, sweep.runs if sweep else ())
             with watch(run, sweep), free_of_others(run, stack) as free:
-                run_groups([one.member for one in free], groups, run.workers, pool)
+                members = [one.member for one in free]
+                run_groups(members, groups, run.workers, pool, meanwhile)
         finish(run, report)
     return folder
 
@@ -116,7 +119,11 @@ def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def run_groups(
-    members: Sequence[Member], groups: Sequence[Sequence[str]], workers: int, pool: Executor | None
+    members: Sequence[Member],
+    groups: Sequence[Sequence[str]],
+    workers: int,
+    pool: Executor | None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> None:
     """Runs groups of units.
 
@@ -125,12 +132,13 @@ def run_groups(
         groups: of units of each of them.
         workers: cores that a lockstep experiment may use.
         pool: where they are run; in this process if there is none.
+        meanwhile: what this process does while those of a pool run them.
     """
     if pool is None:
         for group in groups:
             run_group(members, workers, group)
     else:
-        run_all(pool, partial(run_group, members, 1), groups)
+        run_all(pool, partial(run_group, members, 1), groups, meanwhile)
 
 
 def run_group(members: Sequence[Member], workers: int, group: Sequence[str]) -> None:

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnnbench.checks import check_bool, check_int
+from bnnbench.checks import check_bool, check_choice, check_int
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.code import code_of
 from bnnbench.experiment.record import Record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import FIGURES, RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import digest
 
@@ -27,6 +27,7 @@ class Run:
         config: the configuration as it was composed, for the record.
         workers: processes.
         resume: whether what is finished already is kept; otherwise it is done again.
+        figures: a key of `FIGURES`, as what the figures of its page are written.
     """
 
     experiment: Experiment
@@ -34,10 +35,12 @@ class Run:
     config: Mapping[str, Any]
     workers: int = 1
     resume: bool = True
+    figures: str = "png"
 
     def __post_init__(self) -> None:
         check_int("workers", self.workers)
         check_bool("resume", self.resume)
+        check_choice("figures", self.figures, tuple(FIGURES))
 
     @cached_property  # reads the whole data, and progress asks twice a second
     def record(self) -> Record:

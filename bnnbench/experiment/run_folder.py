@@ -11,6 +11,13 @@ from pathlib import Path
 from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
 
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "png": ("png",),
+    "pdf": ("pdf",),
+    "both": ("png", "pdf"),
+}
+"""As what figures may be asked for, and the suffixes of their files."""
+
 
 @dataclass(frozen=True)
 class Done:

@@ -42,9 +42,23 @@ def worker_processes(count: int) -> Iterator[Executor]:
         pool.shutdown(cancel_futures=True)
 
 
-def run_all(pool: Executor, function: Callable[[T], object], tasks: Sequence[T]) -> None:
-    """Calls a function on every task; the first error that comes is raised."""
-    for future in as_completed([pool.submit(function, task) for task in tasks]):
+def run_all(
+    pool: Executor,
+    function: Callable[[T], object],
+    tasks: Sequence[T],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> None:
+    """Calls a function on every task; the first error that comes is raised.
+
+    Args:
+        pool: of processes.
+        function: what they do.
+        tasks: one call each.
+        meanwhile: what this process does, which would only wait.
+    """
+    futures = [pool.submit(function, task) for task in tasks]
+    meanwhile()
+    for future in as_completed(futures):
         future.result()
 
 

@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.claims_table import claims_data, claims_table
-from bnnbench.report.figures.canvas import save
 from bnnbench.report.numbers import number, plus_minus
-from bnnbench.report.page import Page
+from bnnbench.report.page import Drawings, Page
 from bnnbench.report.section import (
     Block,
     Data,
@@ -77,12 +76,15 @@ def page_of(exhibit: Exhibit) -> Page:
         partial(_write, exhibit),
         lambda folder: answers_table(read_answers(folder), exhibit.title, exhibit.caption),
         lambda folder: [*exhibit.notes(folder), *map(verdict, exhibit.claims(folder))],
+        drawings=partial(_drawings, exhibit),
     )
 
 
+def _drawings(exhibit: Exhibit, folder: RunFolder) -> Drawings:
+    return {name: partial(draw, folder) for name, draw in exhibit.figures.items()}
+
+
 def _write(exhibit: Exhibit, folder: RunFolder) -> None:
-    for name, draw in exhibit.figures.items():
-        save(draw(folder), partial(folder.figure, name))
     if exhibit.statements:
         found = claims_data(exhibit.claims(folder))
         write_text(folder.table(CLAIMS), found.to_csv(index=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from rich.table import Table
 from bnnbench.discovery import plugins
 from bnnbench.files import write_text
 from bnnbench.report import sections
-from bnnbench.report.figures.canvas import save
+from bnnbench.report.figures.saving import save_all
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.renderers import latex, markdown, terminal
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
@@ -44,13 +43,16 @@ def sections_of(runs: Runs, style: Style) -> list[Section]:
     return found
 
 
-def write_report(runs: Runs, style: Style | None = None, to: Path | None = None) -> ReportFolder:
+def write_report(
+    runs: Runs, style: Style | None = None, to: Path | None = None, processes: int = 1
+) -> ReportFolder:
     """Writes tables (CSV, Markdown, LaTeX) and figures (PNG, PDF) of all runs.
 
     Args:
         runs: of `read_runs`.
         style: what readers chose.
         to: where to write; the folder `report` below that of the runs if not given.
+        processes: that may draw figures side by side.
 
     Raises:
         UserError: if there is nothing to report of such runs.
@@ -59,11 +61,12 @@ def write_report(runs: Runs, style: Style | None = None, to: Path | None = None)
     report = ReportFolder(to) if to else ReportFolder.below(runs.path)
     write_text(report.page, markdown.page(found))
     write_text(report.latex, latex.paper(found))
-    for block in (block for section in found for block in section.blocks):
+    blocks = [block for section in found for block in section.blocks]
+    for block in blocks:
         if isinstance(block, Data):
             write_text(report.table(block.name), block.table.to_csv(index=False))
-        elif isinstance(block, Drawing):
-            save(block.draw(), partial(report.figure, block.name))
+    drawings = {block.name: block.draw for block in blocks if isinstance(block, Drawing)}
+    save_all(drawings, report.figure, processes=processes)
     return report
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.section import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Drawings = Mapping[str, Callable[[], "Figure"]]
+"""Figures by their names, each drawn when it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -15,10 +22,11 @@ class Page:
 
     Attributes:
         kind: of experiment.
-        write: makes the tables and figures that readers look at from the run's other files.
+        write: makes the tables that readers look at from the run's other files.
         table: the run's main numbers.
         notes: sentences that belong below it.
         read_back: names of the tables that `write` leaves and a report over many runs reads.
+        drawings: the figures that the run's files can show.
     """
 
     kind: str
@@ -26,3 +34,4 @@ class Page:
     table: Callable[[RunFolder], Table]
     notes: Callable[[RunFolder], list[str]]
     read_back: tuple[str, ...] = ()
+    drawings: Callable[[RunFolder], Drawings] = lambda folder: {}

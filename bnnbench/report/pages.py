@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.figures.saving import save_all
 from bnnbench.report.page import Page
 from bnnbench.report.renderers import terminal
 from bnnbench.report.split_page import PAGE
 from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from bnnbench.experiment.run import Run
 
 
 @cache
@@ -37,15 +43,26 @@ def page_of(folder: RunFolder) -> Page:
     return pages()[kind]
 
 
-def write_page(folder: RunFolder) -> list[str]:
+def write_page(folder: RunFolder, figures: str = "both", processes: int = 1) -> list[str]:
     """Writes what readers look at, whatever the kind of run.
+
+    Args:
+        folder: of the run.
+        figures: a key of `FIGURES`.
+        processes: that may draw side by side.
 
     Returns:
         The names of the files among it that a report over many runs reads back.
     """
     page = page_of(folder)
     page.write(folder)
+    save_all(page.drawings(folder), folder.figure, figures, processes)
     return [folder.table(name).name for name in page.read_back]
+
+
+def page_writer(run: Run) -> Callable[[RunFolder], list[str]]:
+    """Writes the page of a run as it was asked for, with as many processes as its units had."""
+    return partial(write_page, figures=run.figures, processes=run.workers)
 
 
 def show(folder: RunFolder, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
-from bnnbench.report.figures.canvas import save
 from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.figures.objective import objective_figure
 from bnnbench.report.figures.predictions import predictions_figure
@@ -24,7 +23,7 @@ from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
 from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
-from bnnbench.report.page import Page
+from bnnbench.report.page import Drawings, Page
 from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.report.sections.results import COMPARISON_STATEMENT
 from bnnbench.results.calibration import calibration_table
@@ -54,48 +53,45 @@ NOT_COMPARED = (
 
 
 def write_split_page(folder: RunFolder) -> None:
-    """Writes `summary.csv`, `calibration.csv` and the figures from the run's other files."""
-    names, splits = read_record(folder).names, read_splits(folder)
+    """Writes `summary.csv` and `calibration.csv` from the run's other files."""
+    splits = read_splits(folder)
     write_text(folder.table(SUMMARY), summarise(splits).to_csv(index=False))
-    predictions, held_out = read_predictions(folder), read_held_out(folder)
-    points = None if predictions is None else kept_points(predictions, splits)
+    points = points_of(folder, splits)
     if points is not None:
-        table = calibration_table(points, held_out)
+        table = calibration_table(points, read_held_out(folder))
         write_text(folder.table(CALIBRATION), table.to_csv(index=False))
-    for name, figure in run_figures(folder, names, splits, points, held_out):
-        save(figure, partial(folder.figure, name))
 
 
-def run_figures(
-    folder: RunFolder,
-    names: Mapping[str, Any],
-    splits: pd.DataFrame,
-    points: pd.DataFrame | None,
-    held_out: pd.DataFrame | None,
-) -> Iterator[tuple[str, Figure]]:
-    """Name and figure of everything the run's files can show.
+def points_of(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
+    """The test points of the splits that count, with their predictions, if these were kept.
 
     Args:
         folder: of the run.
-        names: those in its record.
         splits: of `read_splits`.
-        points: of `kept_points`.
-        held_out: of `read_held_out`.
     """
-    target = str(names["target"])
-    yield "splits", splits_figure(splits, target)
-    if points is not None:
-        yield "predictions", predictions_figure(points, target)
-        yield "calibration", reliability_figure(points, held_out)
-    curve = read_curve(folder, names)
-    if curve:
-        yield "curve", curves_figure([curve])
-    objective = read_objective(folder)
-    if objective is not None:
-        yield "objective", objective_figure(objective)
+    predictions = read_predictions(folder)
+    return None if predictions is None else kept_points(predictions, splits)
+
+
+def split_drawings(folder: RunFolder) -> Drawings:
+    """Everything the run's files can show, those first that take longest."""
+    names, splits = read_record(folder).names, read_splits(folder)
+    target, points = str(names["target"]), points_of(folder, splits)
+    found: dict[str, Callable[[], Figure]] = {}
     search = read_search(folder)
     if len(search):
-        yield "search", search_figure(search, int(names["initial_points"]))
+        found["search"] = partial(search_figure, search, int(names["initial_points"]))
+    found["splits"] = partial(splits_figure, splits, target)
+    if points is not None:
+        found["predictions"] = partial(predictions_figure, points, target)
+        found["calibration"] = partial(reliability_figure, points, read_held_out(folder))
+    curve = read_curve(folder, names)
+    if curve:
+        found["curve"] = partial(curves_figure, [curve])
+    objective = read_objective(folder)
+    if objective is not None:
+        found["objective"] = partial(objective_figure, objective)
+    return found
 
 
 def run_table(folder: RunFolder) -> Table:
@@ -164,4 +160,4 @@ def run_notes(folder: RunFolder) -> list[str]:
     return notes
 
 
-PAGE = Page(KIND, write_split_page, run_table, run_notes, (CALIBRATION,))
+PAGE = Page(KIND, write_split_page, run_table, run_notes, (CALIBRATION,), split_drawings)

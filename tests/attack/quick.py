@@ -18,7 +18,7 @@ from bnnbench.cli.configs import config_folder
 @contextmanager
 def no_figures() -> Iterator[None]:
     """A run writes its tables and page without drawing, which takes most of a tiny run."""
-    with patch("bnnbench.report.split_page.run_figures", lambda *_: iter(())):
+    with patch("bnnbench.report.pages.save_all", lambda *_: None):
         yield
 
 
@@ -62,5 +62,5 @@ def composed_once() -> Iterator[None]:
 @contextmanager
 def no_report_figures() -> Iterator[None]:
     """A report writes its tables and its page, no figures."""
-    with patch("bnnbench.report.overview.save", lambda *_: None):
+    with patch("bnnbench.report.overview.save_all", lambda *_, **__: None):
         yield

@@ -56,6 +56,13 @@ def test_they_begin_with_what_this_one_has_loaded(
     assert (tmp_path / "0").read_text().endswith("the table")
 
 
+def test_this_process_does_something_meanwhile(tmp_path: Path) -> None:
+    done = []
+    with worker_processes(2) as pool:
+        run_all(pool, partial(note, tmp_path), range(2), lambda: done.append(os.getpid()))
+    assert done == [os.getpid()] and len([*tmp_path.iterdir()]) == 2
+
+
 def test_the_first_error_comes_back_and_ends_them() -> None:
     with pytest.raises(ValueError, match="task"), worker_processes(2) as pool:
         run_all(pool, fail, range(4))

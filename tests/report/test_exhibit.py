@@ -11,6 +11,7 @@ from support.runs import make_folder
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.exhibit import Exhibit, answers_table, page_of, section_of
+from bnnbench.report.figures.saving import save_all
 from bnnbench.report.section import Data, Drawing, Heading, Style, Table
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers, value_of
 from bnnbench.results.claims import Finding
@@ -65,6 +66,7 @@ def runs_of(folders: dict[str, RunFolder], settings: list[dict[str, object]]) ->
 def test_a_page_writes_figures_and_verdicts(tmp_path: Path) -> None:
     folder, page = made(tmp_path), page_of(EXHIBIT)
     page.write(folder)
+    save_all(page.drawings(folder), folder.figure)
     assert folder.figure("eyes", "png").exists() and folder.figure("eyes", "pdf").exists()
     assert list(pd.read_csv(folder.table(CLAIMS))["verdict"]) == ["confirmed", "not confirmed"]
     assert page.notes(folder) == [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +10,30 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.made_data import make_curve_run
-from support.runs import RMSE, add_arrays, add_search, make_points, make_run, make_search, names_of
+from support.runs import RMSE, add_arrays, add_search, make_points, make_run, make_search
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
 from bnnbench.report.numbers import MISSING
+from bnnbench.report.pages import write_page
 from bnnbench.report.split_page import (
     NOT_COMPARED,
-    run_figures,
+    points_of,
     run_notes,
     run_table,
-    write_split_page,
+    split_drawings,
 )
 from bnnbench.results.recalibration import RECALIBRATIONS
 from bnnbench.results.run_files import (
     CALIBRATION,
-    kept_points,
     read_held_out,
-    read_predictions,
     read_search,
     read_splits,
 )
 
 
-def figures_of(folder: RunFolder, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    points = read_predictions(folder)
-    found = run_figures(folder, names or names_of(), read_splits(folder), points, None)
-    return dict(found)
+def figures_of(folder: RunFolder) -> dict[str, Any]:
+    return {name: draw() for name, draw in split_drawings(folder).items()}
 
 
 def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
@@ -45,7 +41,7 @@ def test_the_page_holds_summary_calibration_and_figures(tmp_path: Path) -> None:
     add_search(folder)
     add_arrays(folder)
     add_arrays(folder, OUT_OF_FOLD)
-    write_split_page(folder)
+    assert write_page(folder) == ["calibration.csv"]
     assert pd.read_csv(folder.table("summary"))["mean"][0] == pytest.approx(5)
     table = pd.read_csv(folder.table(CALIBRATION))
     assert set(table["recalibration"]) == {"none", *RECALIBRATIONS}
@@ -61,10 +57,7 @@ def test_figures_are_those_that_the_files_can_show(tmp_path: Path) -> None:
     assert list(figures_of(folder)) == ["splits"] and read_search(folder).empty
     toy = make_curve_run(tmp_path, scale=1.0)
     add_arrays(toy, OBJECTIVE, {"split": [0], "epoch": [1], "loss": [1.0], "complexity": [0.5]})
-    names = names_of(made=True, inputs=1)
-    assert list(figures_of(toy, names)) == [
-        "splits", "predictions", "calibration", "curve", "objective",
-    ]  # fmt: skip
+    assert list(figures_of(toy)) == ["splits", "predictions", "calibration", "curve", "objective"]
 
 
 def test_the_random_phase_is_that_of_the_record(tmp_path: Path) -> None:
@@ -80,9 +73,9 @@ def test_points_of_lost_splits_and_folds_are_left_out(tmp_path: Path) -> None:
     points = make_points()
     add_arrays(folder)
     add_arrays(folder, OUT_OF_FOLD, {**points, "mean": np.where(points["split"] == 2, np.nan, 1.0)})
-    predictions, held_out = read_predictions(folder), read_held_out(folder)
-    assert predictions is not None and held_out is not None
-    assert set(kept_points(predictions, read_splits(folder))["split"]) == {0, 2, 3}
+    points, held_out = points_of(folder, read_splits(folder)), read_held_out(folder)
+    assert points is not None and held_out is not None
+    assert set(points["split"]) == {0, 2, 3}
     assert set(held_out["split"]) == {0, 1, 3}
 
 
@@ -122,7 +115,7 @@ def test_a_run_without_any_finite_score_is_still_shown(tmp_path: Path) -> None:
     folder = make_run(tmp_path, **lost, diverged=1)
     add_arrays(folder, PREDICTIONS, {**make_points(), "mean": np.full(40, np.nan)})
     make_search().assign(objective=math.nan).to_csv(folder.table(SEARCH), index=False)
-    write_split_page(folder)
+    write_page(folder)
     assert folder.figure("search", "png").stat().st_size > 5000
     assert len(run_table(folder).rows) == 9 and len(RMSE) == 4
 

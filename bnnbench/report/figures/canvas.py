@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.files import write_atomically
+from bnnbench.files import remove, write_atomically
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe & Ito (2008): eight colours told apart with any colour vision."""
@@ -21,8 +21,8 @@ BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 Look = dict[str, Any]
 """Keyword arguments of matplotlib that say how something looks."""
 
-SUFFIXES: Mapping[str, Look] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
-"""Every figure is written as both; what is left out of each would change from day to day."""
+METADATA: Mapping[str, Look] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+"""By suffix, what would change from day to day and is left out."""
 
 DOTS = 150
 """Per inch of a PNG."""
@@ -51,17 +51,23 @@ def line_look(place: int, dashes: tuple[str, str, str]) -> Look:
     return {"color": PALETTE[place % colours], "linestyle": dashes[place // colours % len(dashes)]}
 
 
-def save(figure: Figure, path_of: Callable[[str], Path]) -> None:
-    """Writes a figure as PNG and as PDF, the same bytes for the same figure.
+def save(
+    figure: Figure, path_of: Callable[[str], Path], suffixes: Sequence[str] = tuple(METADATA)
+) -> None:
+    """Writes a figure, the same bytes for the same figure.
 
     Args:
-        figure: laid out here, once for both, which of many panels is most of the work.
+        figure: laid out here, once for all its files, which of many panels is most of the work.
         path_of: where the file with some suffix goes.
+        suffixes: of the files wanted; others of the same figure, of an earlier day, are removed.
     """
     figure.set_dpi(DOTS)
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
-    for suffix, metadata in SUFFIXES.items():
+    for suffix, metadata in METADATA.items():
+        if suffix not in suffixes:
+            remove(path_of(suffix))
+            continue
         with matplotlib.rc_context({"pdf.fonttype": 42}):
             write_atomically(
                 path_of(suffix),

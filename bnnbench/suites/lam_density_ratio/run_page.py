@@ -11,9 +11,8 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.exhibit import verdict
-from bnnbench.report.figures.canvas import save
 from bnnbench.report.numbers import number, plus_minus
-from bnnbench.report.page import Page
+from bnnbench.report.page import Drawings, Page
 from bnnbench.report.section import Table, numbers, words
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer
 from bnnbench.results.claims import VERDICTS, Claim
@@ -51,19 +50,24 @@ CAPTION = (
 
 
 def write_run_page(folder: RunFolder) -> None:
-    """Writes both figures, `answers.csv` and `claims.csv`."""
+    """Writes `answers.csv` and `claims.csv`."""
     run = read_sprinkler(folder)
     rows = [answer.row() for answer in answers(run)]
     write_text(folder.table(ANSWERS), pd.DataFrame(rows).to_csv(index=False))
     write_text(folder.table(CLAIMS), claims_data(claims(evidence_of([run]))).to_csv(index=False))
+
+
+def run_drawings(folder: RunFolder) -> Drawings:
+    """The courses of the training, and the samples of one repetition beside the posteriors."""
+    run, found = read_sprinkler(folder), {}
     if len(run.curves):
-        figure = run_figure(run.curves, exact_scores(run.names))
-        save(figure, partial(folder.figure, "courses"))
+        found["courses"] = partial(run_figure, run.curves, exact_scores(run.names))
     chosen = median_repetition(run)
     if chosen is not None:
         name = f"repetition {chosen}, average KL {_score(run, chosen):.4f}"
         shown = {name: samples_of(run, chosen)}
-        save(posteriors_figure(shown, run.names["data"]), partial(folder.figure, "posteriors"))
+        found["posteriors"] = partial(posteriors_figure, shown, run.names["data"])
+    return found
 
 
 def answers(run: SprinklerRun) -> Iterator[Answer]:
@@ -159,4 +163,4 @@ def failures(run: SprinklerRun) -> Iterator[str]:
         )
 
 
-PAGE = Page(KIND, write_run_page, run_table, run_notes)
+PAGE = Page(KIND, write_run_page, run_table, run_notes, drawings=run_drawings)

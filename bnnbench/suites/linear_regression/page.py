@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, save
+from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look
 from bnnbench.report.numbers import plus_minus
-from bnnbench.report.page import Page
+from bnnbench.report.page import Drawings, Page
 from bnnbench.report.section import Table, numbers, words
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 from bnnbench.types import UserError
@@ -52,10 +52,10 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
     )
 
 
-def write_line_page(folder: RunFolder) -> None:
-    """Writes the figure from `posterior.csv` and `points.csv`."""
-    figure = posterior_figure(read_posterior(folder), pd.read_csv(folder.table(POINTS)))
-    save(figure, partial(folder.figure, "posterior"))
+def line_drawings(folder: RunFolder) -> Drawings:
+    """The figure of `posterior.csv` and `points.csv`."""
+    points = pd.read_csv(folder.table(POINTS))
+    return {"posterior": partial(posterior_figure, read_posterior(folder), points)}
 
 
 def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -195,4 +195,4 @@ def line_notes(folder: RunFolder) -> list[str]:
     return notes
 
 
-PAGES = (Page(KIND, write_line_page, line_table, line_notes),)
+PAGES = (Page(KIND, lambda folder: None, line_table, line_notes, drawings=line_drawings),)

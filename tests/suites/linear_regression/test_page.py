@@ -12,6 +12,7 @@ from support.runs import make_folder
 from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.pages import write_page
 from bnnbench.suites.linear_regression.experiment import (
     LinearRegression,
     diagonal,
@@ -24,7 +25,6 @@ from bnnbench.suites.linear_regression.page import (
     line_table,
     posterior_figure,
     read_posterior,
-    write_line_page,
 )
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 from bnnbench.types import UserError
@@ -94,7 +94,7 @@ def test_a_torn_table_is_said(tmp_path: Path) -> None:
 
 def test_the_figure_is_written(tmp_path: Path) -> None:
     folder = make_line(tmp_path)
-    write_line_page(folder)
+    write_page(folder)
     for suffix in ("png", "pdf"):
         assert folder.figure("posterior", suffix).stat().st_size > 5000
 

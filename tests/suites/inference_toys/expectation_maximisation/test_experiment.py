@@ -13,7 +13,7 @@ from bnnbench.cli.build import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.report.exhibit import page_of
+from bnnbench.report.pages import write_page
 from bnnbench.results.answers import CLAIMS, Answer, read_answers, value_of
 from bnnbench.suites.inference_toys.expectation_maximisation import rules, tables
 from bnnbench.suites.inference_toys.expectation_maximisation.page import EXHIBIT
@@ -68,7 +68,7 @@ def test_bounds_touch_and_their_tops_are_where_the_next_one_touches(folder: RunF
 
 
 def test_figures_and_claims_are_written(folder: RunFolder) -> None:
-    page_of(EXHIBIT).write(folder)
+    write_page(folder)
     assert len(pd.read_csv(folder.table(CLAIMS))) == len(EXHIBIT.statements)
     for name in EXHIBIT.figures:
         assert all(folder.figure(name, end).stat().st_size > 5000 for end in ("png", "pdf"))

@@ -12,7 +12,7 @@ from support.tiny_runs import no_page
 from bnnbench.cli.build import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import page_of
+from bnnbench.report.pages import write_page
 from bnnbench.results.answers import CLAIMS, Answer
 from bnnbench.suites.inference_toys.gaussian_mixture import rules, tables
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import GaussianMixture
@@ -110,7 +110,7 @@ def test_the_page_is_that_of_the_experiments_kind() -> None:
 
 
 def test_figures_and_claims_are_written(folder: RunFolder) -> None:
-    page_of(EXHIBIT).write(folder)
+    write_page(folder)
     assert len(pd.read_csv(folder.table(CLAIMS))) == len(EXHIBIT.statements)
     for name in EXHIBIT.figures:
         assert all(folder.figure(name, end).stat().st_size > 5000 for end in ("png", "pdf"))

@@ -1,0 +1,111 @@
+"""Draws the figures of a page and saves them, in several processes where that is safe."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from bnnbench.experiment.run_folder import FIGURES
+from bnnbench.report.figures.canvas import save
+
+Draw = Callable[[], Figure]
+Work = Callable[[], None]
+
+
+def save_all(
+    drawings: Mapping[str, Draw],
+    path_of: Callable[[str, str], Path],
+    figures: str = "both",
+    processes: int = 1,
+) -> None:
+    """Draws and saves figures.
+
+    Args:
+        drawings: what draws each of them, by its name.
+        path_of: where the figure of some name goes, with some suffix.
+        figures: a key of `FIGURES`.
+        processes: that may draw side by side, this one included.
+
+    Raises:
+        Exception: what a drawing raises, whichever process it is in.
+    """
+    works = [
+        partial(_save, draw, partial(path_of, name), FIGURES[figures])
+        for name, draw in drawings.items()
+    ]
+    count = min(processes, len(works)) if is_alone() else 1
+    if count < 2:
+        _do(works)
+    else:
+        _do_in_parts([works[part::count] for part in range(count)])
+
+
+def is_alone() -> bool:
+    """Whether this process may be forked: a fork copies locks of threads, and not the threads."""
+    try:
+        return sys.platform == "linux" and len([*Path("/proc/self/task").iterdir()]) == 1
+    except OSError:
+        return False
+
+
+def _save(draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> None:
+    save(draw(), path_of, suffixes)
+
+
+def _do(works: Sequence[Work]) -> None:
+    for work in works:
+        work()
+
+
+def _do_in_parts(parts: Sequence[Sequence[Work]]) -> None:
+    """Does one part in this process, and each of the others in a child that is forked for it."""
+    fork = multiprocessing.get_context("fork")
+    mine, *others = parts
+    children = []
+    for part in others:
+        ours, theirs = fork.Pipe(duplex=False)
+        child = fork.Process(target=_begin, args=(part, theirs), daemon=True)
+        child.start()
+        theirs.close()
+        children.append((child, ours, part))
+    try:
+        _do(mine)
+        for _, ours, part in children:
+            _end(ours, part)
+    finally:
+        for child, ours, _ in children:
+            child.kill()  # of no effect on one that is through
+            child.join()
+            ours.close()
+
+
+def _begin(works: Sequence[Work], word: Connection) -> None:
+    """What a child does: its part, of which it leaves word."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    met = None
+    try:
+        _do(works)
+    except Exception as error:
+        met = error
+    with suppress(Exception):  # an error that cannot be sent comes again where it can be raised
+        word.send(met)
+
+
+def _end(word: Connection, works: Sequence[Work]) -> None:
+    """Waits for a child and raises what it met; the part of one that was killed is done here."""
+    try:
+        met = word.recv()
+    except Exception:  # no word, or one that cannot be read
+        met = None
+        _do(works)
+    if met is not None:
+        raise met
