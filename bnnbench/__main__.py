@@ -1,6 +1,6 @@
 """`python -m bnnbench` is the `bnnbench` command."""
 
-from bnnbench.cli.main import main
+from bnnbench.cli.entry import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    command()

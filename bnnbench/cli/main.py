@@ -125,7 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speak_plainly()
     try:
         with terminable():
-            return dispatch(sys.argv[1:] if arguments is None else arguments)
+            code = dispatch(sys.argv[1:] if arguments is None else arguments)
+            if sys.stdout:  # closed by who started us, it is None
+                sys.stdout.flush()  # a full disk or a closed pipe may show here alone
+            return code
     except UserError as error:
         return _ended(str(error), 2)
     except KeyboardInterrupt:

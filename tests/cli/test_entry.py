@@ -1,0 +1,79 @@
+"""The command as a shell calls it: how its process starts and ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+THREADS = "OMP_NUM_THREADS"
+
+
+def python(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program of its own."""
+    inherited = {name: value for name, value in os.environ.items() if name != THREADS}
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment})
+
+
+def bnnbench(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A shell's line, in which `bnnbench` stands for the command."""
+    here = line.replace("bnnbench", f"{sys.executable} -m bnnbench")
+    words = ["bash", "-o", "pipefail", "-c", here]
+    return subprocess.run(words, capture_output=True, text=True, cwd=folder)
+
+
+def test_libraries_start_no_threads_unless_they_are_told_to() -> None:
+    count = (
+        "import os, bnnbench.cli.entry, numpy, torch;"
+        "numpy.ones((500, 500)) @ numpy.ones((500, 500));"
+        "print(os.environ['OMP_NUM_THREADS'], torch.get_num_threads(),"
+        " len(os.listdir('/proc/self/task')))"
+    )
+    if sys.platform == "linux":
+        assert python(count).stdout.split() == ["1", "1", "1"]
+    assert python(count.split(" len")[0] + ")", OMP_NUM_THREADS="2").stdout.split()[:1] == ["2"]
+
+
+def test_what_was_put_off_to_the_end_is_done() -> None:
+    done = python(
+        "import atexit, sys; from bnnbench.cli.entry import leave;"
+        "atexit.register(print, 'last');"
+        "sys.stdout.write('first '); sys.stderr.write('beside'); leave(3); print('never')"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "first last\n", "beside")
+
+
+def test_other_threads_are_waited_for() -> None:
+    done = python(
+        "import threading, time; from bnnbench.cli.entry import leave;"
+        "threading.Thread(target=lambda: (time.sleep(0.3), print('worked'))).start(); leave(3)"
+    )
+    assert (done.returncode, done.stdout) == (3, "worked\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("bnnbench list method", 0, ""),
+        ("bnnbench lst", 2, "bnnbench: argument COMMAND: invalid choice: 'lst'"),
+        ("bnnbench list | true", 0, ""),
+        ("bnnbench list | head -1 > /dev/null", 0, ""),
+        ("bnnbench list > /dev/full", 1, "bnnbench: the disk is full"),
+        ("bnnbench list >&-", 0, ""),
+    ],
+)
+def test_exit_codes_and_what_is_said(tmp_path: Path, line: str, code: int, said: str) -> None:
+    done = bnnbench(line, tmp_path)
+    assert done.returncode == code and done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
+def test_nothing_is_lost_in_a_pipe(tmp_path: Path) -> None:
+    whole = bnnbench("bnnbench run --help", tmp_path).stdout
+    assert whole.endswith("\n") and bnnbench("bnnbench run --help | cat", tmp_path).stdout == whole
