@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bnnbench.report.figures.canvas import BLUE, GREY, PALETTE, Look, legend, sketch
 
@@ -139,9 +139,9 @@ def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
 def _logarithmic(axes: Axes) -> None:
     """Makes the vertical axis logarithmic, its ticks plain numbers."""
     axes.set_yscale("log")
-    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        which(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.tick_params(axis="y", which="minor", labelsize="small")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _make_room(axes: Axes, exact: float) -> None:
