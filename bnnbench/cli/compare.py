@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from bnnbench.results.reader import Runs
 
 DESCRIPTION = """\
-Compare finished runs by the Bayesian correlated t-test on their common splits.
+Compare finished runs by the Bayesian correlated t-test on the splits that they share.
 
 For every pair on every data set and metric: the probability that the first is better, that both
 are practically equivalent, and that the second is better. The splits share training points; the
-test widens its variance for that, which a plain standard error does not. It takes at least three
-common splits: of two nothing can be said.
+test widens its variance for that, by the share of the rows that is tested on, which a plain
+standard error does not. Two runs share a split where they test the same rows of the same data,
+whatever its number. It takes three of them: of two nothing can be said.
 """
 
 EXAMPLES = """\
@@ -71,8 +72,9 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
         raise UserError("compare takes one or two folders, and one with --published.")
     # Slow to import (pandas), and `bnnbench --help` needs none of it.
     from bnnbench.cli.console import stdout
+    from bnnbench.results.pairing import LEAST_SPLITS
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.significance import LEAST_SPLITS, tally
+    from bnnbench.results.significance import tally
 
     folders = [read_runs(path) for path in paths or [Path("outputs")]]
     for runs in folders:
@@ -85,8 +87,9 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     pairs = _pairs(folders, rope)
     if pairs.empty:
         raise UserError(
-            f"no two of these finished runs share {LEAST_SPLITS} splits of a data set, and of "
-            "fewer nothing can be said; run more splits (splits=all)."
+            f"no two of these finished runs share {LEAST_SPLITS} splits of a data set, that is "
+            "test the same rows, and of fewer nothing can be said; run more splits (splits=all), "
+            "or the same ones."
         )
     for metric, group in pairs.groupby("metric", sort=False):
         console.print(_table(f"{metric} (ROPE {rope:g})", group))
@@ -98,7 +101,7 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
 
 def _notes(folders: Sequence[Runs]) -> list[str]:
     """What must be known of the runs: whose settings differ, and of which nothing can be said."""
-    from bnnbench.results.significance import LEAST_SPLITS
+    from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
 
     table = _named(folders)
     whose = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
@@ -115,6 +118,7 @@ def _notes(folders: Sequence[Runs]) -> list[str]:
             for name, short in zip(whose, few, strict=True)
             if short
         ),
+        *unpaired(meetings(*folders), table["label"]),
     ]
 
 
@@ -152,8 +156,10 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
     for column in ("p_better", "p_equivalent", "p_worse"):
         shown[column] = shown[column].map("{:.3f}".format)
     shown["difference"] = shown["difference"].map("{:+.3g}".format)
+    pairs_of_counts = zip(shown["splits"], shown["of_splits"], strict=True)
+    shown["splits"] = [f"{splits} of {most}" for splits, most in pairs_of_counts]
     names = {
-        "dataset": "data set", "a": "a", "b": "b", "difference": "a - b",
+        "dataset": "data set", "a": "a", "b": "b", "splits": "shared", "difference": "a - b",
         "p_better": "P(a better)", "p_equivalent": "P(equivalent)", "p_worse": "P(b better)",
         "verdict": "verdict",
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,3 +18,24 @@ def fingerprint(table: Table) -> str:
     for array in arrays:
         state.update(np.ascontiguousarray(array).tobytes())
     return state.hexdigest()[:16]
+
+
+def fingerprints_of_parts(table: Table, parts: Sequence[np.ndarray]) -> list[str]:
+    """A digest of some rows each: of their numbers, and of all that the table holds.
+
+    Two runs are tested on the same points where those of their test parts agree, whatever their
+    splits are called and in whatever order they name the rows.
+
+    Args:
+        table: the data set.
+        parts: row numbers.
+    """
+    data = hashlib.sha256()
+    for array in (table.inputs, table.targets):
+        data.update(np.ascontiguousarray(array).tobytes())
+    found = []
+    for rows in parts:
+        state = data.copy()
+        state.update(np.sort(rows).astype(np.int64).tobytes())
+        found.append(state.hexdigest()[:16])
+    return found

@@ -10,7 +10,7 @@ KIND = "splits"
 """Of such runs, in their records."""
 
 SPLITS = "splits"
-"""Table: a row per split: scores, seconds, chosen hyper-parameters, diagnostics."""
+"""Table: a row per split: its sizes and fingerprint, scores, seconds, hyper-parameters chosen."""
 
 SEARCH = "search"
 """Table: a row per evaluation of the search."""

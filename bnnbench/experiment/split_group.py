@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bnnbench.data.fingerprint import fingerprints_of_parts
 from bnnbench.experiment import trial_log
 from bnnbench.experiment.protocol import Fitting, Folds, Outcome, final_fit, make_folds, out_of_fold
 from bnnbench.experiment.split_files import (
@@ -77,6 +78,7 @@ def run_splits(
     if evaluation.out_of_fold and made:
         held_out = list(out_of_fold(fitting, table, group, made, values))
     space = search.space if search else ()
+    tested = fingerprints_of_parts(table, [split.test for split in group])
     for k, run in enumerate(runs):
         for s, (unit, split) in enumerate(splits.items()):
             if run.store.finished(unit):
@@ -84,7 +86,7 @@ def run_splits(
             outcome = outcomes[k * len(group) + s]
             bounds = " ".join(d.name for d in space if d.at_bound(values[s][d.name]))
             hyper = {**run.method.fixed(), **values[s]}
-            row = _row(run.names, split, histories[s], hyper, bounds, outcome)
+            row = _row(run.names, split, tested[s], histories[s], hyper, bounds, outcome)
             tables = {SPLITS: [row], SEARCH: _search_rows(split, histories[s])}
             run.store.save(unit, tables, _arrays(outcome, held_out[s]))
 
@@ -111,18 +113,24 @@ def _arrays(outcome: Outcome, held_out: Arrays) -> dict[str, Arrays]:
 def _row(
     names: Mapping[str, Any],
     split: Split,
+    fingerprint: str,
     history: Sequence[Trial],
     hyper: Mapping[str, float],
     at_bound: str,
     outcome: Outcome,
 ) -> Row:
-    """The split's row; its seconds are those of search, final fit and test predictions."""
+    """The split's row; its seconds are those of search, final fit and test predictions.
+
+    The fingerprint is that of its test part, by which splits of several runs are paired.
+    """
     search_seconds = math.fsum(trial.seconds for trial in history)
     return {
         **{name: value for name, value in names.items() if name != "seed"},
         "split": split.index,
         "seed": names["seed"],
         "training_rows": len(split.train),
+        "test_rows": len(split.test),
+        "fingerprint": fingerprint,
         "parameters": outcome.parameters,
         **outcome.scores,
         "search_seconds": search_seconds,

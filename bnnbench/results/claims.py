@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.significance import verdicts
+from bnnbench.results.significance import shared, verdicts
 
 MOST = 0.75  # the share of comparisons that counts as "most"
 
@@ -109,7 +109,7 @@ def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
     better = [is_better(row, a) for row in rows.to_dict("records")]
     evidence = (
         f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
-        f"({counted(rows['dataset'].nunique())})"
+        f"({counted(rows['dataset'].nunique())}, {shared(rows)})"
     )
     return sum(better) >= MOST * len(better) and won >= lost, evidence
 

@@ -27,8 +27,13 @@ CALIBRATION = "calibration"
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
 
-NUMBERS = ("split", "diverged", *(metric.key for metric in METRICS))
-"""Columns of `splits.csv` that every run has, beside `at_bound`."""
+TEXTS = ("at_bound", "fingerprint")
+"""Columns of words in `splits.csv`: bounds met by the search, and which rows are tested."""
+
+SIZES = ("training_rows", "test_rows")
+
+NUMBERS = ("split", *SIZES, "diverged", *(metric.key for metric in METRICS))
+"""Columns of numbers in `splits.csv` that every run has."""
 
 ARRAYS = {
     PREDICTIONS: POINT_COLUMNS,
@@ -46,14 +51,20 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     """The rows of `splits.csv`, one per split.
 
     Raises:
-        UserError: if the file is missing, empty or not such a table.
+        UserError: if the file is missing, empty or not such a table, or of an earlier version.
     """
     path = folder.table(SPLITS)
     try:
         # pandas reads an empty cell, and the word "None", as a missing number.
-        splits = pd.read_csv(path, dtype={"at_bound": object})
-        if len(splits) and "at_bound" in splits and holds(splits, NUMBERS):
+        splits = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, object))
+        if len(splits) and {*TEXTS} <= {*splits} and holds(splits, NUMBERS):
             return splits.fillna({"at_bound": ""})
+        before = [name for name in NUMBERS if name != "test_rows"]
+        if holds(splits, before) and "fingerprint" not in splits:
+            raise UserError(
+                f"{path} does not say which rows its splits test, since an earlier version wrote "
+                "it; run the same experiment again with --force."
+            )
     except (OSError, ValueError):
         pass
     raise damaged(path, "is missing or not a table of splits")

@@ -26,7 +26,9 @@ def test_every_pair_below_a_folder(command: Command, outputs: Path) -> None:
     code, out, _ = command("compare", str(outputs))
     assert code == 0 and "P(equivalent)" in out and "wins, ties, losses" in out
     (row,) = [line for line in out.splitlines() if "+1" in line and "yacht" in line]
-    assert row.split() == ["yacht", "bbb_x1", "pbp", "+1", "0.000", "0.000", "1.000", "pbp"]
+    assert row.split() == [
+        *("yacht", "bbb_x1", "pbp", "20", "of", "20", "+1", "0.000", "0.000", "1.000", "pbp")
+    ]
 
 
 def test_two_folders_name_their_methods(command: Command, outputs: Path) -> None:
@@ -72,6 +74,18 @@ def test_of_two_splits_nothing_can_be_said(command: Command, tmp_path: Path) -> 
     assert code == 0 and "bbb_x1 *" in out
     assert "* bbb_x1 on boston: settings differ: 4 of 20 splits" in out
     assert "vadam on boston: nothing can be said of fewer than 3 splits" in " ".join(out.split())
+
+
+def test_splits_of_other_rows_get_no_verdict(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path, times=5)
+    make_run(tmp_path, method="vadam", times=5, fingerprint=["p", "q", "r", "s"])
+    one_sentence(*command("compare", str(tmp_path)), ["test the same rows"])
+    make_run(tmp_path, method="pbp", times=5)
+    code, out, _ = command("compare", str(tmp_path))
+    text = " ".join(out.split())
+    assert code == 0 and "20 of 20" in text and "vadam 20 of 20" not in text
+    assert "On boston 2 of 3 pairs of runs share fewer than 3 splits" in text
+    assert "bbb_x1 and vadam; pbp and vadam." in text
 
 
 def test_folders_tell_their_runs_apart_by_settings(command: Command, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, TIMES, finished, no_page
 
+from bnnbench.data.fingerprint import fingerprints_of_parts
 from bnnbench.experiment import execution
 from bnnbench.experiment.execution import execute, groups_of, run_group, run_groups
 from bnnbench.experiment.record import read_record
@@ -62,7 +63,7 @@ def test_output_contract(tiny: Planner) -> None:
     folder, table = finished(run)
     assert folder.root.parts[-4:-1] == ("uci", "table", "vadam")
     columns = "experiment,dataset,method,divergence,likelihood,loss,depth,split,seed,training_rows,"
-    columns += "parameters,rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
+    columns += "test_rows,fingerprint,parameters,rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
     columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,diverged,at_bound,"
     columns += "hp.noise_precision,hp.prior_precision"
     assert table.columns.tolist() == columns.split(",")
@@ -75,6 +76,9 @@ def test_output_contract(tiny: Planner) -> None:
     chosen = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
     np.testing.assert_array_equal(chosen, table["hp.noise_precision"])
     targets = run.experiment.table  # type: ignore[attr-defined]
+    assert set(table["training_rows"]) == {54} and set(table["test_rows"]) == {6}
+    parts = [split.test for split in targets.splits[:2]]
+    assert table["fingerprint"].tolist() == fingerprints_of_parts(targets, parts)
     with np.load(folder.arrays("predictions")) as points:
         assert {"split", "row", "target", "mean", "epistemic_variance", "noise_variance"} <= set(
             points.files

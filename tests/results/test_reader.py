@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.runs import make_folder, make_run, names_of
+from support.runs import make_folder, make_run, make_splits, names_of
 
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.reader import Runs, read_runs, require_scores
@@ -61,6 +61,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         read_runs(tmp_path)
     folder.table(SPLITS).write_text("split,rmse\n0,1.0\n")
     with pytest.raises(UserError, match=r"splits\.csv is missing or not a table"):
+        read_runs(tmp_path)
+    make_splits().drop(columns="test_rows").to_csv(folder.table(SPLITS), index=False)
+    with pytest.raises(UserError, match=r"which rows its splits test.* --force\."):
         read_runs(tmp_path)
     folder.record.unlink()
     with pytest.raises(UserError, match=r"record\.json is missing or damaged"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from baycomp import two_on_single
+from scipy.stats import t
 from support.runs import make_run
 
 from bnnbench.experiment.split_files import SPLITS
@@ -29,15 +31,18 @@ from bnnbench.results.significance import (
 
 RNG = np.random.default_rng(0)
 BASE = 3 + 0.5 * RNG.normal(size=20)
+TENTH = np.full(20, 0.1)
 RMSE = BY_KEY["rmse"]
 
 
-def make_twenty(outputs: Path, method: str, rmse: np.ndarray, dataset: str = "boston") -> None:
+def make_twenty(
+    outputs: Path, method: str, rmse: np.ndarray, dataset: str = "boston", **columns: Any
+) -> None:
     """A finished run of twenty splits whose scores all follow from one."""
     likelihoods = ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian")
     scores = {"split": range(20), "rmse": rmse, "crps": rmse / 2, "at_bound": ""}
     scores |= dict.fromkeys(likelihoods, -rmse)
-    make_run(outputs, method=method, dataset=dataset, **scores)
+    make_run(outputs, method=method, dataset=dataset, **scores, **columns)
 
 
 @pytest.fixture(scope="module")
@@ -57,27 +62,50 @@ def by_method(runs: Runs) -> pd.DataFrame:
 
 def test_twenty_splits_equal_two_runs_of_ten_folds_in_baycomp() -> None:
     a, b = BASE, BASE + 0.1 + 0.3 * RNG.normal(size=20)
-    np.testing.assert_allclose(
-        correlated_t_test(a, b, 0.05), two_on_single(a, b, rope=0.05, runs=2)
-    )
-    without = correlated_t_test(a, b, 0.0)
+    tenth = two_on_single(a, b, rope=0.05, runs=2)
+    np.testing.assert_allclose(correlated_t_test(a, b, 0.05, 0.1), tenth)
+    without = correlated_t_test(a, b, 0.0, 0.1)
     np.testing.assert_allclose((without[0], without[2]), two_on_single(a, b, runs=2))
+
+
+@pytest.mark.parametrize(("fraction", "folds"), [(0.1, 10), (0.2, 5), (0.25, 4)])
+def test_the_correlation_is_the_share_tested_on_as_in_cross_validation(
+    fraction: float, folds: int
+) -> None:
+    """Of k folds each tests on a k-th: baycomp has 1 / (k - 1) where Nadeau & Bengio have rho."""
+    a, b = BASE, BASE + 0.1 + 0.3 * RNG.normal(size=20)
+    found = correlated_t_test(a, b, 0.05, fraction)
+    np.testing.assert_allclose(found, two_on_single(a, b, rope=0.05, runs=20 // folds))
+
+
+def test_larger_test_parts_make_a_wider_posterior(tmp_path: Path) -> None:
+    """Its deviation at 30 % is sqrt((1/20 + 3/7) / (1/20 + 1/9)) = 1.72 times that at 10 %."""
+    better, certainty = BASE - 0.05 + 0.1 * RNG.normal(size=20), {}
+    for rows in (10, 30):
+        sizes = {"training_rows": 100 - rows, "test_rows": rows}
+        make_twenty(tmp_path / str(rows), "a", BASE, **sizes)
+        make_twenty(tmp_path / str(rows), "b", better, **sizes)
+        pairs = all_pairs(read_runs(tmp_path / str(rows)), rope=0).set_index("metric")
+        certainty[rows] = t.ppf(pairs.loc["rmse", "p_worse"], df=19)
+    assert certainty[10] / certainty[30] == pytest.approx(
+        math.sqrt((1 / 20 + 3 / 7) / (1 / 20 + 1 / 9))
+    )
 
 
 def test_lower_rmse_and_higher_likelihood_are_better() -> None:
     better = BASE - 1 + 0.01 * RNG.normal(size=20)
     for metric in printed_in("pairs"):
-        compared = compare_scores(metric.sign * BASE, metric.sign * better, metric)
+        compared = compare_scores(metric.sign * BASE, metric.sign * better, TENTH, metric)
         assert compared is not None and compared["p_worse"] > 0.99
 
 
 def test_diverged_splits_are_left_out() -> None:
     lost = BASE.copy()
     lost[3] = math.nan
-    compared = compare_scores(lost, BASE - 1, RMSE)
+    compared = compare_scores(lost, BASE - 1, TENTH, RMSE)
     assert compared is not None and compared["splits"] == 19
     assert compared["difference"] == pytest.approx(1)
-    assert compare_scores(lost[3:5], BASE[3:5], RMSE) is None
+    assert compare_scores(lost[3:5], BASE[3:5], TENTH[3:5], RMSE) is None
 
 
 def test_pairs_verdicts_and_tally(outputs: Path) -> None:

@@ -28,5 +28,5 @@ def duels(
         for metric, sign in (("rmse", -1), ("log_likelihood", 1), ("crps", -1)):
             row = dict(zip(("p_better", "p_equivalent", "p_worse"), chances, strict=True))
             row |= {"dataset": dataset, "metric": metric, "run_a": a, "run_b": b}
-            rows.append(row | {"difference": sign * lead})
+            rows.append(row | {"difference": sign * lead, "splits": 20, "of_splits": 20})
     return pd.DataFrame(rows, columns=COLUMNS)

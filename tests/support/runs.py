@@ -74,6 +74,8 @@ def make_splits(**changes: Any) -> pd.DataFrame:
         "log_likelihood_joint": np.array(LOG_LIKELIHOOD) - 0.1,
         "log_likelihood_gaussian": LOG_LIKELIHOOD,
         "crps": 1.5,
+        "training_rows": 455,
+        "test_rows": 51,
         "search_seconds": 90.0,
         "fit_seconds": 8.0,
         "predict_seconds": 2.0,
@@ -177,6 +179,8 @@ def make_run(
     names = names_of(**{k: v for k, v in changes.items() if k in NAMES})
     identity = identity_by(names, **(settings or {}))
     splits = repeated(make_splits(**changes), times)
+    if "fingerprint" not in changes:
+        splits["fingerprint"] = [f"{names['dataset']}-{split}" for split in splits["split"]]
     units = [f"split-{split:02d}" for split in splits["split"]]
     folder = make_folder(outputs, names, variant, KIND, identity, units)
     splits.to_csv(folder.table(SPLITS), index=False)

@@ -19,8 +19,9 @@ from bnnbench.report.section import (
 )
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import printed_in
+from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import LEAST_SPLITS, all_pairs, named, tally
+from bnnbench.results.significance import all_pairs, named, shared, tally
 
 ORDER = 2
 
@@ -28,10 +29,10 @@ MOST_COMPARED = 20
 """Runs on a heat map of pairs; of more, nothing could be read."""
 
 PAIRS_STATEMENT = (
-    "Bayesian correlated t-test of every pair of runs on their common splits, with a region of "
-    "practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a difference "
-    "beyond it with probability over 0.95; all else is a tie. Runs that share fewer than "
-    f"{LEAST_SPLITS} splits are not compared: nothing can be said of them."
+    "Bayesian correlated t-test of every pair of runs on splits that test the same rows, with a "
+    "region of practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a "
+    "difference beyond it with probability over 0.95; all else is a tie. Runs that share fewer "
+    f"than {LEAST_SPLITS} splits are not compared: nothing can be said of them."
 )
 
 
@@ -39,12 +40,15 @@ def section(runs: Runs, style: Style) -> Section | None:
     """Wins, ties and losses, and a heat map; None without two runs on one data set."""
     if runs.scored.empty:
         return None
-    pairs = named(runs.once(all_pairs), labels(runs.scored))
+    names = labels(runs.scored)
+    pairs = named(runs.once(all_pairs), names)
+    apart = [Paragraph(sentence) for sentence in unpaired(meetings(runs), names)]
     if pairs.empty:
-        return None
+        return Section((Heading("Which method is better"), *apart)) if apart else None
     blocks: list[Block] = [
         Heading("Which method is better"),
-        Paragraph(PAIRS_STATEMENT),
+        Paragraph(f"{PAIRS_STATEMENT} Of the pairs here: {shared(pairs)}."),
+        *apart,
         Data("comparisons", pairs, "Every comparison:"),
     ]
     counts = tally(named(runs.once(all_pairs), marked_labels(runs.scored))).astype(str)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bnnbench.results.claims import VERDICTS, Claim, Finding, ahead, checked, counted
-from bnnbench.results.significance import tally
+from bnnbench.results.significance import shared, tally
 from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,
     SCORES,
@@ -115,7 +115,7 @@ class Place:
             places += [net.rank(ascending=False, method=m)[self.name] for m in ("min", "max")]
             parts.append(f"{SCORES[str(metric)]}: {listed(net, '+d')}")
         return all(place == self.place for place in places), (
-            f"{'; '.join(parts)} ({counted(rows['dataset'].nunique())})"
+            f"{'; '.join(parts)} ({counted(rows['dataset'].nunique())}, {shared(rows)})"
         )
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from bnnbench.results.claims import MOST, Finding, ahead, counted, duel
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.significance import shared
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns
 
 BOTH = SCORES
@@ -116,7 +117,8 @@ class NotBehind:
                 return missing((*self.names, self.b), self.depth)
             parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(own)}")
             holds.append(won >= lost)
-        return all(holds), "; ".join(parts)
+        met = rows[rows["a"].isin([*self.names, self.b]) & rows["b"].isin([*self.names, self.b])]
+        return all(holds), f"{'; '.join(parts)} ({shared(met)})"
 
 
 @dataclass(frozen=True)

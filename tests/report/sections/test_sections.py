@@ -192,3 +192,12 @@ def test_runs_that_share_two_splits_are_not_compared(tmp_path: Path) -> None:
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", **two)
     assert significance.section(read_runs(tmp_path), Style()) is None
+
+
+def test_runs_of_other_splits_are_said_not_to_be_compared(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    make_run(tmp_path, method="vadam", fingerprint=["p", "q", "r", "s"])
+    section = significance.section(read_runs(tmp_path), Style())
+    assert section is not None and Heading("Which method is better") in section.blocks
+    (said,) = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    assert "On boston 1 of 1 pairs of runs share fewer than 3 splits" in said

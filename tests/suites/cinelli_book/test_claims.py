@@ -82,7 +82,7 @@ def test_slight_differences_count_by_their_consistency() -> None:
     """No t-test decides anything, yet the means all lean one way; whoever comes first in a pair."""
     text = "MCDOx1 performs slightly but consistently better than MCDOx10."
     slight = comparison(sure=0.6)
-    evidence = "better mean in 2 of 2; t-tests won 0, lost 0 (1 data set)"
+    evidence = "better mean in 2 of 2; t-tests won 0, lost 0 (1 data set, 20 of 20 splits shared)"
     assert (claim(slight, text).verdict, claim(slight, text).evidence) == ("confirmed", evidence)
     swapped = slight.pairs.rename(columns={"a": "b", "b": "a"})
     swapped["difference"] *= -1
