@@ -14,6 +14,8 @@ from torch import Tensor
 
 from bnnbench.types import Prediction
 
+DENSITIES = 8_000_000  # held at once by a log-likelihood: 64 MB of float64
+CRPS_COMPONENTS = 500  # of a mixture that has more, as many are scored: pairs grow by the square
 CRPS_PAIRS = 2_000_000  # component pairs held at once by the mixture CRPS
 
 
@@ -40,8 +42,11 @@ def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Ten
         real: `[R, M]` bool, False on padding.
     """
     samples = prediction.loc.shape[0]
-    per_point = log_density(prediction, targets).logsumexp(0) - math.log(samples)
-    return mean_over(per_point, real)
+    sums = [
+        log_density(prediction.rows(some), targets[:, some]).logsumexp(0)
+        for some in _pieces(prediction)
+    ]
+    return mean_over(torch.cat(sums, 1) - math.log(samples), real)
 
 
 def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -50,7 +55,13 @@ def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) 
     What the code of Vadam (Khan et al. 2018) and SLANG (Mishkin et al. 2018) computes.
     """
     samples, points = prediction.loc.shape[0], real.sum(-1)
-    joint = mean_over(log_density(prediction, targets), real) * points
+    sums = [
+        torch.where(real[:, some], log_density(prediction.rows(some), targets[:, some]), 0.0).sum(
+            -1
+        )
+        for some in _pieces(prediction)
+    ]
+    joint = torch.stack(sums).sum(0) / points * points
     return (joint.logsumexp(0) - math.log(samples)) / points
 
 
@@ -72,12 +83,15 @@ def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
 
-    Exact for the Gaussian mixture (Grimit et al. 2006), by `scoringrules`.
+    Exact for the Gaussian mixture (Grimit et al. 2006), by `scoringrules`; of a mixture of more
+    than `CRPS_COMPONENTS` that of every second, third ... which are not more.
     """
     import scoringrules
 
-    loc = prediction.loc.movedim(0, -1).cpu().numpy()
-    scale = prediction.variance.expand(prediction.loc.shape).sqrt().movedim(0, -1).cpu().numpy()
+    step = math.ceil(len(prediction.loc) / CRPS_COMPONENTS)
+    loc = prediction.loc[::step].movedim(0, -1).cpu().numpy()
+    variance = prediction.variance.expand(prediction.loc.shape)[::step]
+    scale = variance.sqrt().movedim(0, -1).cpu().numpy()
     observed, keep = targets.cpu().numpy(), real.cpu().numpy()
     chunk = max(1, CRPS_PAIRS // loc.shape[-1] ** 2)
     means = []
@@ -89,6 +103,13 @@ def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
         ]
         means.append(np.concatenate(pieces).mean())
     return torch.tensor(means, dtype=torch.float64)
+
+
+def _pieces(prediction: Prediction) -> list[slice]:
+    """Rows whose densities are held at once."""
+    samples, replicas, rows = prediction.loc.shape
+    most = max(1, DENSITIES // (samples * replicas))
+    return [slice(first, first + most) for first in range(0, rows, most)]
 
 
 METRICS = {

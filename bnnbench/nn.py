@@ -65,6 +65,18 @@ class MLP:
         ).to(streams.device, streams.dtype)
         return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
 
+    def glorot(self, streams: Streams) -> Tensor:
+        """`[R or 1, P]`, uniform on ±sqrt(6 / (fan_in + fan_out)), biases zero: Keras' default.
+
+        Glorot & Bengio 2010, eq. 16.
+        """
+        pieces = []
+        for fan_in, fan_out in pairwise(self.sizes):
+            matrix = torch.full((fan_in * fan_out,), (6 / (fan_in + fan_out)) ** 0.5)
+            pieces += [matrix, torch.zeros(fan_out)]
+        bound = torch.cat(pieces).to(streams.device, streams.dtype)
+        return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
+
 
 @dataclass(frozen=True)
 class Tape:

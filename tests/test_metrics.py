@@ -112,3 +112,23 @@ def test_scores_use_each_components_own_noise() -> None:
     }
     ours = {name: metric(*mixture()).item() for name, metric in metrics.METRICS.items()}
     assert ours == pytest.approx(expected, rel=1e-6)
+
+
+def test_many_densities_are_held_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four rows, the last of which is padding in the first stack."""
+    for prediction, targets, real in (padded(), mixture()):
+        scores = (metrics.log_likelihood, metrics.log_likelihood_joint)
+        whole = [score(prediction, targets, real) for score in scores]
+        monkeypatch.setattr(metrics, "DENSITIES", 13)
+        for score, expected in zip(scores, whole, strict=True):
+            torch.testing.assert_close(score(prediction, targets, real), expected)
+        monkeypatch.undo()
+
+
+def test_crps_of_many_components_is_that_of_some_evenly_spaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prediction, targets, real = mixture()
+    monkeypatch.setattr(metrics, "CRPS_COMPONENTS", 3)
+    some = Prediction(prediction.loc[::2], prediction.epistemic, prediction.noise[::2])
+    assert metrics.crps(prediction, targets, real) == metrics.crps(some, targets, real)

@@ -42,7 +42,7 @@ SECTIONS = ("network", "training", "evaluation", "schedule")
 SET_BY_PROTOCOLS = ("training", "schedule")
 """Sections of which a protocol is made for one, which it names in `protocol.sets`."""
 
-PAIRS = ("bounds", "fixed")
+PAIRS = ("bounds", "fixed", "fixed_in_target_units")
 """Settings of a `protocol` that are by hyper-parameter."""
 
 CARRIED = {
@@ -169,6 +169,10 @@ def offered(config: Config) -> Config:
         "device": pick_device(config["device"]["name"]),
         "bounds": {**(dataset.get("bounds") or {}), **(method.get("bounds") or {})},
         "known": dataset.get("fixed") or {},
+        "in_target_units": {
+            **(dataset.get("fixed_in_target_units") or {}),
+            **(method.get("fixed_in_target_units") or {}),
+        },
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ class Fitting:
         samples: Monte Carlo weight samples of a prediction.
         device: `cpu` or `cuda`.
         seed: of everything random.
+        in_target_units: by name, known precisions in the units of the target.
     """
 
     method: Method
@@ -49,10 +50,18 @@ class Fitting:
     samples: int
     device: str
     seed: int
+    in_target_units: Values = field(default_factory=dict)
 
     @property
     def dtype(self) -> torch.dtype:
         return getattr(torch, self.training.dtype)
+
+    def converted(self, scaler: Scaler) -> list[dict[str, float]]:
+        """Those precisions in the standardised units of each part that is trained on."""
+        return [
+            {name: value * scale**2 for name, value in self.in_target_units.items()}
+            for scale in scaler.target_scale.tolist()
+        ]
 
 
 @dataclass(frozen=True)
@@ -178,6 +187,7 @@ class Outcome:
     Attributes:
         scores: every metric, original units; with `evaluation.training_part` those of the rows
             trained on too, under names that start with `train_`.
+        converted: precisions that were known in the units of the target, standardised.
         diverged: whether the fit did.
         parameters: how many numbers the fit learned.
         fit_seconds: of the final fit.
@@ -189,6 +199,7 @@ class Outcome:
 
     scores: dict[str, float]
     diagnostics: dict[str, float]
+    converted: dict[str, float]
     diverged: bool
     parameters: int
     fit_seconds: float
@@ -220,7 +231,7 @@ def final_fit(
         fitting.dtype,
     )
     streams = _streams(fitting, splits, data, "final")
-    task = _task(fitting, data, values, fitting.training.final_epochs, streams)
+    task = _task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.trace:
         task = replace(task, trace=_streams(fitting, splits, data, "trace"))
     posterior = fitting.method.fit(task)
@@ -240,6 +251,7 @@ def final_fit(
         Outcome(
             scores={**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
             diagnostics={name: values[r] for name, values in diagnostics.items()},
+            converted=fitting.converted(scaler)[r],
             diverged=diverged[r],
             parameters=fitting.method.parameters(posterior.mlp),
             fit_seconds=(fitted - started) / len(splits),
@@ -279,7 +291,8 @@ def _fit_folds(
 ) -> tuple[Tensor, Prediction]:
     """Whether each fold's fit diverged, `[R]`, and its prediction of the rows held out."""
     compiled = fitting.training.compile == "always"
-    posterior = fitting.method.fit(_task(fitting, folds.data, values, epochs, streams, compiled))
+    task = _task(fitting, folds.data, folds.scaler, values, epochs, streams, compiled)
+    posterior = fitting.method.fit(task)
     return posterior.diverged, _predict(fitting, posterior, folds.scaler, folds.inputs, streams)
 
 
@@ -298,12 +311,16 @@ def _streams(
 def _task(
     fitting: Fitting,
     data: TrainingSet,
+    scaler: Scaler,
     values: Sequence[Values],
     epochs: int,
     streams: Streams,
     compiled: bool = False,
 ) -> FitTask:
-    per_replica = [{**fitting.method.fixed(), **values[group]} for group in data.groups]
+    per_replica: list[dict[str, float]] = [
+        {**fitting.method.fixed(), **values[group], **converted}
+        for group, converted in zip(data.groups, fitting.converted(scaler), strict=True)
+    ]
     hyper = {
         name: data.inputs.new_tensor([[v[name]] for v in per_replica])
         for name in fitting.method.hyper_names

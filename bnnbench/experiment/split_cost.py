@@ -13,13 +13,20 @@ from bnnbench.settings import Network, Training
 # all computing, neither gain nor lose. Of 927 rows at once 5 take 1.3 times as long as one by one.
 STACK = 5
 STACK_ACTIVATIONS = STACK * 10 * 32 * 100
+STACK_PREDICTIONS = 20_000_000  # numbers predicted at once: 160 MB of float64
 
 
-def fits_stack(network: Network, training: Training) -> int:
-    """How many replicas fit into one stack on the CPU without being slower for it."""
+def fits_stack(network: Network, training: Training, predicted: int = 1) -> int:
+    """How many replicas fit into one stack on the CPU without being slower for it.
+
+    Args:
+        network: the architecture.
+        training: settings of the fits.
+        predicted: numbers that a replica predicts: test samples times test rows.
+    """
     width = max(network.widths, default=1)
     each = training.samples * int(training.batch_size) * width
-    return max(1, min(STACK, STACK_ACTIVATIONS // each))
+    return max(1, min(STACK, STACK_ACTIVATIONS // each, STACK_PREDICTIONS // predicted))
 
 
 def step_seconds(network: Network, training: Training, batch: int, replicas: int) -> float:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.checks import check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
 from bnnbench.data.splits import choose_splits
 from bnnbench.experiment import split_files, trial_log
 from bnnbench.experiment.base import Experiment, Member
+from bnnbench.experiment.known_values import in_target_units, known_and_open
 from bnnbench.experiment.protocol import Fitting
 from bnnbench.experiment.split_cost import fits_stack, group_seconds
 from bnnbench.experiment.split_group import SplitRun, run_splits
@@ -54,6 +55,8 @@ class SplitExperiment(Experiment):
         evaluation: settings of the scoring.
         bounds: by name, between which values a hyper-parameter is searched.
         known: by name, values that the data set fixes of what the method was given no value for.
+        in_target_units: the same of precisions in the units of the target: each fit multiplies
+            them by the variance of the targets that it is trained on.
         seed: of everything random.
         device: `cpu` or `cuda`.
         splits: which to run: `all`, a count or a list; whichever they are, a run is the same.
@@ -69,6 +72,7 @@ class SplitExperiment(Experiment):
     evaluation: Evaluation
     bounds: Mapping[str, Any]
     known: Mapping[str, float]
+    in_target_units: Mapping[str, float]
     seed: int
     device: str
     splits: Any = no_identity("all")
@@ -79,8 +83,10 @@ class SplitExperiment(Experiment):
 
     def resolved(self) -> Self:
         """With the table, and what hangs on it: whole batches, the compiler, the bounds in use."""
-        method = replace(self.method, **self._known_and_open())
-        free = [name for name in method.hyper_names if name not in method.fixed()]
+        method = replace(self.method, **known_and_open(self.method, self.known))
+        converted = in_target_units(method, self.in_target_units)
+        given = method.fixed().keys() | converted.keys()
+        free = [name for name in method.hyper_names if name not in given]
         space = [_dimension(name, self.bounds.get(name)) for name in free]
         bounds = {d.name: (float(d.low), float(d.high)) for d in space}
         table = self.dataset.load()
@@ -94,16 +100,8 @@ class SplitExperiment(Experiment):
         own = getattr(method, "likelihood", self.likelihood)
         return replace(
             self, method=method, likelihood=own, training=training, bounds=bounds, known={},
-            loaded=table,
+            in_target_units=converted, loaded=table,
         )  # fmt: skip
-
-    def _known_and_open(self) -> dict[str, Any]:
-        """What the data set knows of hyper-parameters that the method was given no value for."""
-        open_ = set(self.method.hyper_names) - self.method.fixed().keys()
-        known = {n: v for n, v in self.known.items() if n in open_ and v is not None}
-        for name, value in known.items():
-            check_between(f"dataset.protocol.fixed.{name}", value, 0)
-        return {name: float(value) for name, value in known.items()}
 
     def check(self) -> None:
         check_int("seed", self.seed, least=0)
@@ -137,8 +135,10 @@ class SplitExperiment(Experiment):
     @property
     def fitting(self) -> Fitting:
         """What its fits need."""
-        samples = self.evaluation.samples
-        return Fitting(self.method, self.network, self.training, samples, self.device, self.seed)
+        return Fitting(
+            self.method, self.network, self.training, self.evaluation.samples, self.device,
+            self.seed, self.in_target_units,
+        )  # fmt: skip
 
     @property
     def title(self) -> str:
@@ -147,10 +147,13 @@ class SplitExperiment(Experiment):
     def identity(self) -> dict[str, Any]:
         """With the table's name and content: edited data is another run.
 
-        A search that nothing is searched by counts with its folds alone, if any are fitted.
+        A search that nothing is searched by counts with its folds alone, if any are fitted, and
+        values in the units of the target where there are any.
         """
         table = {"name": self.table.name, "content": fingerprint(self.table)}
         identity = {**super().identity(), "table": table}
+        if not self.in_target_units:
+            del identity["in_target_units"]
         if not self.bounds:
             identity["search"] = {"folds": self.search.folds if self._fits_folds else None}
         return identity
@@ -212,7 +215,8 @@ class SplitExperiment(Experiment):
 
     @property
     def _fits_stack(self) -> int:
-        return fits_stack(self.network, self.training)
+        most = max(len(split.test) for split in self.table.splits)
+        return fits_stack(self.network, self.training, self.evaluation.samples * most)
 
     def prepare(self) -> None:
         if self.iterations:

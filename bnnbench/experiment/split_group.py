@@ -85,7 +85,7 @@ def run_splits(
                 continue
             outcome = outcomes[k * len(group) + s]
             bounds = " ".join(d.name for d in space if d.at_bound(values[s][d.name]))
-            hyper = {**run.method.fixed(), **values[s]}
+            hyper = {**run.method.fixed(), **values[s], **outcome.converted}
             row = _row(run.names, split, tested[s], histories[s], hyper, bounds, outcome)
             tables = {SPLITS: [row], SEARCH: _search_rows(split, histories[s])}
             run.store.save(unit, tables, _arrays(outcome, held_out[s]))

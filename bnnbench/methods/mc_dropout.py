@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_choice
+from bnnbench.checks import check_bool, check_choice
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -39,11 +39,11 @@ class MCDropout(StochasticMethod):
         dropconnect  the same                             E[z^2] = keep
         gaussian     z ~ Normal(1, dropout / keep)        E[z^2] = 1 + dropout / keep = 1 / keep
 
-    and that of a bias, which is never dropped, by 1; `keep = 1 - dropout`. Masks are 0 or 1, as in
-    Algorithm 4; the inverted scaling of deep-learning libraries (masks 0 or 1/keep) is not applied,
-    since the prior is on W; Gaussian noise has that scaled mask's mean and variance. The entropy of
-    W is left out, as eq. 4.52 demands, though for Gaussian noise it depends on M (book, section
-    4.5.2, names the dispute).
+    and that of a bias, which is never dropped, by 1, or 0 without `bias_prior`; `keep = 1 -
+    dropout`. Masks are 0 or 1, as in Algorithm 4; the inverted scaling of deep-learning libraries
+    (masks 0 or 1/keep) is not applied, since the prior is on W; Gaussian noise has that scaled
+    mask's mean and variance. The entropy of W is left out, as eq. 4.52 demands, though for Gaussian
+    noise it depends on M (book, section 4.5.2, names the dispute).
 
     Attributes:
         noise: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
@@ -51,23 +51,30 @@ class MCDropout(StochasticMethod):
             a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
         prior_precision: of the weights, standardised units; None is searched.
+        start: where weights start: `fan_in`, as those of the other methods, or `glorot`.
+        bias_prior: whether biases have the prior too.
     """
 
     dropout: float | None = None
     prior_precision: float | None = None
     noise: str = "bernoulli"
+    start: str = "fan_in"
+    bias_prior: bool = True
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"noise": "gaussian"},
-        {"noise": "dropconnect"},
+        {"noise": "dropconnect", "start": "glorot", "bias_prior": False},
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
+        check_choice("method.start", self.start, ("fan_in", "glorot"))
+        check_bool("method.bias_prior", self.bias_prior)
 
     def init(self, task: FitTask) -> State:
-        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
+        start = task.mlp.glorot if self.start == "glorot" else task.mlp.initial
+        loc = start(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
@@ -101,7 +108,9 @@ class MCDropout(StochasticMethod):
         return dict(zip(("loc", "first", "second"), updated, strict=True))
 
     def rule(self) -> Rule | None:
-        return Rule("mc_dropout", ("loc", "first", "second")) if self.noise == "bernoulli" else None
+        if self.noise != "bernoulli":
+            return None
+        return Rule("mc_dropout", ("loc", "first", "second"), (float(self.bias_prior),))
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """`prior_precision / 2 E||W||^2`."""
@@ -130,16 +139,16 @@ class MCDropout(StochasticMethod):
         """By what half the square of each mean is weighed, `[R, P]`."""
         moment = self._second_moment(hyper["dropout"])
         own = [moment.expand(-1, i * o)[None] for i, o in pairwise(mlp.sizes)]
-        return hyper["prior_precision"] * _flat(mlp, own)[0]
+        return hyper["prior_precision"] * _flat(mlp, own, float(self.bias_prior))[0]
 
     def _second_moment(self, dropout: Tensor) -> Tensor:
         """`E[z^2]`."""
         return 1 / (1 - dropout) if self.noise == "gaussian" else 1 - dropout
 
 
-def _flat(mlp: MLP, factors: list[Tensor]) -> Tensor:
-    """One factor per weight, layer by layer `[S, R, fan_in fan_out]`, with 1 for every bias."""
+def _flat(mlp: MLP, factors: list[Tensor], bias: float = 1.0) -> Tensor:
+    """One factor per weight, layer by layer `[S, R, fan_in fan_out]`, with `bias` for a bias."""
     pieces = []
     for factor, fan_out in zip(factors, mlp.sizes[1:], strict=True):
-        pieces += [factor, factor.new_ones(*factor.shape[:2], fan_out)]
+        pieces += [factor, factor.new_full((*factor.shape[:2], fan_out), bias)]
     return torch.cat(pieces, 2)

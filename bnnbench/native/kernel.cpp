@@ -566,14 +566,14 @@ void map(Step step, Constants c) {
   descend(step, c);
 }
 
-// The prior is on what is not left out, which biases never are.
+// The prior is on what is not left out, which biases never are. Own: 1 if they have it too, or 0.
 void mc_dropout(Step step, Constants c) {
   const float pull = step.prior / step.rows, *loc = step.state[0];
   float *gradient = step.mean;
   for (const Layer &layer : step.layers) {
     const Size matrix = layer.weights() - layer.out;
     add_times(matrix, (1 - step.dropout) * pull, loc, gradient);
-    add_times(layer.out, pull, loc + matrix, gradient + matrix);
+    add_times(layer.out, c.own[0] * pull, loc + matrix, gradient + matrix);
     loc += layer.weights();
     gradient += layer.weights();
   }

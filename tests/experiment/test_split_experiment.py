@@ -150,6 +150,7 @@ def test_a_stack_ends_where_its_activations_fill_it(tiny: Planner) -> None:
     assert sizes(whole) == [2, 2, 2, 1]
     assert sizes(tiny(*given, "network.width=100", "training.samples=100")) == [1] * 7
     assert sizes(tiny(*given)) == [STACK, 2]
+    assert sizes(tiny(*given, "evaluation.samples=1500000")) == [2, 2, 2, 1]
 
 
 def test_the_cost_counts_the_work(tiny: Planner) -> None:

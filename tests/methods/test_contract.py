@@ -120,8 +120,9 @@ def test_prediction_axes_and_noise(
     assert (noise > 0).all()
     if "noise_precision" in method.hyper_names:
         torch.testing.assert_close(noise, torch.full((3, 6), 1 / 5.0, dtype=torch.float64))
-    # One network is sure of itself.
-    assert ((prediction.epistemic_variance() > 0) == (not method.point_estimate)).all()
+    # One network is sure of itself; others are where all units are off, whatever is dropped.
+    sure = (prediction.epistemic_variance() == 0).double().mean()
+    assert sure == 1 if method.point_estimate else sure < 0.1
 
 
 def test_training_lowers_the_error(method: Method) -> None:

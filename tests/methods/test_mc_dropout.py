@@ -21,6 +21,7 @@ from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
+from bnnbench.settings import Network
 
 
 def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
@@ -66,3 +67,19 @@ def test_biases_are_never_dropped_and_have_the_whole_prior(kind: str, moment: fl
     squares = weights.square() * torch.where(biases, 1.0, moment)
     cost = MCDropout(label="m", noise=kind).complexity(posterior, Streams([0], (0,)))
     torch.testing.assert_close(cost, LAMBDA / 2 * squares.sum()[None])
+    free = MCDropout(label="m", noise=kind, bias_prior=False)
+    cost = free.complexity(posterior, Streams([0], (0,)))
+    torch.testing.assert_close(cost, LAMBDA / 2 * squares[~biases].sum()[None])
+
+
+def test_the_glorot_start_is_wider_and_has_no_biases() -> None:
+    """Uniform on ±sqrt(6 / (fan_in + fan_out)), layer by layer."""
+    task = linear_task(MCDropout(label="m", start="glorot"), 1)
+    task = replace(task, network=Network(width=200, depth=1))
+    (start,) = MCDropout(label="m", start="glorot").init(task)["loc"]
+    first, second = start[:400], start[600:800]
+    for matrix, units in ((first, 2 + 200), (second, 200 + 1)):
+        bound = (6 / units) ** 0.5
+        assert 0.97 * bound < matrix.abs().max() <= bound
+        assert matrix.square().mean() == pytest.approx(bound**2 / 3, rel=0.2)
+    assert not start[400:600].any() and not start[800:].any()

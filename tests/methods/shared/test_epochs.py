@@ -46,6 +46,7 @@ METHODS: dict[str, StochasticMethod] = {
     "map": MAP(label="map"),
     "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
     "mc_dropout": MCDropout(label="mc_dropout"),
+    "mc_dropout with free biases": MCDropout(label="m", start="glorot", bias_prior=False),
     "vadam of two outputs": Vadam(label="vadam", likelihood=BOTH),
     "bbb of two outputs": BBB(
         label="bbb", divergence=KL, likelihood=BOTH, initial_precision=1000.0
@@ -162,9 +163,10 @@ def test_so_do_minibatches_that_are_cut_into_blocks(name: str) -> None:
 
 
 @pytest.mark.parametrize("widths", [(), (6,), (5, 4)])
-def test_a_strong_prior_pulls_weights_and_biases_alike(widths: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("name", ["mc_dropout", "mc_dropout with free biases"])
+def test_a_strong_prior_pulls_weights_and_biases_alike(name: str, widths: tuple[int, ...]) -> None:
     """So strong that it outweighs the data: dropout takes half of it from weights alone."""
-    method, ones = METHODS["mc_dropout"], torch.ones(3, 1)
+    method, ones = METHODS[name], torch.ones(3, 1)
     strong = {"noise_precision": ones, "prior_precision": 500 * ones, "dropout": 0.5 * ones}
     tasks = [replace(Stack(widths=widths).task(), hyper=strong) for _ in range(2)]
     assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))

@@ -1,0 +1,65 @@
+"""Runs paired with published scores of the same splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import make_run
+
+from bnnbench.results.published import published
+from bnnbench.results.published_splits import paired_with_published, published_splits
+from bnnbench.results.reader import read_runs
+
+DROPOUT = {"method": "mc_dropout_x1", "family": "mc_dropout"}
+
+
+def theirs(dataset: str = "boston") -> Any:
+    rows = published_splits()
+    return rows[rows["dataset"] == dataset].head(4)
+
+
+def test_their_means_and_errors_are_the_published_ones() -> None:
+    """Their standard errors divide by n, not by n - 1."""
+    every, means = published_splits(), published().set_index(["method", "dataset", "metric"])
+    for (method, dataset), rows in every.groupby(["method", "dataset"]):
+        assert rows["split"].tolist() == list(range(5 if dataset == "protein" else 20))
+        for metric in ("rmse", "log_likelihood"):
+            row = means.loc[(method, dataset, metric)]
+            assert rows[metric].mean() == pytest.approx(row["mean"], rel=1e-3)
+            error = rows[metric].std(ddof=0) / np.sqrt(len(rows))
+            assert error == pytest.approx(row["error"], rel=0.01)
+    assert every["dataset"].nunique() == 9
+
+
+def test_differences_are_paired_by_split(tmp_path: Path) -> None:
+    shift = np.array([0.1, 0.3, 0.2, 0.4])
+    rmse = theirs()["rmse"].to_numpy() + shift
+    folder = make_run(tmp_path, rmse=rmse, **DROPOUT)
+    table = folder.table("splits")
+    pd.read_csv(table)[::-1].to_csv(table, index=False)
+    (row,) = paired_with_published(read_runs(tmp_path)).to_dict("records")
+    assert (row["dataset"], row["method"], row["splits"]) == ("boston", "mc_dropout_x1", 4)
+    assert row["rmse_difference"] == pytest.approx(0.25)
+    assert row["rmse_stderr"] == pytest.approx(shift.std(ddof=1) / 2)
+    assert row["rmse_ours"] - row["rmse_theirs"] == pytest.approx(0.25)
+    assert row["rmse_correlation"] == pytest.approx(np.corrcoef(rmse, rmse - shift)[0, 1])
+    assert "Gal & Ghahramani 2016" in row["source"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "vadam"},
+        {"method": "mc_dropout_x10", "family": "mc_dropout"},
+        {**DROPOUT, "settings": {"dataset__seeded_splits": 20}},
+        {**DROPOUT, "dataset": "diabetes"},
+        {**DROPOUT, "depth": 2},
+    ],
+)
+def test_nothing_stands_beside_other_runs(tmp_path: Path, changes: dict[str, Any]) -> None:
+    make_run(tmp_path, **changes)
+    assert paired_with_published(read_runs(tmp_path)).empty
