@@ -59,6 +59,14 @@ class BookRuns:
         wide = self.runs.pivot(index="dataset", columns="method", values=f"{metric}_mean")
         return wide.reindex(columns=list(CONFIGURATIONS))
 
+    def printed(self) -> BookRuns:
+        """What the book prints of these same runs: its total times; its scores are figures."""
+        keys = zip(self.runs["dataset"], self.runs["method"], strict=True)
+        own = self.runs[["dataset", "method"]].assign(
+            total_seconds_mean=[book_seconds().loc[key] for key in keys], fit_seconds_mean=np.nan
+        )
+        return BookRuns(own, self.pairs.iloc[:0])
+
 
 def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
     """The book's comparison among the runs of a report, or None if there is none.

@@ -7,13 +7,14 @@ from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, OTHERS, VARIATIO
 from bnnbench.suites.felekis_gvi.comparison_rules import (
     NLL,
     Ahead,
-    Closer,
     Deeper,
     MostAhead,
     NotBehind,
     Place,
 )
 from bnnbench.suites.felekis_gvi.order_rules import Above, BestOrder
+from bnnbench.suites.felekis_gvi.printed import their_toy
+from bnnbench.suites.felekis_gvi.rival_rules import Closer, Leads
 from bnnbench.suites.felekis_gvi.toy_rules import BestCalibrated, Rises, Shallowest, TooSure
 
 FIELD = (*VARIATIONAL, *OTHERS)
@@ -69,7 +70,7 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     (
         "1 layer: GVI outperforms MC dropout and deep ensembles.",
         RIVALRY,
-        Place(("mc_dropout", "deep_ensemble"), FIELD, 1, 2, last=True),
+        Leads(VARIATIONAL, ("mc_dropout", "deep_ensemble"), 1),
     ),
     ("1 layer: GVI is equally good with SGLD.", RIVALRY, NotBehind(VARIATIONAL, "sgld", 1)),
     ("1 layer: MC dropout performs worst.", RIVALRY, Place(("mc_dropout",), FIELD, 1, last=True)),
@@ -86,7 +87,7 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     (
         "3 layers: GVI remains the best performer, in some cases alongside SGLD.",
         RIVALRY,
-        Place(VARIATIONAL, FIELD, 3),
+        Leads(VARIATIONAL, OTHERS, 3),
     ),
     (
         "3 layers: GVI improves its NLL.",
@@ -113,11 +114,17 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
 
 
 def claims(suite: ThesisRuns) -> list[Claim]:
-    """Every claim about experiments of which some run is there, in the order of the text."""
+    """Every claim about experiments of which some run is there, in the order of the text.
+
+    Those on the toy are judged on the thesis's own tables as well; of the rest it prints figures
+    alone.
+    """
     there = {
         GRID: not suite.orders.empty,
         BOXES: not suite.medians.empty,
         RIVALRY: not suite.medians.empty,
         TOY: not (suite.sigma.empty and suite.criteria.empty),
     }
-    return checked([one for one in STATEMENTS if there[one[1]]], suite)
+    tested = [one for one in STATEMENTS if there[one[1]]]
+    drawn, tabled = ([one for one in tested if (one[1] == TOY) == toy] for toy in (False, True))
+    return [*checked(drawn, suite), *checked(tabled, suite, their_toy())]

@@ -228,32 +228,3 @@ class MostAhead:
             for (_, metric), row in better.iterrows()
         )
         return bool(better.to_numpy().sum() >= MOST * better.size), f"better: {evidence}"
-
-
-@dataclass(frozen=True)
-class Closer:
-    """Whether one more layer brings the RMSE of some contenders nearer to that of others."""
-
-    names: tuple[str, ...]
-    to: tuple[str, ...]
-    depth: int
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"in three quarters of data sets the mean of the median RMSE of {spoken(self.names)} "
-            f"is nearer to that of {spoken(self.to)} than with one layer less"
-        )
-
-    def find(self, suite: ThesisRuns) -> Finding:
-        gaps = []
-        for depth in (self.depth - 1, self.depth):
-            table = of(complete(suite.medians, (*self.names, *self.to), depth), ("rmse",))
-            if table.empty:
-                return missing((*self.names, *self.to), depth)
-            gaps.append(table[list(self.names)].mean(axis=1) - table[list(self.to)].mean(axis=1))
-        before, after = (gap.droplevel(1) for gap in gaps)
-        common = before.index.intersection(after.index)
-        evidence = ", ".join(f"{d} {before[d]:+.2f} to {after[d]:+.2f}" for d in common)
-        nearer = (after[common].abs() < before[common].abs()).sum()
-        return bool(nearer >= MOST * len(common)), f"differences: {evidence}"

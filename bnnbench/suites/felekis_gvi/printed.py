@@ -11,7 +11,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, ThesisRuns
 
 DATASET = "gp"
 
@@ -42,3 +45,23 @@ def theirs(name: str, run: Mapping[str, Any]) -> dict[str, float]:
     if not like or key not in table.index:
         return {}
     return {str(column): float(value) for column, value in table.loc[key].items()}
+
+
+@cache
+def their_toy() -> ThesisRuns:
+    """What the thesis prints of its toy in the shape of our runs, so that rules apply to both.
+
+    It prints no share inside small intervals (`low_excess`), and of its other experiments only
+    figures.
+    """
+    keys = {NAMES.get(name, name): name for name in DIVERGENCES}
+    calibration, criteria = (
+        printed(name).reset_index().rename(columns={"hidden_layers": "depth"})
+        for name in ("calibration", "criteria")
+    )
+    calibration = calibration.rename(columns={"predicted_probability": "inside_1"})
+    sigma, own = (
+        table.assign(name=table["divergence"].map(keys)) for table in (calibration, criteria)
+    )
+    none = pd.DataFrame()
+    return ThesisRuns(none, none, none, none, sigma.assign(low_excess=np.nan), own)

@@ -100,12 +100,11 @@ def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:
     }
     found = book_runs(frame(totals), duels({}))
     assert found is not None
-    evidence = claim(found, "BBBx2, of twice the samples, takes 80 % longer than BBBx1.").evidence
+    text = "BBBx2, of twice the samples, takes 80 % longer than BBBx1."
+    (twice,) = [c for c in claims(found) if c.text == text]
     book = math.sqrt(3279 / 1813 * 1634 / 1139)
-    assert evidence == (
-        f"BBBx2 {math.sqrt(1.5 * 2.4):.3g} (2 data sets); the book's table: BBBx2 {book:.3g}, "
-        "confirmed"
-    )
+    assert twice.evidence == f"BBBx2 {math.sqrt(1.5 * 2.4):.3g} (2 data sets)"
+    assert twice.theirs == f"confirmed: BBBx2 {book:.3g} (2 data sets)"
 
 
 def test_the_books_own_table_bears_out_its_text() -> None:
@@ -113,6 +112,9 @@ def test_the_books_own_table_bears_out_its_text() -> None:
     assert found is not None
     timed = [c for c in claims(found) if c.source == TIME]
     assert {c.verdict for c in timed} == {"confirmed"}
-    for c in timed:
-        ours, theirs = c.evidence.split("; the book's table: ")
-        assert theirs == ours.replace(" (8 data sets)", ", confirmed")
+    assert [c.theirs for c in timed] == [f"confirmed: {c.evidence}" for c in timed]
+
+
+def test_what_the_book_prints_no_numbers_of_has_no_verdict_on_them() -> None:
+    with_theirs = {c.text for c in claims(WHOLE) if c.theirs}
+    assert with_theirs == {text for text, source, _ in STATEMENTS if source == TIME}
