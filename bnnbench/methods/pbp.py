@@ -6,7 +6,6 @@ Scalable Learning of Bayesian Neural Networks", ICML 2015.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,7 +16,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bnnbench.checks import check_choice, check_int
-from bnnbench.methods.shared.compilation import available, compiled
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -33,14 +31,16 @@ from bnnbench.methods.shared.moment_propagation import (
 )
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
+from bnnbench.native.library import library
+from bnnbench.native.moments import available
+from bnnbench.native.propagation import Propagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
 HYPER_PRIOR = (6.0, 6.0)  # of both precisions, in standardised units: six observations' worth
 WIDEST_CAVITY = 1e6  # a prior factor is left alone where the rest says less than this of a weight
-WORTHWHILE_POINTS = 10_000  # data points from which compiling is repaid: it takes some 8 s
-REFINED_AT_ONCE = 8  # prior factors of one compiled call, which follow one another inside it
+CONTIGUOUS = torch.contiguous_format
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,21 @@ class PBP(Method):
             matched alone against the same q (skips included), and the changes of the natural
             parameters are summed: each weight's precision and precision times mean, the noise's
             `alpha` and `beta`. A sum that leaves no proper distribution is skipped.
-        compile: fuse the update with `torch.compile`: `auto` (where a fit is long enough),
-            `always` or `never`.
     """
 
     prior_update: str = "ep"
     batch_size: int = 1
-    compile: str = "auto"
-    stack_splits: ClassVar[bool] = True
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"prior_update": "adf", "batch_size": 7},)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("method.prior_update", self.prior_update, ("ep", "adf"))
         check_int("method.batch_size", self.batch_size)
-        check_choice("method.compile", self.compile, ("auto", "always", "never"))
+
+    @property
+    def stack_splits(self) -> bool:
+        """By torch; native code takes one network after the other."""
+        return library().code is None
 
     @property
     def draws(self) -> bool:
@@ -87,19 +87,36 @@ class PBP(Method):
         data = replace(
             task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
         )
-        absorb, refine = self._programs(task)
         state = initial_state(task.mlp, data.replicas, task.streams)
-        alive = finite(state)
-        for _ in range(task.epochs):
-            before = state
-            rows = batches(data, task.streams, self.batch_size)
-            state = _pass(task.mlp, state, rows, absorb)
-            if self.prior_update == "ep":
-                state = refine_prior(state, refine)
-            alive = alive & finite(state)
-            state = select(alive, state, before)
+        native = available(data.inputs, torch.float64)
+        passes = self._by_native_code if native else self._by_torch
+        state, alive = passes(replace(task, data=data), state, finite(state))
         counts = data.inputs.new_tensor(data.counts)[:, None]
         return Posterior(state, task.hyper, task.mlp, counts, ~alive)
+
+    def _by_torch(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """All passes, as the equations read: the last state, and `[R]` which are finite."""
+        for _ in range(task.epochs):
+            before = state
+            state = _pass(task.mlp, state, batches(task.data, task.streams, self.batch_size))
+            if self.prior_update == "ep":
+                state = refine_prior(state)
+            alive = alive & finite(state)
+            state = select(alive, state, before)
+        return state, alive
+
+    def _by_native_code(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """The same up to rounding."""
+        data, refine = task.data, self.prior_update == "ep"
+        state = {name: value.clone(memory_format=CONTIGUOUS) for name, value in state.items()}
+        walk = Propagation(task.mlp, data, self.batch_size, refine, state, alive)
+        for _ in range(task.epochs):
+            before = {name: value.clone() for name, value in state.items()}
+            keys = task.streams.uniform(1, data.inputs.shape[1])[0]
+            walk.go(torch.argsort(keys, dim=1, stable=True))
+            for name, value in state.items():
+                value.copy_(torch.where(alive[:, None], value, before[name]))
+        return state, alive
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -111,16 +128,6 @@ class PBP(Method):
         loc, variance = (torch.cat(moments, 1) for moments in zip(*pieces, strict=True))
         noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
-
-    def _programs(self, task: FitTask) -> tuple[Any, Any]:
-        """The update by a batch of data and that by some prior factors, compiled or not."""
-        inputs = task.data.inputs
-        steps = task.epochs * math.ceil(inputs.shape[1] / self.batch_size)
-        pays = inputs.device.type == "cpu" and steps >= WORTHWHILE_POINTS and available()
-        long = task.compile or pays
-        if self.compile == "always" or (self.compile == "auto" and long):
-            return compiled(absorb), compiled(refine_factors)
-        return absorb, refine_factors
 
 
 def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
@@ -156,7 +163,6 @@ def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
     lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
     pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
     shaped = [
-        # Contiguous, so that a compiled update meets one layout only.
         tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
         for k, piece in enumerate(pieces)
     ]
@@ -190,9 +196,7 @@ def _in_turn(rows: Tensor, size: int) -> Sequence[Tensor]:
     return rows.unflatten(1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
 
 
-def _pass(
-    mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]], absorb: Any
-) -> State:
+def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]]) -> State:
     weights, noise = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
     for inputs, targets, real in rows:
         weights, noise = absorb(weights, noise, inputs, targets, real)
@@ -238,7 +242,7 @@ def absorb(
     return tuple(new), (torch.where(skip, alpha, alpha_new), torch.where(skip, beta, beta_new))
 
 
-def refine_prior(state: State, refine: Any) -> State:
+def refine_prior(state: State) -> State:
     """One EP refinement of the prior factor of every weight, in order (book, end of 4.4.2).
 
     With the Student-t replaced by a Gaussian (eq. 4.23), eqs. 4.36 and 4.39 are the product of two
@@ -246,20 +250,12 @@ def refine_prior(state: State, refine: Any) -> State:
     cavity, so only that is kept. Every weight's cavity holds the Gamma that its predecessors left,
     so weights follow one another, while replicas go side by side.
     """
-    weights = state["loc"].shape[1]
     names = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta")
-    short = -weights % REFINED_AT_ONCE
-    # Variances of 0 mark the padding of the last piece, which is skipped.
-    columns = [pad(state[name], (0, short)).T.contiguous().split(REFINED_AT_ONCE) for name in names]
     prior: Gamma = (state["prior_alpha"][:, 0], state["prior_beta"][:, 0])
-    pieces = []
-    for piece in zip(*columns, strict=True):
-        prior, refined = refine(prior, piece)
-        pieces.append(refined)
-    joined = [torch.cat(parts)[:weights].T.contiguous() for parts in zip(*pieces, strict=True)]
+    prior, refined = refine_factors(prior, tuple(state[name].T for name in names))
     return {
         **state,
-        **dict(zip(names, joined, strict=True)),
+        **{name: value.T.contiguous() for name, value in zip(names, refined, strict=True)},
         "prior_alpha": prior[0][:, None],
         "prior_beta": prior[1][:, None],
     }

@@ -1,6 +1,6 @@
-"""Builds the C++ file with the system's compiler, once for a machine.
+"""Builds the C++ files with the system's compiler, once for a machine.
 
-What is built lies in the user's cache under a name that says what it is made of: the source, the
+What is built lies in the user's cache under a name that says what it is made of: the sources, the
 compiler and its flags, and the processor, whose instructions it uses. A home that is shared by
 different machines therefore has one for each.
 """
@@ -22,9 +22,9 @@ from pathlib import Path
 from filelock import FileLock
 
 COMPILERS = ("g++", "clang++", "c++")
-FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-shared", "-fPIC")
-"""No `-ffast-math`: NaN and infinity are to do what they do in torch, and the products say
-themselves in which order they add."""
+FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC")
+"""No `-ffast-math`: NaN and infinity are to do what they do in torch, and what is added says itself
+in which order, or that any will do. Of OpenMP the lanes alone, no threads."""
 
 PATIENCE = 120.0  # seconds; a build takes some three
 
@@ -33,27 +33,26 @@ class Unavailable(Exception):
     """Why there is no library, as what follows `since`."""
 
 
-def built(source: Path) -> Path:
-    """The library made of a C++ file, which is compiled if that was not done before.
+def built(*sources: Path) -> Path:
+    """The library made of C++ files, which are compiled if that was not done before.
 
     Processes that ask at once wait for the first of them.
 
     Raises:
         Unavailable: if there is no compiler, it fails, or nothing can be written anywhere.
     """
-    text = source.read_bytes()
     command = [*found_compiler(), *FLAGS, *_for_this_processor()]
-    key = hashlib.sha256(text)
+    key = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources))
     for part in (*command, _processor()):
         key.update(b"\0" + part.encode())
-    name = f"{source.stem}-{key.hexdigest()[:16]}.so"
+    name = f"{sources[0].stem}-{key.hexdigest()[:16]}.so"
     for folder in _folders():
         with suppress(OSError):
             target = folder / name
             if not target.exists():
                 with FileLock(folder / f".{name}.lock", timeout=PATIENCE):
                     if not target.exists():
-                        _compile([*command, str(source)], target)
+                        _compile([*command, *map(str, sources)], target)
             return target
     raise Unavailable("no folder for it can be written to")
 

@@ -1,4 +1,4 @@
-"""The library built from `kernel.cpp`, if it can be had here, and the word on why not.
+"""The library built from the C++ files here, if it can be had here, and the word on why not.
 
 `BNNBENCH_NATIVE=0` in the environment leaves it out, for numbers as torch alone computes them.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from bnnbench.native.compiler import Unavailable, built
 
-SOURCE = Path(__file__).with_name("kernel.cpp")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernel.cpp", "propagation.cpp"))
 SWITCH = "BNNBENCH_NATIVE"
 
 NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
@@ -26,7 +26,7 @@ class Library:
     """What of the native code there is in this process.
 
     Attributes:
-        code: the functions of `kernel.cpp`; None where torch does all of it.
+        code: the functions of the C++ files; None where torch does all of it.
         place: the file they are in.
         wanted: whether it was asked for, which it is unless switched off.
         reason: why there is none.
@@ -49,7 +49,7 @@ def library() -> Library:
     if os.environ.get(SWITCH) == "0":
         return Library(wanted=False, reason=f"{SWITCH}=0")
     try:
-        place = built(SOURCE)
+        place = built(*SOURCES)
         return Library(_loaded(place), place)
     except Unavailable as missing:
         return Library(reason=str(missing))
@@ -60,8 +60,9 @@ def library() -> Library:
 def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
-    code.take_steps.argtypes = [ARRAY]
-    code.moments.errcheck = code.take_steps.errcheck = _checked  # type: ignore[assignment]
+    code.take_steps.argtypes = code.propagate.argtypes = [ARRAY]
+    for function in (code.moments, code.take_steps, code.propagate):
+        function.errcheck = _checked  # type: ignore[assignment]
     return code
 
 

@@ -21,9 +21,9 @@ def covers(likelihood: Likelihood, like: Tensor) -> bool:
     return known and available(like)
 
 
-def available(like: Tensor) -> bool:
-    """Whether there is native code for such tensors: float32 on the CPU."""
-    if like.dtype != torch.float32 or like.device.type != "cpu":
+def available(like: Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether there is native code for such tensors, of this type and on the CPU."""
+    if like.dtype != dtype or like.device.type != "cpu":
         return False
     # What torch compiles holds all of a step, or it would be cut in two.
     return not torch.compiler.is_compiling() and library().code is not None

@@ -98,7 +98,7 @@ MISTAKES = {
     ),
     "prior update": (["method=pbp", "method.prior_update=foo"], ["method.prior_update", "adf"]),
     "batch of none": (["method=pbp", "method.batch_size=0"], ["method.batch_size", "0"]),
-    "compile of pbp": (["method=pbp", "method.compile=yes"], ["method.compile", "auto"]),
+    "figures": (["figures=svg"], ["figures must be one of png, pdf, both"]),
     "Robbins-Monro": (["method=sgld", "method.step_decay=0.5"], ["method.step_decay", "0.5"]),
     "members": (["method=deep_ensemble", "method.members=0"], ["method.members", "0"]),
     "adversarial": (

@@ -63,7 +63,7 @@ def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
 
 def test_a_single_run_is_no_sweep(command: Command, table_csv: Path) -> None:
     words = table_words(table_csv, "o")
-    code, _, errors = command("run", "method=pbp", "method.compile=never", *words)
+    code, _, errors = command("run", "method=pbp", *words)
     assert code == 0 and "1/1 splits" in errors and "(all:" not in errors
 
 

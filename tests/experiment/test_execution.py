@@ -20,6 +20,7 @@ from bnnbench.experiment.execution import execute, groups_of, run_group, run_gro
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_lock import claimed
+from bnnbench.methods.pbp import PBP
 from bnnbench.native.library import Library, library
 from bnnbench.types import UserError
 
@@ -166,7 +167,7 @@ def test_a_run_keeps_its_objective_and_scores_its_training_part(tiny: Planner) -
 
 
 def test_a_method_without_minibatches_keeps_no_objective(tiny: Planner) -> None:
-    run = tiny("method=pbp", "method.compile=never", "evaluation.trace=true", "splits=1")
+    run = tiny("method=pbp", "evaluation.trace=true", "splits=1")
     assert not finished(run)[0].arrays("objective").exists()
 
 
@@ -174,7 +175,8 @@ def test_lockstep_leaves_out_what_is_in_the_tables(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Splits that all advance together: those of before are not computed again."""
-    pbp = ("method=pbp", "method.compile=never", "evaluation.out_of_fold=false")
+    monkeypatch.setattr(PBP, "stack_splits", True)
+    pbp = ("method=pbp", "evaluation.out_of_fold=false")
     finished(tiny(*pbp, "splits=2"))
     groups: list[tuple[str, ...]] = []
     run_one = execution.run_group

@@ -10,6 +10,8 @@ from support.tiny_runs import finished
 
 from bnnbench.cli.configs import options
 from bnnbench.experiment.run import Run
+from bnnbench.methods import pbp
+from bnnbench.native.library import Library, library
 from bnnbench.results.metrics import heading_of
 from bnnbench.results.summary import summarise
 from bnnbench.types import Redundant, UserError
@@ -41,7 +43,7 @@ def test_a_run_searches_and_stacks_as_its_method_says(tiny: Planner, likelihood:
         experiment = tiny(*chosen).experiment
         searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
         assert searched == list(experiment.method.hyper_names)  # type: ignore[attr-defined]
-        assert experiment.lockstep == class_of(option).stack_splits
+        assert experiment.lockstep == experiment.method.stack_splits  # type: ignore[attr-defined]
 
 
 def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None:
@@ -65,7 +67,12 @@ def test_a_run_is_named_by_its_divergence(tiny: Planner, command: Command) -> No
     assert code == 2 and "divergence is js" in errors and "method=bbb" in errors
 
 
-def test_splits_of_pbp_advance_together(tiny: Planner) -> None:
+def test_splits_of_pbp_advance_together_by_torch(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = tiny("method=pbp").experiment
+    assert native.lockstep == (library().code is None)
+    monkeypatch.setattr(pbp, "library", Library)
     together = tiny("method=pbp").experiment
     assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
     assert not tiny("method=vadam").experiment.lockstep

@@ -15,7 +15,6 @@ from bnnbench.methods.pbp import (
     PBP,
     absorb,
     pack,
-    refine_factors,
     refine_prior,
     unpack,
 )
@@ -93,7 +92,7 @@ def test_points_without_inputs_leave_the_exact_posterior_of_the_bias(size: int) 
 
 def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
     """Against scalars and the general form, which also keeps the mean of every factor."""
-    mlp = MLP((2, 3, 1))  # 13 weights: two pieces, the second padded
+    mlp = MLP((2, 3, 1))
     state = state_of(mlp, replicas=1)
     kept = [0.0] * 13
     for _ in range(2):
@@ -115,7 +114,7 @@ def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
             b = 1 / (k[2] / k[1] * (ac + 1) / bc - k[1] / k[0] * ac / bc)
             kept[j] = m / v - mc / vc
             expected.append([m, v, 1 / v - 1 / vc, a - ac, b - bc])
-        state = refine_prior(state, refine_factors)
+        state = refine_prior(state)
         got = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
                                                  "factor_alpha", "factor_beta")], 1)  # fmt: skip
         torch.testing.assert_close(
@@ -190,9 +189,7 @@ def test_adf_leaves_the_prior_factors_as_they_were_incorporated() -> None:
     assert not torch.equal(refined["loc"], once["loc"])
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"), [("prior_update", "foo"), ("batch_size", 0), ("compile", "yes")]
-)
+@pytest.mark.parametrize(("setting", "value"), [("prior_update", "foo"), ("batch_size", 0)])
 def test_mistakes_are_named(setting: str, value: object) -> None:
     with pytest.raises(UserError, match=f"method.{setting}"):
         PBP(label="pbp", **{setting: value})

@@ -56,7 +56,7 @@ def test_a_library_that_cannot_be_loaded_is_gone_without(
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     place = tmp_path / "kernel.so"
     place.write_bytes(content)
-    monkeypatch.setattr(module, "built", lambda source: place)
+    monkeypatch.setattr(module, "built", lambda *sources: place)
     assert library().standing.startswith("not in use, since it cannot be loaded: ")
 
 

@@ -91,8 +91,6 @@ class Method(ABC):
         label: names the run in paths and tables.
         summary: one line for `bnnbench list`.
         own_hyper_names: class attribute, the hyper-parameters of the method itself.
-        stack_splits: class attribute, whether all splits advance together on the CPU too: for
-            steps so small that launching them costs more than computing them.
         records_objective: class attribute, whether a fit records its objective where it is asked
             to (`FitTask.trace`).
         linear_only: class attribute, whether it takes networks without hidden layers alone, and
@@ -107,7 +105,6 @@ class Method(ABC):
     label: str
     summary: str = no_identity("")
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
-    stack_splits: ClassVar[bool] = False
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
@@ -132,6 +129,14 @@ class Method(ABC):
     def parameters(self, mlp: MLP) -> int:
         """How many numbers a fit learns, which information criteria count."""
         return mlp.n_weights
+
+    @property
+    def stack_splits(self) -> bool:
+        """Whether all splits advance together on the CPU too.
+
+        For steps so small that launching them costs more than computing them.
+        """
+        return False
 
     @property
     def draws(self) -> bool:

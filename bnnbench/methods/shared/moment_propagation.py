@@ -88,10 +88,10 @@ def linear(inputs: Inputs, layer: Layer) -> Moments:
     z, z_var = inputs
     (w, w_var), (bias, bias_var) = layer
     units = z.shape[-1] + 1
-    mean = (_product(z, w) + bias) / math.sqrt(units)
+    mean = (z @ w + bias) / math.sqrt(units)
     if z_var is None:
-        return mean, (_product(z * z, w_var) + bias_var) / units
-    spread = _product(z * z + z_var, w_var) + _product(z_var, w * w)
+        return mean, ((z * z) @ w_var + bias_var) / units
+    spread = (z * z + z_var) @ w_var + z_var @ (w * w)
     return mean, (spread + bias_var) / units
 
 
@@ -100,10 +100,10 @@ def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
     z, (w, w_var) = inputs[0], layer[0]
     units = z.shape[-1] + 1
     d_mean, d_variance = d[0] / math.sqrt(units), d[1] / units
-    shared = _product(d_variance, w_var.mT)
+    shared = d_variance @ w_var.mT
     return (
-        _product(d_mean, w.mT) + 2 * z * shared,
-        shared + _product(d_variance, (w * w).mT),
+        d_mean @ w.mT + 2 * z * shared,
+        shared + d_variance @ (w * w).mT,
     )
 
 
@@ -121,14 +121,6 @@ def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
         square = square + z_var
         by_mean = by_mean + 2 * layer[0][0].unsqueeze(1) * (z_var.unsqueeze(3) * d_variance)
     return (by_mean, square.unsqueeze(3) * d_variance), (d_mean, d_variance)
-
-
-def _product(rows: Tensor, matrix: Tensor) -> Tensor:
-    """`rows @ matrix`, `[R, B, I] x [R, I, O]`."""
-    if rows.shape[1] > 1:
-        return rows @ matrix
-    # A matrix-vector product is a sum that the compiler fuses with what comes before and after.
-    return (rows.mT * matrix).sum(1, keepdim=True)
 
 
 def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:

@@ -15,12 +15,10 @@ from support.divergences import divergence, sampled
 from support.methods import Case, programs, small_task, training_set
 
 from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.methods import pbp
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.methods.pbp import PBP
 from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.shared import compilation
 from bnnbench.methods.shared.contract import FitTask, Method
@@ -80,9 +78,3 @@ def test_compiled_step_computes_the_same(owner: type[Method]) -> None:
 def test_compiled_estimate_of_a_divergence_computes_the_same() -> None:
     estimated = sampled(divergence("renyi"), "laplace")
     assert_fused_fit_is_the_same(BBB(label="bbb", divergence=estimated), depth=0)
-
-
-def test_compiled_updates_of_pbp_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a point of data, and by some factors of the prior: two programs."""
-    monkeypatch.setattr(pbp, "REFINED_AT_ONCE", 2)
-    assert_fused_fit_is_the_same(PBP(label="pbp"), depth=1)

@@ -1,0 +1,374 @@
+// Passes of probabilistic backpropagation over the data, one network after the other.
+//
+// Every weight is a Gaussian: of a layer with n inputs, a one behind the others, M are the means and
+// V the variances, matrices whose last row is the bias. Inputs with means z and variances u, of data
+// none and of the one neither, reach its units as
+//
+//     a = z M / sqrt(n),   v = ((z^2 + u) V + u M^2) / n
+//
+// and go on as the moments of max(Normal(a, v), 0). One observation y then has the density
+// Z = Normal(y; a, v + E[1 / precision]) at the output. With the slopes s of log Z in a / sqrt(n) and
+// t of log Z in v / n, its slopes in a weight's mean and variance are
+//
+//     m = z s + 2 M u t,   w = (z^2 + u) t
+//
+// and the Gaussian nearest to what the observation makes of it has M + V m and V - V^2 (m^2 - 2 w).
+// Equations and sources are in bnnbench/methods/pbp.py and shared/moment_propagation.py, which remain
+// what these passes are held to.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <vector>
+
+namespace {
+
+using Size = int64_t;
+using Numbers = std::vector<double>;
+
+#define SIMD _Pragma("omp simd")
+
+constexpr double WIDEST_CAVITY = 1e6;  // a prior factor is left where the rest says less of a weight
+
+constexpr double ROOT_HALF = 0.70710678118654752440, ROOT_TWO_OVER_PI = 0.79788456080286535588;
+constexpr double DENSITY_AT_ZERO = 0.39894228040143267794;  // of the standard normal
+
+// --- functions of a whole lane
+
+// exp(x) for x of at most 0: x = k log 2 + r, and the Taylor polynomial in r.
+inline double exponential(double x) {
+  const double near = x < -700 ? -700 : x, magic = 6755399441055744.0;  // 1.5 * 2^52
+  const double shifted = near * 1.44269504088896340736 + magic, k = shifted - magic;
+  const double r = (near - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
+  double p = 1.0 / 6227020800;
+  p = (p * r + 1.0 / 479001600) * r + 1.0 / 39916800;
+  p = (p * r + 1.0 / 3628800) * r + 1.0 / 362880;
+  p = (p * r + 1.0 / 40320) * r + 1.0 / 5040;
+  p = (p * r + 1.0 / 720) * r + 1.0 / 120;
+  p = (p * r + 1.0 / 24) * r + 1.0 / 6;
+  p = ((p * r + 0.5) * r + 1) * r + 1;
+  int64_t bits;  // the lowest of which are k
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return x < -700 ? 0 : p * power;
+}
+
+// exp(x^2) erfc(x) for x of at least 0. Times 1 + 2 x it is the polynomial that it has at the
+// Chebyshev points of t = (x - 4) / (x + 4) from -1 to 1 (Shepherd & Laframboise 1981, who have 3.75
+// for 4), to 2e-15 of it.
+inline double scaled_erfc(double x) {
+  const double t = 1 - 8 / (x + 4);
+  double p = 1.6403183696752708e-09;
+  p = p * t - 6.984021100158542e-09;
+  p = p * t - 1.673812797437216e-08;
+  p = p * t + 9.290772873032215e-08;
+  p = p * t + 7.202517584836005e-08;
+  p = p * t - 8.019174684327191e-07;
+  p = p * t + 2.968409172531307e-07;
+  p = p * t + 5.6894090899650724e-06;
+  p = p * t - 1.1224122281497544e-05;
+  p = p * t - 2.4387691264306046e-05;
+  p = p * t + 0.00015062257137043143;
+  p = p * t - 0.0001992610018544279;
+  p = p * t - 0.0007577735257382458;
+  p = p * t + 0.005031971017234254;
+  p = p * t - 0.016197734020451597;
+  p = p * t + 0.03716751538360477;
+  p = p * t - 0.06633036581541651;
+  p = p * t + 0.0937328350110569;
+  p = p * t - 0.10103906603618064;
+  p = p * t + 0.06809705425420673;
+  p = p * t + 0.015379652102618402;
+  p = p * t - 0.139621116840557;
+  p = p * t + 1.2329951186255526;
+  return p / (1 + 2 * x);
+}
+
+// --- a precision
+
+struct Gamma {
+  double shape, rate;
+};
+
+// After a factor Normal(error | 0, variance + 1 / precision), whose error has this square; one that
+// asks for a shape of at most 1 is left out. NaN is not below anything: it comes through.
+Gamma matched(Gamma old, double variance, double square) {
+  const double v0 = variance + old.rate / (old.shape - 1), v1 = variance + old.rate / old.shape;
+  const double v2 = variance + old.rate / (old.shape + 1);
+  const double first = 0.5 * (std::log(v0 / v1) + square * (1 / v0 - 1 / v1));
+  const double second = 0.5 * (std::log(v1 / v2) + square * (1 / v1 - 1 / v2));
+  const double shape = 1 / std::expm1(second - first + std::log1p(1 / old.shape));
+  const double mean = std::exp(first) * old.shape / old.rate;
+  return shape <= 1 ? old : Gamma{shape, shape / mean};
+}
+
+// --- one layer
+
+struct Layer {
+  Size in, out;  // `in` counts the one
+  Numbers z, u;  // moments of the inputs
+  Numbers a, v;  // of the units before they are rectified; then their slopes s and t
+  Numbers above, below, at_zero;  // of a hidden unit: its chances, and its density at 0
+
+  Layer(Size inputs, Size outputs)
+      : in(inputs + 1), out(outputs), z(in, 1), u(in), a(out), v(out), above(out), below(out),
+        at_zero(out) {}
+
+  Size weights() const { return in * out; }
+};
+
+void forward(Layer &layer, const double *M, const double *V) {
+  const Size in = layer.in, out = layer.out;
+  const double *z = layer.z.data(), *u = layer.u.data();
+  double *a = layer.a.data(), *v = layer.v.data();
+  std::fill_n(a, out, 0.0);
+  std::fill_n(v, out, 0.0);
+  for (Size i = 0; i < in; ++i, M += out, V += out) {
+    const double mean = z[i], spread = u[i], square = mean * mean + spread;
+    SIMD for (Size o = 0; o < out; ++o) {
+      a[o] += mean * M[o];
+      v[o] += square * V[o] + spread * (M[o] * M[o]);
+    }
+  }
+  const double root = std::sqrt(double(in));
+  SIMD for (Size o = 0; o < out; ++o) a[o] /= root;
+  SIMD for (Size o = 0; o < out; ++o) v[o] /= in;
+}
+
+// Moments of the rectified units, which go into the next layer. Far below zero both tails come from
+// one scaled function, so that their ratio keeps its digits where they underflow.
+void rectify(Layer &layer, Layer &next) {
+  const double *a = layer.a.data(), *v = layer.v.data();
+  double *z = next.z.data(), *u = next.u.data();
+  double *above = layer.above.data(), *below = layer.below.data(), *at_zero = layer.at_zero.data();
+  SIMD for (Size o = 0; o < layer.out; ++o) {
+    const double scale = std::sqrt(v[o]), alpha = a[o] / scale;
+    const double x = std::fabs(alpha) * ROOT_HALF;
+    const double scaled = scaled_erfc(x), gauss = exponential(-x * x);
+    const double tail = 0.5 * scaled * gauss, density = gauss * DENSITY_AT_ZERO;
+    const double up = alpha > 0 ? 1 - tail : tail, down = alpha > 0 ? tail : 1 - tail;
+    const double usual = density / up, far = ROOT_TWO_OVER_PI / scaled;
+    const double ratio = alpha > 0 ? usual : far, excess = ratio + alpha;
+    const double mean = scale * up * excess;
+    z[o] = mean;
+    u[o] = mean * scale * excess * down + up * v[o] * (1 - ratio * excess);
+    above[o] = up;
+    below[o] = down;
+    at_zero[o] = density / scale;
+  }
+}
+
+// From slopes of log Z in a and v to s and t.
+void scale_slopes(Layer &layer) {
+  for (double &slope : layer.a) slope /= std::sqrt(double(layer.in));
+  for (double &slope : layer.v) slope /= layer.in;
+}
+
+// The slopes of log Z in a and v of the layer before.
+void back(const Layer &layer, const double *M, const double *V, Layer &before) {
+  const double *s = layer.a.data(), *t = layer.v.data();
+  for (Size i = 0; i < before.out; ++i, M += layer.out, V += layer.out) {
+    double by_mean = 0, by_var = 0, by_square = 0;
+    _Pragma("omp simd reduction(+ : by_mean, by_var, by_square)")
+    for (Size o = 0; o < layer.out; ++o) {
+      by_mean += s[o] * M[o];
+      by_var += t[o] * V[o];
+      by_square += t[o] * (M[o] * M[o]);
+    }
+    const double mean = layer.z[i], d_mean = by_mean + 2 * mean * by_var, d_var = by_var + by_square;
+    const double above = before.above[i], at_zero = before.at_zero[i];
+    before.a[i] = above * d_mean + 2 * mean * before.below[i] * d_var;
+    before.v[i] = at_zero * (0.5 * d_mean - mean * d_var) + above * d_var;
+  }
+}
+
+// Calls use(k, m, w) for weight k of a layer, with its slopes.
+template <class Use>
+inline void for_each_weight(const Layer &layer, const double *M, Use use) {
+  const Size in = layer.in, out = layer.out;
+  const double *z = layer.z.data(), *u = layer.u.data();
+  const double *s = layer.a.data(), *t = layer.v.data();
+  if (out == 1) {
+    SIMD for (Size i = 0; i < in; ++i)
+      use(i, z[i] * s[0] + 2 * M[i] * (u[i] * t[0]), (z[i] * z[i] + u[i]) * t[0]);
+    return;
+  }
+  for (Size i = 0; i < in; ++i) {
+    const double mean = z[i], spread = u[i], square = mean * mean + spread;
+    SIMD for (Size o = 0; o < out; ++o)
+      use(i * out + o, mean * s[o] + 2 * M[i * out + o] * (spread * t[o]), square * t[o]);
+  }
+}
+
+// What one observation makes of a weight; left alone where that has no variance.
+inline void match(double m, double w, double &mean, double &var) {
+  const double left = 1 - var * (m * m - 2 * w);
+  const double new_mean = mean + var * m, new_var = var * left;
+  mean = left > 0 ? new_mean : mean;
+  var = left > 0 ? new_var : var;
+}
+
+// The same as changes of a weight's precision and of its precision times its mean.
+inline void collect(double m, double w, double mean, double var, double &precision, double &shift) {
+  const double bend = m * m - 2 * w, left = 1 - var * bend;
+  const double more = bend / left, moved = (m + mean * bend) / left;
+  precision += left > 0 ? more : 0;
+  shift += left > 0 ? moved : 0;
+}
+
+// --- a network
+
+// The same names in the same order as in bnnbench/native/propagation.py.
+struct Pass {
+  const Size *sizes;               // inputs, units of every hidden layer, one output
+  Size layers, sets;
+  const double *inputs, *targets;  // [sets, length, D] and [sets, length]
+  const Size *counts;              // [sets], real rows: those behind them are padding
+  Size length, batch;              // `batch` rows are incorporated at once
+  double *const *state;            // of each Entry [sets, weights] or [sets]
+  bool *alive;                     // [sets]: the others are left alone
+  const Size *order;               // [orders, length]: set r has order r % orders
+  Size orders;
+  bool refine;                     // whether prior factors are refined at the end
+};
+
+enum Entry {
+  LOC, VAR, FACTOR_PRECISION, FACTOR_SHAPE, FACTOR_RATE,  // of every weight
+  NOISE_SHAPE, NOISE_RATE, PRIOR_SHAPE, PRIOR_RATE,
+  ENTRIES
+};
+
+class Walker {
+ public:
+  explicit Walker(const Pass &given) : all_(given) {
+    for (Size l = 0; l < given.layers; ++l) {
+      layers_.emplace_back(given.sizes[l], given.sizes[l + 1]);
+      n_ += layers_[l].weights();
+    }
+    if (given.batch > 1) precision_.resize(n_), shift_.resize(n_);
+  }
+
+  // Takes the network of a data set through its rows; whether all it holds is finite then.
+  bool walk(Size set) {
+    for (int e = 0; e < ENTRIES; ++e) own_[e] = all_.state[e] + set * size(e);
+    const Size *order = all_.order + set % all_.orders * all_.length, count = all_.counts[set];
+    rows_.clear();
+    std::copy_if(order, order + all_.length, std::back_inserter(rows_),
+                 [=](Size row) { return row < count; });
+    for (Size b = 0; b < count; b += all_.batch) absorb(set, b, std::min(count, b + all_.batch));
+    if (all_.refine) refine();
+    for (int e = 0; e < ENTRIES; ++e)
+      if (!std::all_of(own_[e], own_[e] + size(e), [](double x) { return std::isfinite(x); }))
+        return false;
+    return true;
+  }
+
+ private:
+  Size size(int entry) const { return entry < NOISE_SHAPE ? n_ : 1; }
+
+  // Some rows, each matched alone against the same network: the changes of its natural parameters
+  // are added, and a sum that leaves no distribution is skipped. One row is matched at once.
+  void absorb(Size set, Size first, Size end) {
+    const Gamma noise = {*own_[NOISE_SHAPE], *own_[NOISE_RATE]};
+    Gamma sum = noise;
+    std::fill(precision_.begin(), precision_.end(), 0.0);
+    std::fill(shift_.begin(), shift_.end(), 0.0);
+    for (Size b = first; b < end; ++b) {
+      const Gamma one = absorb_row(set * all_.length + rows_[b], noise);
+      sum = {sum.shape + (one.shape - noise.shape), sum.rate + (one.rate - noise.rate)};
+    }
+    if (all_.batch > 1) add_collected();
+    if (sum.shape <= 1 || sum.rate <= 0) return;
+    *own_[NOISE_SHAPE] = sum.shape;
+    *own_[NOISE_RATE] = sum.rate;
+  }
+
+  // What the row makes of the noise.
+  Gamma absorb_row(Size row, Gamma noise) {
+    double *M = own_[LOC], *V = own_[VAR];
+    std::copy_n(all_.inputs + row * all_.sizes[0], all_.sizes[0], layers_[0].z.begin());
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      forward(layers_[l], M, V);
+      if (l + 1 < layers_.size()) rectify(layers_[l], layers_[l + 1]);
+      M += layers_[l].weights(), V += layers_[l].weights();
+    }
+    Layer &last = layers_.back();
+    const double error = all_.targets[row] - last.a[0], variance = last.v[0];
+    const double total = variance + noise.rate / (noise.shape - 1);
+    last.a[0] = error / total;
+    last.v[0] = 0.5 * (last.a[0] * last.a[0] - 1 / total);
+    for (size_t l = layers_.size(); l-- > 0;) {
+      M -= layers_[l].weights(), V -= layers_[l].weights();
+      scale_slopes(layers_[l]);
+      if (l > 0) back(layers_[l], M, V, layers_[l - 1]);
+      if (all_.batch == 1) {
+        for_each_weight(layers_[l], M, [=](Size k, double m, double w) { match(m, w, M[k], V[k]); });
+      } else {
+        double *precision = precision_.data() + (M - own_[LOC]);
+        double *shift = shift_.data() + (M - own_[LOC]);
+        for_each_weight(layers_[l], M, [=](Size k, double m, double w) {
+          collect(m, w, M[k], V[k], precision[k], shift[k]);
+        });
+      }
+    }
+    return matched(noise, variance, error * error);
+  }
+
+  void add_collected() {
+    double *M = own_[LOC], *V = own_[VAR];
+    for (Size k = 0; k < n_; ++k) {
+      const double grown = 1 + V[k] * precision_[k];
+      if (!(grown > 0)) continue;
+      M[k] = (M[k] + V[k] * shift_[k]) / grown;
+      V[k] /= grown;
+    }
+  }
+
+  // The prior factors of all weights, one after the other: each leaves the next another Gamma.
+  void refine() {
+    Gamma prior = {*own_[PRIOR_SHAPE], *own_[PRIOR_RATE]};
+    for (Size k = 0; k < n_; ++k) {
+      double &loc = own_[LOC][k], &var = own_[VAR][k], &factor = own_[FACTOR_PRECISION][k];
+      double &shape = own_[FACTOR_SHAPE][k], &rate = own_[FACTOR_RATE][k];
+      const double rest = 1 / var - factor;
+      if (!(rest > 1 / WIDEST_CAVITY && var > 0)) continue;
+      const double mean = loc / var / rest;
+      const Gamma cavity = {prior.shape - shape, prior.rate - rate};
+      if (cavity.rate > 0 && cavity.shape > 1) {
+        prior = matched(cavity, 1 / rest, mean * mean);
+        shape = prior.shape - cavity.shape;
+        rate = prior.rate - cavity.rate;
+        factor = (cavity.shape - 1) / cavity.rate;
+      }
+      var = 1 / (rest + factor);
+      loc = mean * rest * var;
+    }
+    *own_[PRIOR_SHAPE] = prior.shape;
+    *own_[PRIOR_RATE] = prior.rate;
+  }
+
+  const Pass &all_;
+  std::vector<Layer> layers_;
+  Size n_ = 0;
+  double *own_[ENTRIES];       // the entries of the network at hand
+  std::vector<Size> rows_;     // of the data set at hand, in order
+  Numbers precision_, shift_;  // changes of the natural parameters by a batch
+};
+
+}  // namespace
+
+// A pass of networks that are alive over their data; those that are not finite then are not.
+// Returns 1 if there is too little memory, else 0.
+extern "C" int propagate(const Pass *given) try {
+  Walker walker(*given);
+  for (Size set = 0; set < given->sets; ++set)
+    if (given->alive[set]) given->alive[set] = walker.walk(set);
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
