@@ -183,11 +183,14 @@ def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
 
 
 def test_what_a_data_set_fixes_is_a_number_or_searched() -> None:
-    key = "dataset.protocol.fixed.noise_precision"
+    key = "dataset.protocol.fixed.prior_precision"
     toy = ("experiment=toy_1d", "dataset=sine_20", "method=bbb", "search=bo")
     experiment = build(compose(*toy, f"{key}=null")).experiment
     assert isinstance(experiment, SplitExperiment)
-    assert [d.name for d in experiment.space] == ["noise_precision"]
+    assert [d.name for d in experiment.space] == ["prior_precision"]
+    noise = "dataset.protocol.fixed_in_target_units.noise_deviation"
+    searched = build(compose(*toy, f"{noise}=null")).experiment
+    assert [d.name for d in searched.space] == ["noise_precision"]  # type: ignore[attr-defined]
     for value in ("two words", "0", "[1]"):
         with pytest.raises(UserError, match=key):
             build(compose(*toy, f"{key}={value}"))
