@@ -7,6 +7,7 @@ from support import one_thread  # isort: skip  # before torch is imported
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from support.quick import composed_once, files_read_once, no_figures, no_report_figures
 from support.tiny_runs import tiny_run
 
 from bnnbench.data import archive
@@ -24,6 +26,21 @@ torch.set_num_threads(one_thread.THREADS)
 # A commit passes or fails, whenever it is asked; what was tried is kept nowhere.
 settings.register_profile("the same each time", derandomize=True, database=None, deadline=None)
 settings.load_profile("the same each time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """From collection on; processes that tests start read and compose everything."""
+    quick = ExitStack()
+    quick.enter_context(files_read_once())
+    quick.enter_context(composed_once())
+    config.add_cleanup(quick.close)
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Runs and reports write no figures: for tests of something else."""
+    with no_figures(), no_report_figures():
+        yield
 
 
 @pytest.fixture

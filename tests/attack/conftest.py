@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attack.attempts import RIGHT, Judge, Outcome, Verdict
 from attack.known import KNOWN
-from attack.quick import composed_once, files_read_once
 from attack.typed import write_table
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -82,9 +81,3 @@ def empty(tmp_path: Path) -> Path:
 def _hypothesis_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Its caches do not go into the repository."""
     set_hypothesis_home_dir(tmp_path_factory.mktemp("hypothesis"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _quickly() -> Iterator[None]:
-    with files_read_once(), composed_once():
-        yield

@@ -15,8 +15,8 @@ import pytest
 from attack.attempts import Judge, Outcome, attempt, files, leftovers
 from attack.dying import Moments, full
 from attack.form import FULL, sample
-from attack.quick import no_figures, no_report_figures
 from attack.typed import command
+from support.quick import no_figures, no_report_figures
 
 ENVIRONMENTS: dict[str, dict[str, str | None]] = {
     "no HOME": {"HOME": None},

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from attack.attempts import Judge, attempt
 from attack.form import sample
-from attack.quick import no_figures
 from attack.typed import command
+from support.quick import no_figures
 
 REFUSED = {
     "nothing to set": ["=1"],

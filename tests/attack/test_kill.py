@@ -10,8 +10,8 @@ import pytest
 from attack.attempts import Judge, Verdict, attempt
 from attack.dying import Moments, full, killed_at
 from attack.form import FULL
-from attack.quick import no_figures
 from attack.typed import command
+from support.quick import no_figures
 
 WRITES = 60
 """How often a run of two splits makes, keeps or names a file, or more."""

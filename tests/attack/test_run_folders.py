@@ -13,8 +13,8 @@ import pytest
 from attack.attempts import Judge, Outcome, Verdict, attempt
 from attack.dying import die_at
 from attack.form import sample
-from attack.quick import no_figures, no_report_figures
 from attack.typed import command
+from support.quick import no_figures, no_report_figures
 
 Damage = Callable[[Path], None]
 

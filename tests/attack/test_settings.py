@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from attack.attempts import Judge, attempt
 from attack.form import sample
-from attack.quick import no_figures
 from attack.settings import VALUES, Setting, attempts, settings
 from attack.typed import command
 from support.config import compose
+from support.quick import no_figures
 
 CASES = {f"{setting.name} {value}": (setting, value) for setting, value in attempts()}
 

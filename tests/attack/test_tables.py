@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from attack.attempts import RIGHT, Judge, attempt
 from attack.form import FULL, multiple, sample
-from attack.quick import no_figures
 from attack.typed import command
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from support.quick import no_figures
 
 NAMES = st.one_of(
     st.sampled_from(

@@ -1,4 +1,4 @@
-"""What makes a thousand attempts bearable, without changing what they meet."""
+"""What makes thousands of command lines bearable, without changing what they meet."""
 
 from __future__ import annotations
 
@@ -23,8 +23,15 @@ def no_figures() -> Iterator[None]:
 
 
 @contextmanager
+def no_report_figures() -> Iterator[None]:
+    """A report writes its tables and its page, no figures."""
+    with patch("bnnbench.report.overview.save_all", lambda *_, **__: None):
+        yield
+
+
+@contextmanager
 def files_read_once() -> Iterator[None]:
-    """Hydra parses its own and our YAML files once in a process, not in every attempt."""
+    """Hydra parses its own and our YAML files once in a process, not for every command."""
     kept: dict[tuple[str, str], bytes] = {}
 
     def once(scheme: str) -> Any:
@@ -56,11 +63,4 @@ def composed_once() -> Iterator[None]:
         return get_mode(self, config_name, list(overrides)) if said else None
 
     with patch.object(Hydra, "get_mode", mode):
-        yield
-
-
-@contextmanager
-def no_report_figures() -> Iterator[None]:
-    """A report writes its tables and its page, no figures."""
-    with patch("bnnbench.report.overview.save_all", lambda *_, **__: None):
         yield
