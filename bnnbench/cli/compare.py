@@ -168,9 +168,9 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
 
 def _published_table(runs: Runs) -> Any:
     from bnnbench.report.sections.results import COMPARISON, comparison_tables
-    from bnnbench.results.published import with_published
+    from bnnbench.results.with_published import with_published
 
-    tables = comparison_tables(with_published(runs.scored))
+    tables = comparison_tables(with_published(runs))
     rows = [(dataset, *row) for dataset, table in tables.items() for row in table.rows]
     if not rows:
         raise UserError(f"nothing published is comparable with the runs below {runs.path}.")

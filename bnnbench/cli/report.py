@@ -35,6 +35,7 @@ Gather every finished run at or below PATH into tables and figures, written to P
   orders.csv, orders*, boxes_*, means_*, objectives (.png, .pdf)
                       scores against the order of a family of divergences, spread over splits by
                       depth, objectives by epoch: where there are such runs
+  published.csv       with --published all: every value on record for these data sets
   criteria.csv        BIC, AIC and HQC of runs that scored their training part
 
 Runs that have not finished are left out; so are damaged ones, each of which is named. Nothing is
@@ -48,6 +49,7 @@ examples:
   bnnbench report                       every run below outputs
   bnnbench report outputs/uci           one experiment
   bnnbench report --error stderr        error bars show standard errors
+  bnnbench report --published all       beside every value on record for these data sets
 """
 
 
@@ -77,16 +79,26 @@ def add_parser(subparsers: Any) -> None:
         "well the mean is known (default: std). Tables always give mean ± stderr.",
     )
     parser.add_argument(
+        "--published",
+        choices=("like", "all"),
+        default="like",
+        help="which published values stand in the report: like, those of the methods that ran; "
+        "all, every value on record for the data sets that ran, with what is known of their "
+        "splits, a table for each data set and score (default: like)",
+    )
+    parser.add_argument(
         "--to", metavar="DIR", type=Path, help="write the report there (default: PATH/report)"
     )
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="also write the summary, calibration.csv and the figures of every run anew, from "
-        "its splits.csv, predictions.npz and out_of_fold.npz",
+        help="also write the summary, calibration.csv and the figures (PNG and PDF) of every run "
+        "anew, from its splits.csv, predictions.npz and out_of_fold.npz",
     )
     parser.set_defaults(
-        run=lambda given: report_command(given.path, given.error, given.to, given.refresh)
+        run=lambda given: report_command(
+            given.path, given.error, given.to, given.refresh, published=given.published
+        )
     )
 
 
@@ -96,13 +108,13 @@ def say_left_out(runs: Runs) -> None:
         note(f"left out: {sentence}")
 
 
-def rewrite_pages(runs: Runs) -> None:
+def rewrite_pages(runs: Runs, processes: int) -> None:
     """Writes anew what every run shows of itself; one that cannot be shown is named."""
     from bnnbench.report.pages import write_page
 
     for folder in runs.folders.values():
         try:
-            page, done = write_page(folder), folder.finished()
+            page, done = write_page(folder, processes=processes), folder.finished()
         except UserError as error:
             note(f"not refreshed: {error}")
         else:
@@ -123,6 +135,7 @@ def report_command(
     to: Path | None = None,
     refresh: bool = False,
     labels: Collection[str] | None = None,
+    published: str = "like",
 ) -> int:
     """Writes the report, prints its table and, last, where it lies.
 
@@ -132,27 +145,30 @@ def report_command(
         to: where to write; `path/report` if not given.
         refresh: first rewrite what each run shows of itself.
         labels: of the folders in `path` whose runs are gathered; all of them if not given.
+        published: which published values stand in it, a key of `section.PUBLISHED`.
 
     Raises:
         UserError: if `path` holds no finished run, or the report cannot be written there.
         OSError: if the disk is full.
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
+    from joblib import cpu_count
+
     from bnnbench.cli.console import stdout
     from bnnbench.report.folder import ReportFolder
     from bnnbench.report.overview import results_table, write_report
     from bnnbench.report.section import Style
     from bnnbench.results.reader import read_runs
 
-    style, runs = Style(error), read_runs(path, labels)
+    style, runs = Style(error, published), read_runs(path, labels)
     say_left_out(runs)
     try:
         if refresh:
-            rewrite_pages(runs)
+            rewrite_pages(runs, cpu_count())
             runs = read_runs(path, labels)
         for sentence in runs.mended:
             note(sentence)
-        report = write_report(runs, style, to)
+        report = write_report(runs, style, to, cpu_count())
     except OSError as failure:
         place = to or path
         with suppress(OSError):  # where not a file has found room

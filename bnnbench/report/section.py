@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ERRORS = {"std": "standard deviation", "stderr": "standard error"}
 """What the error bars of a figure may show over splits, and its name."""
 
+PUBLISHED = {"like": "those of our methods", "all": "every value on record"}
+"""Which published values may stand in a report."""
+
 
 @dataclass(frozen=True)
 class Style:
@@ -24,12 +27,15 @@ class Style:
 
     Attributes:
         error: a key of `ERRORS`.
+        published: a key of `PUBLISHED`.
     """
 
     error: str = "std"
+    published: str = "like"
 
     def __post_init__(self) -> None:
         check_choice("--error", self.error, tuple(ERRORS))
+        check_choice("--published", self.published, tuple(PUBLISHED))
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from bnnbench.report.figures.search import search_figure
 from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
 from bnnbench.report.page import Drawings, Page
 from bnnbench.report.section import Column, Table, numbers, words
-from bnnbench.report.sections.results import COMPARISON_STATEMENT
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import mark
 from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
 from bnnbench.results.published import counterpart, z_of
+from bnnbench.results.published_settings import difference
 from bnnbench.results.reader import row_of
 from bnnbench.results.run_files import (
     CALIBRATION,
@@ -46,9 +46,9 @@ from bnnbench.results.summary import summarise
 SUMMARY = "summary"
 """Table: every metric over the splits."""
 
-NOT_COMPARED = (
-    "The settings differ from those behind the published values, so the two are not compared: "
-    "z is left out."
+Z_STATEMENT = (
+    "z = (ours - published) in combined standard errors; on the same splits it is pessimistic, "
+    "since what makes a split hard is in both errors."
 )
 
 
@@ -155,9 +155,24 @@ def run_notes(folder: RunFolder) -> list[str]:
             "wider bounds might score better."
         )
     run = row_of(folder, splits)
-    if any(counterpart(run, metric.key) for metric in METRICS):
-        notes.append(NOT_COMPARED if run["settings_differ"] else COMPARISON_STATEMENT)
-    return notes
+    return [*notes, *published_notes(run)]
+
+
+def published_notes(run: Mapping[str, Any]) -> list[str]:
+    """In what the settings behind published values differ, and how z is to be read.
+
+    Args:
+        run: of `row_of`.
+    """
+    like = [theirs for metric in METRICS if (theirs := counterpart(run, metric.key))]
+    sources = {theirs.method: theirs.source.partition(" (")[0] for theirs in like}
+    found = {source: difference(run, method) for method, source in sources.items()}
+    notes = [Z_STATEMENT] if any(one.slight for one in found.values()) else []
+    return notes + [
+        f"{source} had other settings than {one.words}{'.' if one.slight else '; z is left out.'}"
+        for source, one in found.items()
+        if one.words
+    ]
 
 
 PAGE = Page(KIND, write_split_page, run_table, run_notes, (CALIBRATION,), split_drawings)

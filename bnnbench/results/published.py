@@ -1,7 +1,8 @@
 """Published test results on the UCI sets, and how ours compare with them.
 
-`published_uci.csv` carries each number with the paper it stands in and where it was read
-(`seen_in`). Results are means over the same public splits, in original units.
+`published_uci.csv` and `published_modern.csv` carry each number with the paper it stands in and
+where it was read (`seen_in`). Those of the first are means over the public splits; what is known
+of the second's is their column `splits`. All are in original units.
 """
 
 from __future__ import annotations
@@ -16,24 +17,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.metrics import printed_in
 from bnnbench.results.published_protocol import PLAIN_DIVERGENCES, has_protocol, other_noise
+from bnnbench.results.published_settings import (
+    BBVI,
+    DROPOUT,
+    PBP,
+    SLANG,
+    VADAM,
+    VPROP,
+    difference,
+)
 
 COUNTERPARTS = {
-    "vadam": ("Vadam",),
-    "vprop": ("Vprop",),
+    "vadam": (VADAM,),
+    "vprop": (VPROP,),
     # The SLANG paper is the only one that prints a (joint) log-likelihood for it.
-    "bbb": ("BBVI", "BBB (SLANG paper baseline)"),
-    "mc_dropout": ("MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)",),
-    "pbp": ("PBP",),
+    "bbb": (BBVI, SLANG),
+    "mc_dropout": (DROPOUT,),
+    "pbp": (PBP,),
 }
 """Family of our method to its published names, best match first. All have one hidden layer."""
 
 UNPUBLISHED = ("mc_dropout_x10",)
 """Methods of these families with settings that nobody published, here 40 final epochs."""
-
-COLUMNS = ("published", "published_stderr", "z", "source")
-"""What `with_published` adds of each metric."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +64,36 @@ class Published:
         return f"{self.paper}: {self.method}"
 
 
-NOTHING = Published(math.nan, math.nan, "", "")
+@cache
+def _table(name: str) -> pd.DataFrame:
+    with files("bnnbench.results").joinpath(f"{name}.csv").open() as file:
+        return pd.read_csv(file)
 
 
 @cache
 def published() -> pd.DataFrame:
-    """Every published value.
+    """Every published value of a method that we have, and of those it was held against.
 
     Returns:
         `published_uci.csv` with one more column, `stderr`: the standard error, for standard
         deviations (`error_kind` std) the error divided by the square root of `n_splits`; missing
         where the paper gives none or one that rounds to zero.
     """
-    with files("bnnbench.results").joinpath("published_uci.csv").open() as file:
-        rows = pd.read_csv(file)
+    return with_stderr(_table("published_uci"))
+
+
+@cache
+def published_modern() -> pd.DataFrame:
+    """Further published values on these sets, of methods that came later, likewise."""
+    return with_stderr(_table("published_modern"))
+
+
+def with_stderr(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the column `stderr`."""
     scale = np.where(rows["error_kind"] == "std", np.sqrt(rows["n_splits"]), 1.0)
     # A printed 0.00 says that the error was rounded away, not that there was none.
-    return rows.assign(stderr=(rows["error"] / scale).where(rows["error"] > 0))
+    known = rows["error_kind"].isin(("stderr", "std")) & (rows["error"] > 0)
+    return rows.assign(stderr=(rows["error"] / scale).where(known))
 
 
 @cache
@@ -92,11 +111,12 @@ def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
     """The published value that a run stands beside, if there is one.
 
     The published networks have one hidden layer, a Gaussian likelihood and KL, so that others
-    match nothing; values of one metric are never returned for another. Whether the two may be
-    compared is for the run's other settings to say, `published_protocol.departures`.
+    match nothing; values of one metric are never returned for another. Of several that whose
+    settings are the run's, else the best match. Whether the two may be compared is for those to
+    say, `published_settings.difference`.
 
     Args:
-        run: the names of its record, and its `settings`.
+        run: the names of its record, its `settings` and how many `splits` it has.
         metric: column of `published_uci.csv`'s `metric`.
     """
     like = (
@@ -107,8 +127,9 @@ def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
         and run["method"] not in UNPUBLISHED
     )
     names = COUNTERPARTS.get(run["family"], ()) if like else ()
-    found = (values().get((run["dataset"], metric, name)) for name in names)
-    return next((value for value in found if value), None)
+    there = [value for n in names if (value := values().get((run["dataset"], metric, n)))]
+    alike = (value for value in there if difference(run, value.method).slight)
+    return next(alike, there[0] if there else None)
 
 
 def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:
@@ -118,35 +139,7 @@ def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) 
 
 
 def z_of(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
-    """How far a run is from a published value; NaN where its settings are not those behind it."""
-    if run["settings_differ"]:
+    """How far a run is from a published value; NaN where more than slight settings differ."""
+    if not difference(run, theirs.method).slight:
         return math.nan
     return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)
-
-
-def with_published(table: pd.DataFrame) -> pd.DataFrame:
-    """The runs and, for each metric that papers print, what was published.
-
-    Args:
-        table: rows of `Runs.scored`.
-
-    Returns:
-        The table with the new columns `<metric>_published`, `<metric>_published_stderr`,
-        `<metric>_z` and `<metric>_source`; missing where nothing comparable was published, and
-        `<metric>_z` of runs whose settings differ from the published protocol.
-    """
-    columns: dict[str, list[float | str]] = {}
-    for run in table.to_dict("records"):
-        for metric in (metric.key for metric in printed_in("published")):
-            theirs = counterpart(run, metric)
-            value = theirs or NOTHING
-            z = z_of(run, metric, value)
-            cells: tuple[float | str, ...] = (
-                value.mean,
-                value.stderr,
-                z,
-                theirs.source if theirs else "",
-            )
-            for name, cell in zip(COLUMNS, cells, strict=True):
-                columns.setdefault(f"{metric}_{name}", []).append(cell)
-    return table.assign(**columns)

@@ -1,7 +1,8 @@
 """The protocol that published values rest on, and in what a run departs from it.
 
 Hernandez-Lobato & Adams (2015) set the splits and the widths, Khan et al. (2018) the minibatches
-and the search (their code; book, sections 4.7.3 and 4.7.4).
+and the search (their code; book, sections 4.7.3 and 4.7.4). What else is known of the settings
+behind single values is `published_settings`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ SETTINGS: Mapping[str, Any] = {
     "search": "bo",
     "search.iterations": 30,
     "search.folds": 5,
+    "search.objective": "per_point",
 }
 """By dotted name, of all methods and data sets but for the exceptions below."""
 
@@ -39,8 +41,21 @@ OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "sgld": {"training.final_epochs": 400},
 }
 
-OF_METHODS: Mapping[str, Mapping[str, Any]] = {"mc_dropout_x10": {"training.final_epochs": 40}}
+OF_METHODS: Mapping[str, Mapping[str, Any]] = {
+    "mc_dropout_x10": {"training.final_epochs": 40},
+    "mc_dropout_gal2016": {
+        "search": "none",
+        "training.learning_rate": 0.001,
+        "training.batch_size": 32,
+        "evaluation.samples": 10_000,
+    },
+}
 """Configurations that go by the protocol in their own way."""
+
+OF_METHODS_ON: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("mc_dropout_gal2016", "protein"): {"training.final_epochs": 200},
+}
+"""The same on single data sets."""
 
 ALONE: Mapping[str, tuple[str, ...]] = {
     "pbp": ("likelihood", "likelihood.loss", "network.depth", "network.width",
@@ -48,9 +63,10 @@ ALONE: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Families of which only these settings count: PBP searches nothing and takes no steps."""
 
-OPEN: Mapping[str, Any] = dict.fromkeys((
-    "method.noise_precision", "method.prior_precision", "method.dropout", "dataset.seeded_splits",
-))  # fmt: skip
+SEARCHED = ("method.noise_precision", "method.prior_precision", "method.dropout")
+"""What is searched rather than given, where anything is."""
+
+OPEN: Mapping[str, Any] = dict.fromkeys((*SEARCHED, "dataset.seeded_splits"))
 """What is searched, or published, rather than given; of runs that have these settings."""
 
 NOISE = ("likelihood", "likelihood.loss")
@@ -77,6 +93,7 @@ def protocol_of(run: Mapping[str, Any]) -> dict[str, Any]:
         **OF_DATASETS.get(run["dataset"], {}),
         **OF_FAMILIES.get(run["family"], {}),
         **OF_METHODS.get(run["method"], {}),
+        **OF_METHODS_ON.get((run["method"], run["dataset"]), {}),
     }
     return {name: found[name] for name in ALONE.get(run["family"], tuple(found))}
 
@@ -98,7 +115,7 @@ def departures(run: Mapping[str, Any]) -> tuple[str, ...]:
     """
     if not has_protocol(run):
         return ()
-    return other_noise(run) or (*other_settings(run), *_splits(run))
+    return other_noise(run) or (*other_settings(run), *missing_splits(run))
 
 
 def other_noise(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,26 +129,45 @@ def other_noise(run: Mapping[str, Any]) -> tuple[str, ...]:
 
 def other_settings(run: Mapping[str, Any]) -> tuple[str, ...]:
     """Every setting of a run that is not the protocol's, but for the number of splits."""
-    return (*_model(run), *_settings(run))
+    return (*other_divergence(run), *_settings(run))
 
 
-def _model(run: Mapping[str, Any]) -> Iterator[str]:
+def other_divergence(run: Mapping[str, Any]) -> Iterator[str]:
+    """The divergence of a run, where it is not KL."""
     if str(run["divergence"]).lower() not in PLAIN_DIVERGENCES:
         yield f"divergence {run['divergence']}"
 
 
 def _settings(run: Mapping[str, Any]) -> Iterator[str]:
-    own = run["settings"]
-    stated = protocol_of(run) | {name: value for name, value in OPEN.items() if name in own}
-    other = {
-        name: own.get(name, ABSENT) for name in stated if _alike(own.get(name)) != stated[name]
+    for name, value in differing_from(run, protocol_of(run)).items():
+        yield spoken(name, "not on record" if value is ABSENT else value)
+
+
+def differing_from(run: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run that are not those stated, `ABSENT` where they are not on record.
+
+    Args:
+        run: with its `settings`.
+        stated: by dotted name.
+    """
+    own, searches = with_search(run["settings"]), stated.get("search") != "none"
+    open_ = {n: value for n, value in OPEN.items() if n in own and (searches or n not in SEARCHED)}
+    expected = {n: v for n, v in stated.items() if searches or not n.startswith("search.")} | open_
+    other = {n: own.get(n, ABSENT) for n in expected if _alike(own.get(n)) != expected[n]}
+    # Final fits as long as the others, and the inner settings of another search, say nothing.
+    repeated = other.get("training.final_epochs") == other.get("training.epochs")
+    return {
+        name: value
+        for name, value in other.items()
+        if not (repeated and name == "training.final_epochs")
+        and not (name.startswith("search.") and "search" in other)
     }
-    for name, value in other.items():
-        # Final fits as long as the others, and the inner settings of another search, say nothing.
-        repeated = name == "training.final_epochs" and value == other.get("training.epochs")
-        inner = name.startswith("search.") and "search" in other
-        if not (repeated or inner):
-            yield spoken(name, "not on record" if value is ABSENT else value)
+
+
+def with_search(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings, `search` being none where nothing was left to search but folds to fit."""
+    idle = "search.folds" in settings and "search" not in settings
+    return {**settings, "search": "none"} if idle else settings
 
 
 def _alike(value: Any) -> Any:
@@ -139,7 +175,8 @@ def _alike(value: Any) -> Any:
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
-def _splits(run: Mapping[str, Any]) -> Iterator[str]:
+def missing_splits(run: Mapping[str, Any]) -> Iterator[str]:
+    """How many splits a run has, where they are fewer than published."""
     published = SPLITS_OF.get(run["dataset"], SPLITS)
     if run["splits"] < published:
         yield f"{run['splits']} of {published} splits"

@@ -28,15 +28,19 @@ LEAST_SPLITS = 2
 def published_splits() -> pd.DataFrame:
     """Every published score of a single split, on the published splits, in original units.
 
+    With the fingerprint of the rows that it tests, as `splits.csv` of a run has it.
+
     Of Gal & Ghahramani (2016) those of the first version of their repository, whose means are
     their Table 1.
     """
     with files("bnnbench.results").joinpath("published_splits.csv").open() as file:
-        return pd.read_csv(file)
+        return pd.read_csv(file, dtype={"fingerprint": str})
 
 
 def paired_with_published(runs: Runs) -> pd.DataFrame:
     """Our runs on published splits beside published scores of the same splits.
+
+    Splits that test the same rows are the same, whatever their numbers.
 
     Returns:
         A row for each run that has any: the columns `dataset`, `method`, `source`, `splits` (in
@@ -53,11 +57,12 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
 
 def _paired(run: Mapping[Any, Any], splits: pd.DataFrame) -> dict[str, Any]:
     theirs = counterpart(run, METRICS[0])
-    if theirs is None or run["settings"].get("dataset.seeded_splits") is not None:
+    if theirs is None:
         return {}
     published = published_splits()
     own = (published["dataset"] == run["dataset"]) & (published["method"] == theirs.method)
-    both = splits.merge(published[own], on="split", suffixes=("", "_theirs"))
+    kept = splits[splits["diverged"] == 0]
+    both = kept.merge(published[own], on="fingerprint", suffixes=("", "_theirs"))
     if len(both) < LEAST_SPLITS:
         return {}
     row = {"dataset": run["dataset"], "method": run["method"], "source": theirs.source}

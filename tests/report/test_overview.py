@@ -29,7 +29,7 @@ def test_sections_find_themselves_and_suites_stand_behind() -> None:
     behind = [make for page in plugins("page") for make in getattr(page, "SECTIONS", ())]
     own = [make.__module__ for make in found[: len(found) - len(behind)]]
     assert found[len(own) :] == behind and len(behind) > 4
-    assert own[0].endswith(".results") and len(own) == 9
+    assert own[0].endswith(".results") and len(own) == 10
     assert all(name.startswith("bnnbench.report.sections.") for name in own)
 
 

@@ -17,7 +17,7 @@ from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS,
 from bnnbench.report.numbers import MISSING
 from bnnbench.report.pages import write_page
 from bnnbench.report.split_page import (
-    NOT_COMPARED,
+    Z_STATEMENT,
     points_of,
     run_notes,
     run_table,
@@ -125,4 +125,13 @@ def test_other_settings_are_in_the_title_and_leave_no_z(tmp_path: Path) -> None:
     table = run_table(folder)
     assert table.title == "boston, bbb_x1 (settings differ: epochs 5, 4 of 20 splits)"
     assert {row[4] for row in table.rows} == {"", MISSING}
-    assert run_notes(folder)[-1] == NOT_COMPARED
+    bbvi, slang = run_notes(folder)[-2:]
+    assert bbvi.startswith("Khan et al. 2018: BBVI had other settings than epochs 5")
+    assert bbvi.endswith("4 of 20 splits; z is left out.") and "BBB" in slang
+
+
+def test_what_differs_slightly_is_said_beside_how_z_is_read(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, method="vadam", times=5)
+    said = "Khan et al. 2018: Vadam had other settings than search objective per_point."
+    assert run_notes(folder)[-2:] == [Z_STATEMENT, said]
+    assert {row[4] for row in run_table(folder).rows} > {""}

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.runs import make_run
 
+from bnnbench.data.fingerprint import fingerprints_of_parts
+from bnnbench.data.uci import UCI
 from bnnbench.results.published import published
 from bnnbench.results.published_splits import paired_with_published, published_splits
 from bnnbench.results.reader import read_runs
@@ -38,9 +39,8 @@ def test_their_means_and_errors_are_the_published_ones() -> None:
 def test_differences_are_paired_by_split(tmp_path: Path) -> None:
     shift = np.array([0.1, 0.3, 0.2, 0.4])
     rmse = theirs()["rmse"].to_numpy() + shift
-    folder = make_run(tmp_path, rmse=rmse, **DROPOUT)
-    table = folder.table("splits")
-    pd.read_csv(table)[::-1].to_csv(table, index=False)
+    tested = theirs()["fingerprint"].tolist()
+    make_run(tmp_path, rmse=rmse[::-1], fingerprint=tested[::-1], **DROPOUT)
     (row,) = paired_with_published(read_runs(tmp_path)).to_dict("records")
     assert (row["dataset"], row["method"], row["splits"]) == ("boston", "mc_dropout_x1", 4)
     assert row["rmse_difference"] == pytest.approx(0.25)
@@ -55,11 +55,20 @@ def test_differences_are_paired_by_split(tmp_path: Path) -> None:
     [
         {"method": "vadam"},
         {"method": "mc_dropout_x10", "family": "mc_dropout"},
-        {**DROPOUT, "settings": {"dataset__seeded_splits": 20}},
+        {**DROPOUT, "fingerprint": ["p", "q", "r", "s"]},
         {**DROPOUT, "dataset": "diabetes"},
         {**DROPOUT, "depth": 2},
     ],
 )
 def test_nothing_stands_beside_other_runs(tmp_path: Path, changes: dict[str, Any]) -> None:
-    make_run(tmp_path, **changes)
+    make_run(tmp_path, **{"fingerprint": theirs()["fingerprint"].tolist(), **changes})
     assert paired_with_published(read_runs(tmp_path)).empty
+
+
+def test_fingerprints_are_those_of_the_public_splits(data: Path) -> None:
+    every = published_splits()
+    for name in ("boston", "concrete", "energy", "yacht"):
+        table = UCI(name=name, directory=str(data)).load()
+        own = every[every["dataset"] == name].sort_values("split")
+        parts = [split.test for split in table.splits]
+        assert own["fingerprint"].tolist() == fingerprints_of_parts(table, parts)

@@ -7,9 +7,9 @@ from pathlib import Path
 from support.runs import make_run
 
 from bnnbench.report.sections.results import full_table
-from bnnbench.results.published import with_published
 from bnnbench.results.reader import read_runs
 from bnnbench.results.settings import differing_columns, flatten, spoken, telling
+from bnnbench.results.with_published import with_published
 
 IDENTITY = {
     "class": "module.Experiment",
@@ -64,8 +64,8 @@ def test_results_have_a_column_for_every_setting_that_differs(tmp_path: Path) ->
     make_run(tmp_path, "a", settings={"dataset__features": ["x"]})
     make_run(tmp_path, "b", settings={"training__epochs": 5, "dataset__features": ["x"]})
     make_run(tmp_path, dataset="yacht", seed=3, settings={"dataset__features": ["y", "z"]})
-    runs = read_runs(tmp_path).scored
-    assert list(differing_columns(runs)) == ["training.epochs"]
+    runs = read_runs(tmp_path)
+    assert list(differing_columns(runs.scored)) == ["training.epochs"]
     full = full_table(with_published(runs))
     assert full["training.epochs"].tolist() == [40, 5, 40] and full["seed"].tolist() == [7, 7, 3]
     assert "settings" not in full

@@ -114,6 +114,7 @@ def identity_by(names: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
         "likelihood.label": names["likelihood"],
         "likelihood.loss": names["loss"],
         "network.depth": names["depth"],
+        "training.samples": 10,
         "seed": names["seed"],
         **{name.replace("__", "."): value for name, value in settings.items()},
     }  # fmt: skip

@@ -15,9 +15,9 @@ from bnnbench.report.section import (
     numbers,
     words,
 )
-from bnnbench.results.published import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import all_pairs
+from bnnbench.results.with_published import with_published
 from bnnbench.suites.cinelli_book.claims import claims
 from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,
@@ -60,7 +60,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     """The part of the report on the book's comparison; None without runs of it."""
     if runs.scored.empty:
         return None
-    suite = book_runs(with_published(runs.scored), runs.once(all_pairs))
+    suite = book_runs(with_published(runs), runs.once(all_pairs))
     if suite is None:
         return None
     opening = (Heading("The book's comparison (section 4.7)"), Paragraph(coverage_sentence(suite)))

@@ -12,8 +12,8 @@ from support.runs import RMSE, make_run
 
 from bnnbench.report.figures.bar_charts import MANY, bars_figure
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published import with_published
 from bnnbench.results.reader import read_runs
+from bnnbench.results.with_published import with_published
 
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 
@@ -25,7 +25,7 @@ def test_bars_show_means_errors_and_published_values(
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", rmse=np.array(RMSE) + 1)
     make_run(tmp_path, dataset="yacht", rmse=0.5)
-    figure = bars_figure(with_published(read_runs(tmp_path).scored), ERROR, error)
+    figure = bars_figure(with_published(read_runs(tmp_path)), ERROR, error)
     boston, yacht = figure.axes
     assert [bar.get_height() for bar in boston.patches] == pytest.approx([5, 6])
     assert [bar.get_height() for bar in yacht.patches] == pytest.approx([0.5])
@@ -41,7 +41,7 @@ def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
         lost = {"diverged": 1, "rmse": math.nan} if depth == 3 else {}
         scores = {"rmse": np.array(RMSE) + depth, **lost}
         make_run(tmp_path, f"v{depth:02d}", depth=depth, **scores)
-    (axes,) = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
+    (axes,) = bars_figure(with_published(read_runs(tmp_path)), ERROR).axes
     names = [name.get_text() for name in axes.get_yticklabels()]
     assert names == [f"bbb_x1, depth {depth}" for depth in range(MANY + 1)]
     lengths = [bar.get_width() for bar in axes.patches]
@@ -53,7 +53,7 @@ def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
 def test_a_lost_run_is_named_where_its_bar_would_stand(tmp_path: Path) -> None:
     make_run(tmp_path, diverged=1, rmse=math.nan)
     make_run(tmp_path, method="pbp")
-    (axes,) = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
+    (axes,) = bars_figure(with_published(read_runs(tmp_path)), ERROR).axes
     assert "diverged" in [text.get_text().strip() for text in axes.texts]
 
 
@@ -62,7 +62,7 @@ def test_bars_that_dwarf_the_others_bend_the_axis_and_long_names_lay_them_down(
 ) -> None:
     for k, score in enumerate((-1.0, -2.0, -4.0, -4e5)):
         make_run(tmp_path, log_likelihood=score, method=f"method_with_a_rather_long_name_of_{k}")
-    table = with_published(read_runs(tmp_path).scored)
+    table = with_published(read_runs(tmp_path))
     (axes,) = bars_figure(table, LIKELIHOOD).axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "symlog")
     assert axes.get_ylabel() == "logarithmic beyond 10"
@@ -76,11 +76,11 @@ def test_bars_that_dwarf_the_others_bend_the_axis_and_long_names_lay_them_down(
 def test_panels_that_no_data_set_needs_are_hidden(tmp_path: Path) -> None:
     for k in range(5):
         make_run(tmp_path, dataset=f"set_{k}")
-    panels = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
+    panels = bars_figure(with_published(read_runs(tmp_path)), ERROR).axes
     assert [axes.get_visible() for axes in panels] == [True] * 5 + [False] * 3
 
 
 def test_no_bar_of_an_rmse_reaches_below_zero(tmp_path: Path) -> None:
     make_run(tmp_path, rmse=np.array([1.0, 1.0, 1.0, 60.0]))
-    (axes,) = bars_figure(with_published(read_runs(tmp_path).scored), ERROR).axes
+    (axes,) = bars_figure(with_published(read_runs(tmp_path)), ERROR).axes
     assert axes.get_ylim()[0] == 0

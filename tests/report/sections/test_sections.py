@@ -64,7 +64,8 @@ def test_results_stand_by_data_set_beside_published_ones(tmp_path: Path) -> None
         ("bbb_x1", "5.00 ± 0.43", "-2.500 ± 0.081", "-2.600 ± 0.081", "1.5", "100", "20"),
     )
     assert theirs.rows[0] == (
-        "bbb_x1", "RMSE", "5.00 ± 0.43", "3.59 ± 0.21", "+3.0", "Khan et al. 2018: BBVI",
+        "bbb_x1", "RMSE", "5.00 ± 0.43", "3.59 ± 0.21", "+3.0", MISSING,
+        "Khan et al. 2018: BBVI", "search objective per_point, samples 10",
     )  # fmt: skip
     assert "Diverged splits (1 in all) are left out." in ours.caption
     assert (
@@ -167,8 +168,9 @@ def test_runs_off_the_protocol_are_marked_in_every_table_and_have_no_z(tmp_path:
     name, mark = "vadam, epochs 5, search iterations 3", "(settings differ: 4 of 20 splits)"
     ours, theirs = tables(results.section(runs, Style()))
     assert [row[0] for row in ours.rows] == ["vadam", f"{name} {mark}"]
-    assert [(row[0], row[4]) for row in theirs.rows if row[1] == "RMSE"] == [
-        ("vadam", "+2.3"), (f"{name} {mark}", MISSING),
+    settings = "epochs 5, search iterations 3, search objective per_point, 4 of 20 splits"
+    assert [(row[0], row[4], row[-1]) for row in theirs.rows if row[1] == "RMSE"] == [
+        ("vadam", "+2.3", "search objective per_point"), (name, MISSING, settings),
     ]  # fmt: skip
     (counts,) = tables(significance.section(runs, Style()))
     assert {row[1] for row in counts.rows} == {"vadam", f"{name} {mark}"}

@@ -22,7 +22,8 @@ def test_it_is_there_only_where_the_suite_was_run(tmp_path: Path) -> None:
 
 def test_equal_scores_differ_by_nothing(tmp_path: Path) -> None:
     theirs = published_splits().query("dataset == 'boston'").head(4)
-    scores = {metric: theirs[metric].to_numpy() for metric in ("rmse", "log_likelihood")}
+    columns = ("rmse", "log_likelihood", "fingerprint")
+    scores = {name: theirs[name].to_numpy() for name in columns}
     make_run(tmp_path, **scores, **GAL)
     make_run(tmp_path, "v2", **{**scores, "rmse": scores["rmse"] + 1}, method="mc_dropout_x1",
              family="mc_dropout")  # fmt: skip

@@ -1,0 +1,73 @@
+"""What is known of the settings behind published values, and who has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.config import compose
+
+from bnnbench.cli.build import build
+from bnnbench.results.published import COUNTERPARTS, published
+from bnnbench.results.published_protocol import departures
+from bnnbench.results.published_settings import (
+    BBVI,
+    BEHIND,
+    BEHIND_ON,
+    DROPOUT,
+    PBP,
+    SLANG,
+    VADAM,
+    difference,
+)
+from bnnbench.results.settings import flatten
+
+
+def test_every_method_is_one_of_the_published() -> None:
+    names = set(published()["method"])
+    assert {*BEHIND, *(method for method, _ in BEHIND_ON)} <= names
+    assert {name for found in COUNTERPARTS.values() for name in found} <= names
+
+
+@pytest.mark.parametrize(
+    ("words", "method", "said", "slight"),
+    [
+        ("dataset=yacht method=vadam", VADAM, "search objective per_point", True),
+        ("dataset=yacht method=vadam search.objective=joint", VADAM, "", True),
+        ("dataset=yacht method=bbb_x1 search.objective=joint", BBVI, "samples 10", True),
+        ("dataset=wine method=bbb_x2 search.objective=joint", BBVI, "", True),
+        ("dataset=wine method=bbb_x1 search.objective=joint", BBVI, "samples 5", True),
+        ("dataset=yacht method=pbp", PBP, "", True),
+        ("dataset=yacht method=mc_dropout_gal2016", DROPOUT, "", True),
+        ("dataset=protein method=mc_dropout_gal2016", DROPOUT, "", True),
+        ("dataset=yacht method=mc_dropout_gal2016 training.final_epochs=40", DROPOUT,
+         "final epochs 40", False),
+        ("dataset=yacht method=vadam network.width=20", VADAM,
+         "width 20, search objective per_point", False),
+        ("dataset=yacht method=vadam search=none method.noise_precision=3 method.prior_precision=1",
+         VADAM, "search none, noise precision 3, prior precision 1", False),
+    ],
+)  # fmt: skip
+def test_presets_have_the_settings_of_the_value_that_they_stand_beside(
+    data: Path, words: str, method: str, said: str, slight: bool
+) -> None:
+    made = build(compose(*words.split(), f"data_dir={data}"))
+    run = {**made.record.names, "settings": flatten(made.record.identity)}
+    found = difference({**run, "splits": 5 if run["dataset"] == "protein" else 20}, method)
+    assert (found.words, found.slight) == (said, slight)
+
+
+def test_a_preset_of_published_settings_is_no_departure(data: Path) -> None:
+    for dataset, splits in {"yacht": 20, "protein": 5}.items():
+        words = ("experiment=gal_uci", f"dataset={dataset}", f"data_dir={data}")
+        made = build(compose(*words))
+        run = {**made.record.names, "settings": flatten(made.record.identity), "splits": splits}
+        assert departures(run) == ()
+        assert departures({**run, "splits": splits - 1}) == (f"{splits - 1} of {splits} splits",)
+
+
+def test_fewer_splits_and_other_divergences_differ(data: Path) -> None:
+    made = build(compose("dataset=yacht", "method=bbb", "divergence=js", f"data_dir={data}"))
+    run = {**made.record.names, "settings": flatten(made.record.identity), "splits": 3}
+    found = difference(run, SLANG)
+    assert found.words.endswith("divergence js, 3 of 20 splits") and not found.slight
