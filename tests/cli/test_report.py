@@ -19,7 +19,7 @@ Command = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No figure is drawn: these tests are of words."""
-    monkeypatch.setattr("bnnbench.report.overview.save", lambda figure, path_of: None)
+    monkeypatch.setattr("bnnbench.report.overview.save_all", lambda *_, **__: None)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -38,7 +38,7 @@ def test_it_prints_a_table_and_ends_with_the_folder(command: Command, tmp_path: 
 def test_refresh_writes_anew_what_each_run_shows(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bnnbench.report.split_page.save", lambda figure, path_of: None)
+    monkeypatch.setattr("bnnbench.report.pages.save_all", lambda *_, **__: None)
     folder = make_run(tmp_path)
     add_arrays(folder)
     page = tmp_path / "report" / "results.md"
