@@ -19,7 +19,7 @@ class Rule:
     Attributes:
         name: by which such code knows the step.
         tensors: the entries of the method's state, in the order of that code.
-        own: up to four numbers that the step knows beside `training`.
+        own: up to five numbers that the step knows beside `training`.
         members: networks of every replica, side by side in each of the entries.
     """
 

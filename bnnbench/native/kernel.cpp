@@ -456,7 +456,7 @@ struct Step {
   float *mean, *second;        // of the gradient, and of its square or product with the noise
   float *scale, *spare;        // deviations of the drawn weights, and room for as much again
   const float *noise;          // of this step
-  float rows;                  // of the training set
+  float rows, batch;           // of the training set, and of the minibatch
   float precision, prior;      // of the noise of the observations, and of the weights
   float dropout;
   float share;                 // of the divergence
@@ -464,7 +464,7 @@ struct Step {
 };
 
 struct Constants {
-  float rate, betas[2], own[4];  // `own` is what a rule says it is
+  float rate, betas[2], own[5];  // `own` is what a rule says it is
 };
 
 inline float mixed(float old, float fresh, float decay) { return fresh + decay * (old - fresh); }
@@ -580,29 +580,31 @@ void mc_dropout(Step step, Constants c) {
   descend(step, c);
 }
 
-// Own: step size, offset, decay, and what counts as precision where a second output says it.
+// Own: step size, offset, decay, the factor of minibatches, and what counts as precision where a
+// second output says it.
 float langevin_size(Step step, Constants c) {
-  return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]);
+  const float shorter = std::min(1.0f, c.own[3] * step.batch / step.rows);
+  return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]) * shorter;
 }
 
 void sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
-  const float precision = step.precision > 0 ? step.precision : c.own[3];
+  const float precision = step.precision > 0 ? step.precision : c.own[4];
   const float size = langevin_size(step, c) / precision, pull = step.prior / step.rows;
   const float spread = std::sqrt(size / step.rows);
   for (Size i = 0; i < step.n; ++i)
     loc[i] += spread * noise[i] - 0.5f * size * (mean[i] + pull * loc[i]);
 }
 
-// Own: the same three, and the floor.
+// Own: the same four, and the floor.
 void preconditioned_sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict square = step.state[1];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
   const float whole = langevin_size(step, c), pull = step.prior / step.rows;
   for (Size i = 0; i < step.n; ++i) {
     square[i] = mixed(square[i], mean[i] * mean[i], c.betas[1]);
-    const float size = whole / (std::sqrt(square[i] * step.unbias[1]) + c.own[3]);
+    const float size = whole / (std::sqrt(square[i] * step.unbias[1]) + c.own[4]);
     const float drift = 0.5f * size * (mean[i] + pull * loc[i]);
     loc[i] += std::sqrt(size / step.rows) * noise[i] - drift;
   }
@@ -678,7 +680,7 @@ struct Steps {
   const float *shares;            // [minibatches of an epoch], of the divergence
   Size length, samples, batch;    // `batch` rows of a minibatch
   Size rule;
-  double rate, betas[2], own[4];
+  double rate, betas[2], own[5];
   float *const *state;            // the rule's tensors, [sets, members, P] each
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
@@ -697,7 +699,7 @@ class Walker {
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
-                    float(given.own[3])}},
+                    float(given.own[3]), float(given.own[4])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
         own_(rule_.tensors), numbers_(given.samples * given.layers), masks_(given.samples) {}
 
@@ -743,8 +745,8 @@ class Walker {
       own_[k] = all_.state[k] + (set * all_.members + member) * n_;
     const Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(),
                        second_.data(), scale_.data(), spare_.data(), noise(set, b, 0),
-                       float(all_.counts[set]), all_.precisions[set], all_.priors[set],
-                       all_.dropouts[set], all_.shares[b], float(taken),
+                       float(all_.counts[set]), float(minibatch_.count), all_.precisions[set],
+                       all_.priors[set], all_.dropouts[set], all_.shares[b], float(taken),
                        {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}};
     const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise,
                          all_.shared * n_, all_.samples, rule_.masks ? masks_.data() : nullptr};

@@ -28,7 +28,7 @@ class Steps(ctypes.Structure):
         ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY), ("precisions", ARRAY),
         ("priors", ARRAY), ("dropouts", ARRAY), ("shares", ARRAY),
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
-        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 4),
+        ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
         ("state", ARRAY), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
         ("pieces", NUMBER), ("shared", NUMBER),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),

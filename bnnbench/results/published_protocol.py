@@ -38,7 +38,7 @@ OF_DATASETS: Mapping[str, Mapping[str, Any]] = {
 
 OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "mc_dropout": {"training.final_epochs": 400},
-    "sgld": {"training.final_epochs": 400},
+    "sgld": {"training.epochs": 400, "training.final_epochs": 400},
 }
 
 OF_METHODS: Mapping[str, Mapping[str, Any]] = {

@@ -114,6 +114,7 @@ def test_preconditioned_chains_find_it_but_for_the_term_left_out(
 def test_step_by_hand(preconditioned: bool) -> None:
     """The fourth step of a line with weight w and bias b, ten rows in the training set."""
     settings = {"step_size": 0.3, "step_offset": 2.0, "step_decay": 0.7, "floor": 0.05}
+    settings["minibatch_factor"] = 3.0
     method = SGLD(label="s", preconditioned=preconditioned, **settings)
     w, b, epsilon, square = 0.2, -0.1, (0.5, -1.0), (0.3, 0.6)
     state = {"loc": torch.tensor([[w, b]]).double()}
@@ -123,7 +124,7 @@ def test_step_by_hand(preconditioned: bool) -> None:
     new = method.update(MLP((1, 1)), Training(betas=(0.9, 0.8)), state, columns(), batch, noise)
     errors = [w * x + b - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
     gradients = TAU * (errors[0] + 3 * errors[1]) / 2, TAU * sum(errors) / 2
-    step = 0.3 / 10 * (2 + 3) ** -0.7
+    step = 0.3 / 10 * (3 * 2 / 10) * (2 + 3) ** -0.7
     for i, (weight, gradient) in enumerate(zip((w, b), gradients, strict=True)):
         scale = 1 / TAU
         if preconditioned:
@@ -133,6 +134,46 @@ def test_step_by_hand(preconditioned: bool) -> None:
         drift = step / 2 * scale * (10 * gradient + LAMBDA * weight)
         moved = weight - drift + math.sqrt(step * scale) * epsilon[i]
         assert new["loc"][0, i].item() == pytest.approx(moved)
+
+
+def temperature(rows: int, batch: int, chains: int, **settings: Any) -> float:
+    """Sampled over exact variances of a linear model, their mean over six weights.
+
+    Chains of 400 epochs, the default of a fit, each with minibatches and noise of its own.
+    """
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(rows, 5, generator=generator)
+    noise = torch.randn(rows, generator=generator) / TAU**0.5
+    targets = inputs @ torch.linspace(1, -1, 5) + noise
+    groups = tuple(range(chains))
+    data = TrainingSet(
+        inputs.repeat(chains, 1, 1), targets.repeat(chains, 1), (rows,) * chains, groups
+    )
+    hyper = {name: torch.full((chains, 1), value) for name, value in HYPER.items()}
+    training = Training(batch_size=batch)
+    task = FitTask(data, hyper, Network(depth=0), training, 400, Streams([*groups], groups))
+    chain = SGLD(label="s", **settings).fit(task).state["chain"].double()
+    x = torch.cat([inputs, torch.ones(rows, 1)], 1).double()
+    covariance = (TAU * x.T @ x + LAMBDA * torch.eye(6).double()).inverse()
+    mean = TAU * covariance @ x.T @ targets.double()
+    return ((chain - mean).square().mean((0, 1)) / covariance.diagonal()).mean().item()
+
+
+PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "chains", "settings"),
+    [(455, 32, 20, {}), (7373, 128, 6, {}), (455, 32, 20, PRECONDITIONED)],
+)
+def test_minibatches_do_not_heat_the_chain(
+    rows: int, batch: int, chains: int, settings: dict[str, Any]
+) -> None:
+    assert temperature(rows, batch, chains, **settings) == pytest.approx(1, abs=0.1)
+
+
+def test_they_do_where_steps_are_as_long_as_those_of_all_rows() -> None:
+    assert temperature(455, 32, 10, minibatch_factor=1e9) > 1.15
 
 
 @pytest.mark.parametrize("decay", [0.5, 1.01, 0, -1, "fast", True])
