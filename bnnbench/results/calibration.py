@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaln, ndtr, ndtri
 
 from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
@@ -141,12 +141,33 @@ def calibration_of(runs: Runs, run: str) -> pd.DataFrame | None:
     return found
 
 
+def calibration_floor(rows: np.ndarray | int) -> np.ndarray:
+    """The calibration error that a perfect model has on so many test points on average.
+
+    Of n points a share X / n lies inside an interval of level p, X being binomial, and the error is
+    the mean over `LEVELS` of |X / n - p|. Its expectation is exact (De Moivre 1730): E|X - n p| =
+    2 k (1 - p) P(X = k) with k the first whole number above n p.
+
+    Args:
+        rows: numbers of test points, `[N]` or one.
+
+    Returns:
+        `[N]`, or one number; about 0.33 / sqrt(n).
+    """
+    n = np.asarray(rows, dtype=float)[..., None]
+    k = np.floor(n * LEVELS) + 1
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    chance = np.exp(ways + k * np.log(LEVELS) + (n - k) * np.log1p(-LEVELS))
+    return np.asarray((2 * k * (1 - LEVELS) * chance / n).mean(axis=-1))
+
+
 def gather_calibration(runs: Runs) -> pd.DataFrame:
     """Calibration of every run that predicted, over its splits that did not diverge.
 
     Returns:
         Rows in the order of `Runs.scored`, by `run` and `recalibration`; for each of `QUALITIES`
-        its `<quality>_mean` and `<quality>_stderr`.
+        its `<quality>_mean` and `<quality>_stderr`, and `calibration_floor`, the mean over the
+        splits of what a perfect model has.
     """
     found = {run: calibration_of(runs, str(run)) for run in runs.scored.index}
     pieces = [table.assign(run=run) for run, table in found.items() if table is not None]
@@ -156,4 +177,8 @@ def gather_calibration(runs: Runs) -> pd.DataFrame:
     means, counts = groups.mean(), groups.size()
     errors = groups.std(ddof=1).div(counts.map(math.sqrt), axis=0)
     both = means.add_suffix("_mean").join(errors.add_suffix("_stderr"))
-    return both[[f"{quality}_{kind}" for quality in QUALITIES for kind in ("mean", "stderr")]]
+    kept = runs.splits[runs.splits["diverged"] == 0]
+    floors = kept.assign(floor=calibration_floor(kept["test_rows"].to_numpy()))
+    floor = floors.groupby("run")["floor"].mean().reindex(both.index.get_level_values("run"))
+    names = [f"{quality}_{kind}" for quality in QUALITIES for kind in ("mean", "stderr")]
+    return both[names].assign(calibration_floor=floor.to_numpy())

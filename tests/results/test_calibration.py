@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 from support.runs import make_run
 
 from bnnbench.results.calibration import (
     LEVELS,
     QUALITIES,
+    calibration_floor,
     calibration_table,
     coverage,
     gather_calibration,
@@ -42,6 +44,31 @@ def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
     assert table.loc[0, "width_95"] == pytest.approx(2 * 1.959964, rel=1e-6)
     assert table.loc[1, "calibration_error"] > 0.4
     assert table.loc[1, "width_95"] == pytest.approx(0.1 * table.loc[0, "width_95"])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "rows", "floor"),
+    [("yacht", 31, 0.059), ("boston", 51, 0.046), ("energy", 77, 0.037), ("concrete", 103, 0.032),
+     ("wine", 160, 0.026), ("kin8nm", 819, 0.011)],
+)  # fmt: skip
+def test_what_a_perfect_model_has_on_a_finite_test_part(
+    dataset: str, rows: int, floor: float
+) -> None:
+    assert round(float(calibration_floor(rows)), 3) == floor, dataset
+
+
+@pytest.mark.parametrize("rows", [1, 2, 20, 57])
+def test_the_floor_is_the_sum_over_all_that_may_happen(rows: int) -> None:
+    inside = np.arange(rows + 1)[:, None]
+    strays = np.abs(inside / rows - LEVELS) * binom.pmf(inside, rows, LEVELS)
+    assert calibration_floor(rows) == pytest.approx(strays.sum(0).mean(), rel=1e-10)
+    assert calibration_floor(np.array([rows, rows])).shape == (2,)
+
+
+def test_the_floor_is_what_perfect_predictions_come_to() -> None:
+    both = pd.concat([points(1.0, seed, 51).assign(split=seed) for seed in range(400)])
+    errors = calibration_table(both)["calibration_error"]
+    assert abs(errors.mean() - calibration_floor(51)) < 4 * errors.sem()
 
 
 def test_coverage_of_known_errors() -> None:

@@ -27,6 +27,7 @@ COLUMNS = (
     *words("Method"),
     *numbers(
         "Calibration error",
+        "… of a perfect model",
         *("… " + name for name in RECALIBRATED.values()),
         "50 % holds",
         "90 % holds",
@@ -38,7 +39,9 @@ COLUMNS = (
 
 CALIBRATION_STATEMENT = (
     "Calibration error: mean over 19 credible levels of the absolute difference between a level "
-    "and the share of test targets inside its central interval, 0 is best. An honest interval of "
+    "and the share of test targets inside its central interval. The less the better, but it is 0 "
+    "for nobody: a share of few test points strays by chance, and on average a perfect model has "
+    "the error that stands beside, by the sizes of the test parts. An honest interval of "
     "50, 90 or 95 % holds that share; among calibrated predictions the narrower (width, in the "
     "target's unit) is the better. Recalibration is learned on out-of-fold predictions of each "
     "split's training part and tested on its test part. The predictive density is taken as a "
@@ -80,6 +83,7 @@ def cells(run: pd.DataFrame) -> tuple[str, ...]:
 
     return (
         cell("calibration_error"),
+        f"{run['calibration_floor'].iloc[0]:.3f}",
         *(cell("calibration_error", name) for name in RECALIBRATED),
         *(cell(f"coverage_{level}") for level in (50, 90, 95)),
         cell("width_90"),

@@ -130,7 +130,7 @@ def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
     section = calibration.section(read_runs(tmp_path), Style())
     (table,) = tables(section)
     (row,) = table.rows
-    assert row[0] == "bbb_x1" and row[2:4] == (MISSING, MISSING)
+    assert row[0] == "bbb_x1" and row[2:5] == ("0.046", MISSING, MISSING)
     assert row[7].startswith(f"{found['width_90'].mean():.3f}"[:4]) and kept(section) == [
         "calibration"
     ]
