@@ -29,12 +29,30 @@ def real_rows(arrays: Arrays) -> np.ndarray:
     return np.arange(counts.max()) < counts[:, None]
 
 
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column, without gaps; 1 for one that is constant."""
+    if np.isnan(values).any():
+        values = np.ma.masked_invalid(values)
+        loc, deviation = (np.ma.filled(m, 0.0) for m in (values.mean(0), values.std(0)))
+        largest = np.ma.filled(np.ma.abs(values).max(0), 0.0)
+    else:
+        loc, deviation, largest = values.mean(0), values.std(0), np.abs(values).max(0)
+    # A constant column can leave rounding noise; dividing by that would invent a feature.
+    tiny = 1e-12 * np.maximum(1.0, largest)
+    return loc, np.where(deviation > tiny, deviation, 1.0)
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(values, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
 @dataclass(frozen=True)
 class Scaler:
     """Means and standard deviations of R training parts, and nothing of any other part.
 
     Attributes:
-        input_loc: `[R, D]`, original units; `input_scale` likewise, 1 where a column is constant.
+        input_loc: `[R, D]`, original units, of the values that are there; `input_scale` likewise, 1
+            where a column is constant.
         target_loc: `[R]`, original units; `target_scale` likewise.
         device: of the tensors made.
         dtype: of the tensors made.
@@ -51,25 +69,24 @@ class Scaler:
     def of(
         cls, inputs: Arrays, targets: Arrays, device: torch.device, dtype: torch.dtype
     ) -> Scaler:
-        def scale(a: np.ndarray) -> np.ndarray:
-            deviation = a.std(0)
-            # A constant column can leave rounding noise; dividing by that would invent a feature.
-            tiny = 1e-12 * np.maximum(1.0, np.abs(a).max(0))
-            return np.where(deviation > tiny, deviation, 1.0)
-
+        of_inputs, of_targets = [_moments(x) for x in inputs], [_moments(y) for y in targets]
         return cls(
-            np.stack([x.mean(0) for x in inputs]),
-            np.stack([scale(x) for x in inputs]),
-            np.stack([y.mean(0) for y in targets]),
-            np.stack([scale(y) for y in targets]),
+            np.stack([loc for loc, _ in of_inputs]),
+            np.stack([scale for _, scale in of_inputs]),
+            np.stack([loc for loc, _ in of_targets]),
+            np.stack([scale for _, scale in of_targets]),
             device,
             dtype,
         )
 
     def inputs(self, arrays: Arrays) -> Tensor:
-        """Standardised inputs `[R, M, D]`, zero on padding."""
+        """Standardised inputs `[R, M, D]`, zero on padding and where there is no value.
+
+        So a gap becomes the mean of the training part, as with scikit-learn's `StandardScaler`
+        before a `SimpleImputer`.
+        """
         scaled = [
-            (x - loc) / scale
+            _filled((x - loc) / scale)
             for x, loc, scale in zip(arrays, self.input_loc, self.input_scale, strict=True)
         ]
         return self._tensor(pad(scaled))

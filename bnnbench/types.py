@@ -42,12 +42,14 @@ class Table:
 
     Attributes:
         name: the label used in paths and tables.
-        inputs: `[N, D]`.
+        inputs: `[N, D]`, NaN where there is no value.
         targets: `[N]`.
         splits: the fixed train/test splits.
         features: `D` column names.
         target: the target's name, with its unit where the source gives one.
         truth: `[N]`, the targets without noise, where the data are made and it is known.
+        groups: `[N]`, numbers of groups of rows that no split or fold may tear apart, if any.
+        remarks: what its reader should tell the user, a sentence each.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Table:
     features: tuple[str, ...]
     target: str
     truth: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ import torch
 
 from bnnbench.preprocessing import pad, real_rows, standardise
 
+CPU = torch.device("cpu")
 RNG = np.random.default_rng(0)
 
 
 def test_each_part_is_scaled_by_its_own_statistics() -> None:
     inputs = [RNG.normal(3, 2, size=(n, 2)) for n in (5, 8)]
     targets = [RNG.normal(-1, 4, size=n) for n in (5, 8)]
-    data, scaler = standardise(inputs, targets, (0, 0), torch.device("cpu"), torch.float64)
+    data, scaler = standardise(inputs, targets, (0, 0), CPU, torch.float64)
     assert data.inputs.shape == (2, 8, 2) and data.counts == (5, 8)
     for r, n in enumerate((5, 8)):
         expected = (inputs[r] - inputs[r].mean(0)) / inputs[r].std(0)
@@ -25,11 +26,26 @@ def test_each_part_is_scaled_by_its_own_statistics() -> None:
 
 def test_constant_columns_keep_scale_one() -> None:
     constant = np.full((50, 1), 0.1) * 3  # sums of this leave rounding noise in the deviation
-    data, scaler = standardise(
-        [constant], [np.arange(50.0)], (0,), torch.device("cpu"), torch.float64
-    )
+    data, scaler = standardise([constant], [np.arange(50.0)], (0,), CPU, torch.float64)
     assert scaler.input_scale[0, 0] == 1.0
     assert data.inputs.abs().max() < 1e-12
+
+
+def test_gaps_are_filled_as_scikit_learn_does() -> None:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    inputs = np.where(RNG.random((40, 5)) < 0.3, np.nan, RNG.normal(3, 2, size=(40, 5)))
+    inputs[:, 4] = np.nan  # a column that has no value here says nothing
+    data, scaler = standardise([inputs], [RNG.normal(size=40)], (0,), CPU, torch.float64)
+    theirs = make_pipeline(StandardScaler(), SimpleImputer()).fit(inputs[:, :4])
+    np.testing.assert_allclose(data.inputs[0, :, :4], theirs.transform(inputs[:, :4]), atol=1e-12)
+    assert not data.inputs[0, :, 4].any()
+    new = np.where(RNG.random((9, 5)) < 0.5, np.nan, 7.0)
+    np.testing.assert_allclose(
+        scaler.inputs([new])[0, :, :4], theirs.transform(new[:, :4]), atol=1e-12
+    )
 
 
 def test_padding_is_told_from_real_rows() -> None:

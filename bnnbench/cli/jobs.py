@@ -47,6 +47,7 @@ class Jobs:
         ran: the folders of the runs that were run or printed again.
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
             or before the first.
+        remarked: what has been said of the data already.
     """
 
     words: Sequence[str]
@@ -56,6 +57,7 @@ class Jobs:
     failed: tuple[str, int] | None = None
     ran: list[RunFolder] = field(default_factory=list)
     sweep: SweepProgress | None = None
+    remarked: set[str] = field(default_factory=set)
 
     def run(self, config: DictConfig) -> None:
         """One job; an error is kept for the end, without Hydra's words."""
@@ -108,12 +110,20 @@ class Jobs:
             if one_by_one and self.sweep is None:
                 runs = runs_of(self.words)
                 self.sweep = SweepProgress(runs) if len(runs) > 1 else None
+        self._remark(run.experiment.remarks())
         # What shows a run is slow to import (matplotlib), and is not needed before there is one.
         folder = execute(run, partial(_write_page, run), self.sweep, note, _load_pages)
         from bnnbench.cli.show import show_run
 
         show_run(folder)
         self.ran.append(folder)
+
+    def _remark(self, remarks: Sequence[str]) -> None:
+        """Says what is to be told, each sentence once for all jobs of this process."""
+        for remark in remarks:
+            if remark not in self.remarked:
+                self.remarked.add(remark)
+                note(f"{remark}.")
 
     def conclude(self) -> int:
         """Says what was refused, passed over or diverged; 1 if no run has a number to show.

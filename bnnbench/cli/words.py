@@ -28,8 +28,13 @@ FOLDERS = ("outputs_dir", "data_dir")
 
 PATHS = (*FOLDERS, "dataset.path")
 
-TEXTS = (*PATHS, "dataset.target", "dataset.name")
+COLUMNS = ("dataset.target", "dataset.group", "dataset.time", "dataset.test")
+
+TEXTS = (*PATHS, *COLUMNS, "dataset.name", "dataset.sheet", "dataset.encoding")
 """Settings that are text whatever they look like; so is every label."""
+
+TEXT_LISTS = ("dataset.columns", "dataset.drop")
+"""Settings that are lists of text; brackets may be left out."""
 
 VALUES = ("null", "true", "false", "nan", "inf")
 """Words that are values in Hydra's grammar."""
@@ -165,7 +170,17 @@ def _quoted(word: str, sweep: bool) -> str:
         whole = not sweep or (name in PATHS and os.path.exists(os.path.expanduser(value)))
         texts = [value] if whole else value.split(",")
         return f"{key}={','.join(_value(name, text) for text in texts)}"
+    if name in TEXT_LISTS and value not in ("", "null") and (value[0] == "[" or not sweep):
+        return f"{key}={_list(value)}"
     return word
+
+
+def _list(value: str) -> str:
+    """Texts between commas, brackets around them or not, each in quotes; others are left alone."""
+    inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
+    if any(mark in inner for mark in "[]{}\"'"):
+        return value
+    return f"[{','.join(_text(text.strip()) for text in inner.split(',') if text.strip())}]"
 
 
 def _value(name: str, text: str) -> str:

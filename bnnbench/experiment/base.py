@@ -74,6 +74,10 @@ class Experiment(ABC):
     def names(self) -> dict[str, Any]:
         """Columns that name its run in tables, beside `experiment`: plain values."""
 
+    def remarks(self) -> tuple[str, ...]:
+        """What the user should be told before it runs, a sentence each, without the stop."""
+        return ()
+
     def identity(self) -> dict[str, Any]:
         """Every setting that can change a number: all but those made by `no_identity`."""
         return dict(identity_of(self))

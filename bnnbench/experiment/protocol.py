@@ -97,12 +97,29 @@ def shuffled_folds(rows: int, count: int, seed: int) -> list[np.ndarray]:
     return [np.isin(np.arange(rows), part) for part in np.array_split(order, count)]
 
 
+def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+    """Which rows each fold holds out, masks `[rows]`, those of one group all or none.
+
+    Args:
+        groups: `[rows]`, the number of each row's group.
+        count: how many folds, each with as many groups as the others, or one more.
+        seed: of the order that the groups are dealt in.
+    """
+    order = np.random.RandomState(seed).permutation(np.unique(groups))
+    return [np.isin(groups, part) for part in np.array_split(order, count)]
+
+
 def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: int) -> Folds:
     """Shuffled, seeded folds of each split's training part, the same for all its trials."""
     fits, checks, groups = [], [], []
     for g, split in enumerate(splits):
         seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
-        for out in shuffled_folds(len(split.train), count, seed):
+        held_out = (
+            shuffled_folds(len(split.train), count, seed)
+            if table.groups is None
+            else grouped_folds(table.groups[split.train], count, seed)
+        )
+        for out in held_out:
             fits.append(split.train[~out])
             checks.append(split.train[out])
             groups.append(g)
@@ -111,13 +128,13 @@ def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: i
     data, scaler = standardise(
         [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype
     )
-    held_out = [y[i] for i in checks]
+    checked = [y[i] for i in checks]
     return Folds(
         data,
         scaler,
         scaler.inputs([x[i] for i in checks]),
-        torch.from_numpy(pad(held_out)).to(device),
-        torch.from_numpy(real_rows(held_out)).to(device),
+        torch.from_numpy(pad(checked)).to(device),
+        torch.from_numpy(real_rows(checked)).to(device),
         tuple(checks),
         count,
     )

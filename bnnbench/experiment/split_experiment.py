@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from bnnbench.checks import check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
@@ -106,15 +108,28 @@ class SplitExperiment(Experiment):
     def check(self) -> None:
         check_int("seed", self.seed, least=0)
         self.method.check(self.table.inputs.shape[1], self.network)
-        rows = min(len(split.train) for split in self.table.splits)
-        if self._fits_folds and self.search.folds > rows:
-            raise UserError(
-                f"search.folds must be at most {rows}, the training rows of "
-                f"{self.table.name}, not {self.search.folds}."
-            )
+        if self._fits_folds:
+            self._check_folds()
         if self.space and not self.search.searches:
             self.search.suggest(self.space, (), 0)  # says what it needs instead
         choose_splits(self.table, self.splits)
+
+    def _check_folds(self) -> None:
+        groups = self.table.groups
+        parts = [
+            split.train if groups is None else np.unique(groups[split.train])
+            for split in self.table.splits
+        ]
+        least = min(len(part) for part in parts)
+        if self.search.folds > least:
+            raise UserError(
+                f"search.folds must be at most {least}, the training "
+                f"{'rows' if groups is None else 'groups'} of {self.table.name}, not "
+                f"{self.search.folds}."
+            )
+
+    def remarks(self) -> tuple[str, ...]:
+        return self.table.remarks
 
     @property
     def table(self) -> Table:

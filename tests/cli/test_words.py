@@ -106,3 +106,19 @@ def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path)
 def test_what_cannot_be_told_apart_says_how_to_quote(command: Command) -> None:
     outcome = command("run", "dataset.summary=my table (old)")
     one_sentence(*outcome, ["twice", "\"dataset.summary='my table (old)'\""])
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("dataset.drop=[Straße,a b]", "dataset.drop=['Straße','a b']"),
+        ("dataset.drop=Straße", "dataset.drop=['Straße']"),
+        ("dataset.columns=1,2", "dataset.columns=['1','2']"),
+        ("dataset.columns=null", "dataset.columns=null"),
+        ("dataset.drop=['a,b']", "dataset.drop=['a,b']"),
+        ("dataset.drop=[a", "dataset.drop=[a"),
+        ("dataset.group=Kunde Nr.", "dataset.group='Kunde Nr.'"),
+    ],
+)
+def test_lists_of_columns_are_typed_as_they_are(word: str, expected: str) -> None:
+    assert quote_words([word]) == [expected]

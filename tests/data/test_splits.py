@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.user_errors import assert_one_sentence
 
-from bnnbench.data.csv_table import CSV
 from bnnbench.data.embedded import Diabetes
+from bnnbench.data.own_table.source import OwnTable
 from bnnbench.data.splits import seeded_splits
 from bnnbench.types import UserError
 
@@ -47,4 +47,4 @@ def test_split_settings_are_checked(key: str, value: float) -> None:
     with pytest.raises(UserError, match=rf"^dataset\.{key} must be"):
         Diabetes(**settings)
     with pytest.raises(UserError, match=rf"^dataset\.{key} must be"):
-        CSV(path="x.csv", target="y", **settings)
+        OwnTable(path="x.csv", target="y", **settings)

@@ -21,7 +21,7 @@ from bnnbench.experiment.protocol import (
 )
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.types import Split, Table
+from bnnbench.types import Split, Table, UserError
 
 Planner = Callable[..., Run]
 
@@ -52,7 +52,7 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
     folder, honest = finished(run)
     leaked, other = finished(with_experiment(run, loaded=changed(table, table.splits[0].test)))
     assert leaked.root != folder.root, "edited data is another run"
-    same = [c for c in honest.columns if c not in TIMES + SCORES]
+    same = [c for c in honest.columns if c not in [*TIMES, *SCORES, "fingerprint"]]
     pd.testing.assert_frame_equal(honest[same], other[same])
     assert (other["rmse"] > honest["rmse"] + 50).all()
     searches = [
@@ -66,6 +66,42 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
     with np.load(folder.arrays("out_of_fold")) as a, np.load(leaked.arrays("out_of_fold")) as b:
         for name in a.files:
             np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_test_inputs_change_neither_search_nor_fit(tiny: Planner) -> None:
+    """Nor do gaps among them: scales and what fills gaps come from the training rows."""
+    experiment = split_experiment(tiny())
+    gaps = np.random.default_rng(1).random(experiment.table.inputs.shape) < 0.2
+    table = replace(experiment.table, inputs=np.where(gaps, np.nan, experiment.table.inputs))
+    other = table.inputs.copy()
+    other[table.splits[0].test] = 1e6 * np.nan_to_num(other[table.splits[0].test], nan=3.0)
+    values = [{name: 1.0 for name in experiment.method.hyper_names}]
+    first, second = (
+        held_out(experiment, t, table.splits[:1], values)[0]
+        for t in (table, replace(table, inputs=other))
+    )
+    assert np.isfinite(first["mean"]).all()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+    fitting, evaluation = experiment.fitting, replace(experiment.evaluation, training_part=True)
+    fits = [
+        final_fit(fitting, t, table.splits[:1], values, evaluation)[0].training["mean"]
+        for t in (table, replace(table, inputs=other))
+    ]
+    np.testing.assert_array_equal(*fits)
+
+
+def test_folds_keep_groups_together(tiny: Planner) -> None:
+    experiment = split_experiment(tiny())
+    groups = np.arange(len(experiment.table.targets)) // 7
+    table = replace(experiment.table, groups=groups)
+    folds = make_folds(experiment.fitting, table, table.splits[:1], 3)
+    parts = [{*groups[rows]} for rows in folds.rows]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+    assert sum(len(rows) for rows in folds.rows) == len(table.splits[0].train)
+    few = replace(experiment, loaded=replace(table, groups=groups // 5))
+    with pytest.raises(UserError, match=r"search.folds must be at most 2, the training groups"):
+        few.check()
 
 
 def test_a_diverged_final_fit_is_reported(tiny: Planner) -> None:

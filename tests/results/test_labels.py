@@ -60,7 +60,7 @@ def test_two_runs_off_the_protocol_say_where_each_is(tmp_path: Path) -> None:
 
 
 def test_on_other_data_every_value_is_said(tmp_path: Path) -> None:
-    data = "bnnbench.data.csv_table.CSV"
+    data = "bnnbench.data.own_table.source.OwnTable"
     for epochs in (5, 40):
         settings = {"training__epochs": epochs, "dataset__class": data}
         make_run(tmp_path, f"v{epochs}", dataset="mine", settings=settings)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.tables import check_splits, configured
 from support.user_errors import assert_one_sentence
 
-from bnnbench.data.csv_table import CSV
-from bnnbench.types import UserError
+from bnnbench.data.own_table.source import OwnTable
+from bnnbench.types import Table, UserError
 
 ROWS = [f"{i},{i % 3},{i / 2 + 1}" for i in range(12)]
 
@@ -32,13 +33,14 @@ def test_csv_loads(tmp_path: Path) -> None:
     assert table.inputs.dtype == table.targets.dtype == np.float64
     check_splits(table, 20)
     assert {len(split.test) for split in table.splits} == {1}
-    assert CSV(name="houses", path=source.path, target="b").load().name == "houses"
+    assert OwnTable(path=write(tmp_path, ROWS, name="Häuser"), target="b").load().name == "Hauser"
+    assert OwnTable(name="houses", path=source.path, target="b").load().name == "houses"
 
 
 def test_csv_takes_blanks_booleans_constants_and_a_byte_order_mark(tmp_path: Path) -> None:
     rows = [f"{i}, {'true' if i % 2 else 'false'}, 7" for i in range(10)]
     path = write(tmp_path, rows, header="\ufeffa , flag, same")
-    table = CSV(path=path, target="a").load()
+    table = OwnTable(path=path, target="a").load()
     assert table.features == ("flag", "same")
     assert table.inputs[:2].tolist() == [[0.0, 7.0], [1.0, 7.0]]
 
@@ -58,8 +60,8 @@ def changed(row: int, text: str) -> list[str]:
         (changed(2, "2,NaN,1"), "a,b,price", ["dataset.path", "'b'", "1 of 12", "data row 3"]),
         (changed(2, "2,-inf,1"), "a,b,price", ["dataset.path", "'b'", "1 of 12", "data row 3"]),
         (changed(2, "2,1"), "a,b,price", ["dataset.path", "'price'", "1 of 12", "data row 3"]),
-        (changed(2, "2,1,1,9"), "a,b,price", ["dataset.path", "not a valid CSV"]),
-        ([f"{row},9" for row in ROWS], "a,b,price", ["dataset.path", "saw 4"]),
+        (changed(2, "2,1,1,9"), "a,b,price", ["dataset.path", "not a valid table"]),
+        ([f"{row},9" for row in ROWS], "a,b,price", ["names 3 columns", "has 4", "separator"]),
         (ROWS[:3], "a,b,price", ["dataset.path", "too few rows", "holds 3", "10"]),
         (ROWS[:9], "a,b,price", ["dataset.path", "too few rows", "holds 9"]),
         ([], "a,b,price", ["dataset.path", "too few rows", "holds 0"]),
@@ -74,7 +76,7 @@ def changed(row: int, text: str) -> list[str]:
 def test_csv_refuses(tmp_path: Path, rows: list[str], header: str, parts: list[str]) -> None:
     path = write(tmp_path, rows, header)
     with pytest.raises(UserError) as error:
-        CSV(path=path, target="price").load()
+        OwnTable(path=path, target="price").load()
     assert_one_sentence(error, path, *parts)
 
 
@@ -84,20 +86,20 @@ def test_csv_refuses_what_is_no_table(tmp_path: Path) -> None:
     for name, part in [
         ("none.csv", "no file"),
         ("empty.csv", "empty"),
-        ("binary.csv", "not a valid CSV"),
+        ("binary.csv", "dataset.encoding"),
         (".", "cannot read"),
     ]:
         with pytest.raises(UserError) as error:
-            CSV(path=str(tmp_path / name), target="y").load()
+            OwnTable(path=str(tmp_path / name), target="y").load()
         assert_one_sentence(error, "dataset.path", str(tmp_path / name), part)
 
 
 def test_csv_needs_path_and_target() -> None:
     with pytest.raises(UserError) as error:
-        CSV(target="y")
+        OwnTable(target="y")
     assert_one_sentence(error, "dataset.path")
     with pytest.raises(UserError) as error:
-        CSV(path="x.csv")
+        OwnTable(path="x.csv")
     assert_one_sentence(error, "dataset.target")
 
 
@@ -116,32 +118,110 @@ def test_csv_refuses_numbers_that_cannot_be_scored(
     tmp_path: Path, rows: list[str], parts: list[str]
 ) -> None:
     with pytest.raises(UserError) as error:
-        CSV(path=write(tmp_path, rows), target="price").load()
+        OwnTable(path=write(tmp_path, rows), target="price").load()
     assert_one_sentence(error, *parts)
 
 
 def test_csv_takes_large_numbers_that_are_alike(tmp_path: Path) -> None:
     """Masses of stars in kilograms, of which some are zero; a constant that rounding moves."""
     rows = [f"{1e20 * (1 + i * 1e-14)!r},{0 if i < 7 else i}e30,{i}e31" for i in range(12)]
-    table = CSV(path=write(tmp_path, rows), target="price").load()
+    table = OwnTable(path=write(tmp_path, rows), target="price").load()
     assert table.targets.max() == 11e31 and len(table.inputs) == 12
 
 
-def test_csv_refuses_other_separators_pipes_and_addresses(tmp_path: Path) -> None:
-    path = tmp_path / "other.csv"
-    for mark in (";", "\t", "|"):
-        path.write_text("\n".join(["a,b", *("1,2" for _ in range(12))]).replace(",", mark))
-        with pytest.raises(UserError) as error:
-            CSV(path=str(path), target="b").load()
-        assert_one_sentence(error, "other.csv", repr(mark), "commas")
+def test_pipes_addresses_and_old_workbooks_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, words in {str(tmp_path / "pipe"): "pipe", "https://a.org/x.csv": "fetch it"}.items():
+    wrong = {str(tmp_path / "pipe"): "pipe", "https://a.org/x.csv": "fetch it", "a.xls": "2007"}
+    for name, words in wrong.items():
         with pytest.raises(UserError) as error:
-            CSV(path=name, target="b").load()
-        assert_one_sentence(error, name, words)
+            OwnTable(path=name, target="b").load()
+        assert_one_sentence(error, words)
 
 
 def test_csv_without_a_header_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
-        CSV(path=write(tmp_path, ROWS, header="0,-1.5,2e3"), target="price").load()
+        OwnTable(path=write(tmp_path, ROWS, header="0,-1.5,2e3"), target="price").load()
     assert_one_sentence(error, "'price'", "the first line must name them")
+
+
+MIXED = [
+    f"{i},{'ab'[i % 2]},2024-01-{i + 1:02d},{'' if i == 3 else i % 5},{i / 2}" for i in range(12)
+]
+HEAD = "n,kind,day,gappy,y"
+
+
+def mixed(folder: Path, **settings: Any) -> Table:
+    path = write(folder, MIXED, HEAD)
+    return OwnTable(path=path, target="y", **settings).load()
+
+
+def test_what_is_no_number_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    for settings, words in [
+        ({}, ["'kind'", "'a'", "data row 1", "dataset.categorical=onehot", "2 values"]),
+        ({"drop": ["kind"]}, ["'day'", "dates", "dataset.dates=numbers"]),
+        ({"drop": ["kind", "day"]}, ["'gappy'", "data row 4", "dataset.missing=drop"]),
+    ]:
+        with pytest.raises(UserError) as error:
+            mixed(tmp_path, **settings)
+        assert_one_sentence(error, *words)
+
+
+def test_words_dates_and_gaps_become_numbers_where_asked(tmp_path: Path) -> None:
+    table = mixed(tmp_path, categorical="onehot", dates="numbers", missing="impute")
+    assert table.features == ("n", "kind=a", "kind=b", "day", "gappy")
+    assert table.inputs[:2, 1:3].tolist() == [[1, 0], [0, 1]]
+    assert np.diff(table.inputs[:, 3]).tolist() == [1.0] * 11
+    assert table.inputs[0, 3] == 19723  # days from the first of January 1970 to that of 2024
+    assert np.isnan(table.inputs[3, 4]) and np.isnan(table.inputs).sum() == 1
+    table = mixed(tmp_path, columns=["n", "gappy"], missing="drop")
+    assert table.features == ("n", "gappy") and len(table.inputs) == 11
+    assert any("1 of 12 rows" in remark for remark in table.remarks)
+
+
+def test_columns_that_split_are_no_inputs(tmp_path: Path) -> None:
+    rows = [f"{i},{i // 4},{int(i > 15)},{i % 7}" for i in range(20)]
+    path = write(tmp_path, rows, header="n,who,test,y")
+    table = OwnTable(path=path, target="y", group="who", n_splits=3, test_fraction=0.4).load()
+    assert table.features == ("n", "test")
+    for split in table.splits:
+        assert not {*table.inputs[split.train, 0] // 4} & {*table.inputs[split.test, 0] // 4}
+    by_time = OwnTable(path=path, target="y", time="n", columns=["who"], drop=["test"]).load()
+    assert by_time.features == ("who",) and len(by_time.splits) == 5
+    assert all(split.train.max() < split.test.min() for split in by_time.splits)
+    (split,) = OwnTable(path=path, target="y", test="test").load().splits
+    assert split.test.tolist() == [16, 17, 18, 19]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"group": "who", "time": "n"}, ["group", "time"]),
+        ({"group": "nobody"}, ["dataset.group", "'nobody'"]),
+        ({"drop": ["y"]}, ["dataset.drop", "target"]),
+        ({"drop": "n"}, ["dataset.drop", "list"]),
+        ({"group": "y"}, ["dataset.target", "split"]),
+        ({"columns": ["y"]}, ["no column besides"]),
+        ({"missing": "guess"}, ["dataset.missing", "refuse, drop, impute"]),
+        ({"test": "n"}, ["dataset.test", "1 (or true)"]),
+        ({"test": "test", "n_splits": 3}, ["dataset.n_splits"]),
+        ({"time": "n", "n_splits": 19}, ["dataset.n_splits", "19 windows"]),
+        ({"group": "who", "test_fraction": 0.01}, ["dataset.group", "5 groups"]),
+    ],
+)
+def test_settings_that_make_no_sense(
+    tmp_path: Path, settings: dict[str, Any], words: list[str]
+) -> None:
+    rows = [f"{i},{i // 4},{int(i > 15)},{i % 7}" for i in range(20)]
+    path = write(tmp_path, rows, header="n,who,test,y")
+    with pytest.raises(UserError) as error:
+        OwnTable(path=path, target="y", **settings).load()
+    assert_one_sentence(error, *words)
+
+
+def test_categories_without_end_and_words_among_numbers(tmp_path: Path) -> None:
+    many = [f"{i},w{i},{i}" for i in range(120)]
+    few = [f"{i},{'x' if i == 3 else i},{i}" for i in range(120)]
+    for rows, words in [(many, ["120 values", "100"]), (few, ["'x'", "must be a number"])]:
+        with pytest.raises(UserError) as error:
+            OwnTable(path=write(tmp_path, rows), target="price", categorical="onehot").load()
+        assert_one_sentence(error, "'b'", *words)

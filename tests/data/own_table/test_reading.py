@@ -1,0 +1,157 @@
+"""Files as people have them: the same table however it is written."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.user_errors import assert_one_sentence
+
+from bnnbench.data.own_table.source import OwnTable
+from bnnbench.types import UserError
+
+FRAME = pd.DataFrame(
+    {
+        "Größe": [1.5, 2.25, -3.0] * 5,
+        "ja": [True, False, True] * 5,
+        "Preis (€)": np.arange(15) * 1000.5,
+    }
+)
+
+
+def text(separator: str = ",", decimal: str = ".", **options: object) -> str:
+    return str(FRAME.to_csv(index=False, sep=separator, decimal=decimal, **options))  # type: ignore[call-overload]
+
+
+def as_table(path: Path) -> np.ndarray:
+    table = OwnTable(path=str(path), target="Preis (€)").load()
+    assert table.features == ("Größe", "ja")
+    return np.column_stack([table.inputs, table.targets])
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_text_in_every_writing(tmp_path: Path, separator: str, decimal: str, encoding: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text(separator, decimal).encode(encoding))
+    assert as_table(path).tolist() == FRAME.astype(float).to_numpy().tolist()
+
+
+def test_what_was_found_out_is_said_and_may_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text(";", ",").encode("cp1252"))
+    found = OwnTable(path=str(path), target="Preis (€)").load().remarks
+    assert found[0] == "t.csv: columns between semicolons, decimal commas, encoded in cp1252"
+    told = {"separator": "semicolon", "decimal": ",", "encoding": "cp1252"}
+    assert "semicolon" not in str(OwnTable(path=str(path), target="ja", **told).load().remarks)
+    path.write_text(text())
+    assert "comma" not in str(OwnTable(path=str(path), target="ja").load().remarks)
+
+
+def test_thousands_between_points(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{i};{i}.234.567,5" for i in range(1, 13)]
+    path.write_text("\n".join(["a;b", *rows]))
+    table = OwnTable(path=str(path), target="b").load()
+    assert table.targets[0] == 1234567.5
+
+
+def test_columns_between_blanks(tmp_path: Path) -> None:
+    path = tmp_path / "housing.data"
+    path.write_text("\n".join(["a   b  c", *(f" {i}   {i * i}  {i % 3}" for i in range(12))]))
+    table = OwnTable(path=str(path), target="c").load()
+    assert table.inputs[3].tolist() == [3.0, 9.0]
+
+
+def zipped(path: Path, content: bytes) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("t.csv", content)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        (".gz", lambda path, content: path.write_bytes(gzip.compress(content))),
+        (".bz2", lambda path, content: path.write_bytes(bz2.compress(content))),
+        (".xz", lambda path, content: path.write_bytes(lzma.compress(content))),
+        (".zip", zipped),
+    ],
+)
+def test_compressed(tmp_path: Path, suffix: str, pack: Callable[[Path, bytes], object]) -> None:
+    path = tmp_path / f"t.csv{suffix}"
+    pack(path, text().encode())
+    assert as_table(path).tolist() == FRAME.astype(float).to_numpy().tolist()
+    assert OwnTable(path=str(path), target="ja").load().name == "t"
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "parquet", "feather"])
+def test_other_files(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("openpyxl" if kind == "xlsx" else "pyarrow")
+    path = tmp_path / f"t.{kind}"
+    if kind == "xlsx":
+        FRAME.to_excel(path, index=False, sheet_name="Daten")
+    else:
+        getattr(FRAME, f"to_{kind}")(path)
+    assert as_table(path).tolist() == FRAME.astype(float).to_numpy().tolist()
+
+
+def test_sheets(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "t.xlsx"
+    with pd.ExcelWriter(path) as book:
+        FRAME.head(3).to_excel(book, index=False, sheet_name="first")
+        FRAME.to_excel(book, index=False, sheet_name="second")
+    assert len(OwnTable(path=str(path), target="ja", sheet="second").load().targets) == 15
+    with pytest.raises(UserError) as error:
+        OwnTable(path=str(path), target="ja", sheet="third").load()
+    assert_one_sentence(error, "dataset.sheet", "first, second")
+
+
+def test_a_library_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: object, **__: object) -> None:
+        raise ImportError("no", name="pyarrow")
+
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setattr(pd, "read_parquet", lacking)
+    with pytest.raises(UserError) as error:
+        OwnTable(path=str(path), target="ja").load()
+    assert_one_sentence(error, "pyarrow", "pip install 'bnnbench[tables]'")
+
+
+def test_what_is_no_table(tmp_path: Path) -> None:
+    two = tmp_path / "two.zip"
+    with zipfile.ZipFile(two, "w") as archive:
+        archive.writestr("a.csv", "1")
+        archive.writestr("b.csv", "1")
+    broken = tmp_path / "broken.gz"
+    broken.write_bytes(b"no gzip")
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(text())
+    for path, settings, words in [
+        (two, {}, "2 files"),
+        (broken, {}, "cannot read"),
+        (wrong, {"encoding": "klingon"}, "dataset.encoding"),
+        (wrong, {"separator": "semicolon"}, "no column"),
+    ]:
+        with pytest.raises(UserError) as error:
+            OwnTable(path=str(path), target="ja", **settings).load()
+        assert_one_sentence(error, words)
+
+
+def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
+    """200,000 rows would take half a minute cell by cell; the columns are numbers at once."""
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(20_000, 5)), columns=list("abcdy")).to_csv(path, index=False)
+    assert OwnTable(path=str(path), target="y").load().inputs.shape == (20_000, 4)
