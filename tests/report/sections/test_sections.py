@@ -131,7 +131,7 @@ def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
     (table,) = tables(section)
     (row,) = table.rows
     assert row[0] == "bbb_x1" and row[2:5] == ("0.046", MISSING, MISSING)
-    assert row[7].startswith(f"{found['width_90'].mean():.3f}"[:4]) and kept(section) == [
+    assert row[8].startswith(f"{found['width_90'].mean():.3f}"[:4]) and kept(section) == [
         "calibration"
     ]
 
