@@ -7,49 +7,70 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from omegaconf import DictConfig
 from support.command import folder_of
 from support.config import TINY
 
+from bnnbench.cli import jobs
+
 Command = Callable[..., tuple[int, str, str]]
 
-FIXED = ("method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false")
+UNSEARCHED = (
+    "search=none",
+    "method.noise_precision=5",
+    "method.prior_precision=1",
+    "evaluation.out_of_fold=false",
+)
 
 
 def table_words(table: Path, outputs: Path | str) -> list[str]:
     words = ["dataset=csv", "dataset.target=y", f"dataset.path={table}", f"outputs_dir={outputs}"]
-    return [*words, *TINY, "splits=1"]
+    return [*words, *TINY, "splits=1", "workers=1"]
 
 
-@pytest.mark.parametrize("method", ["vadam", "sgld"])
+def unsearched(table: Path, outputs: Path | str) -> list[str]:
+    words = [word for word in table_words(table, outputs) if not word.startswith("search.")]
+    return [*words, *UNSEARCHED]
+
+
 def test_a_run_ends_in_its_table_figures_and_folder(
-    command: Command, table_csv: Path, tmp_path: Path, method: str
+    command: Command, table_csv: Path, tmp_path: Path
 ) -> None:
-    code, out, errors = command(
-        "run", *table_words(table_csv, tmp_path / "out"), f"method={method}"
-    )
+    words = table_words(table_csv, tmp_path / "out")
+    code, out, errors = command("run", *words, "method=vadam", "figures=both")
     assert code == 0, errors
     folder = folder_of(out)
     row = pd.read_csv(folder.table("splits")).iloc[0]
-    assert row["method"] == method and np.isfinite(row["rmse"])
+    assert row["method"] == "vadam" and np.isfinite(row["rmse"])
     for name in ("predictions", "search", "calibration"):
         for suffix in ("png", "pdf"):
             assert folder.figure(name, suffix).stat().st_size > 1000
     summary = pd.read_csv(folder.table("summary")).set_index("metric")
     assert summary.loc["rmse", "mean"] == pytest.approx(row["rmse"])
-    assert ("Effective" in out) == (method == "sgld"), "what a method says of its fit is printed"
     assert "RMSE" in out and list(Path().iterdir()) == []
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("method", ["vadam", "sgld"])
+def test_what_a_method_says_of_its_fit_is_printed(
+    command: Command, table_csv: Path, method: str
+) -> None:
+    code, out, errors = command("run", *unsearched(table_csv, "o"), f"method={method}")
+    assert code == 0, errors
+    assert ("Effective" in out) == (method == "sgld")
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     command: Command, table_csv: Path, tmp_path: Path
 ) -> None:
-    words = [*table_words(table_csv, tmp_path / "out"), *FIXED, "search=none"]
-    words = [word for word in words if not word.startswith("search.")]
-    code, out, errors = command("run", "-m", *words, "method=vadam,map", "seed=0,1", "workers=1")
+    words = unsearched(table_csv, tmp_path / "out")
+    code, out, errors = command("run", "-m", *words, "method=vadam,map", "seed=0,1")
     assert code == 0, errors
     assert out.count("results: ") == 4
     lines = [line for line in errors.splitlines() if "splits," in line]
@@ -61,37 +82,37 @@ def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     assert sorted(results["method"]) == ["map", "map", "vadam", "vadam"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_single_run_is_no_sweep(command: Command, table_csv: Path) -> None:
-    words = table_words(table_csv, "o")
-    code, _, errors = command("run", "method=pbp", *words)
+    code, _, errors = command("run", "method=pbp", *table_words(table_csv, "o"))
     assert code == 0 and "1/1 splits" in errors and "(all:" not in errors
 
 
-def test_one_bad_job_does_not_stop_the_others(
-    command: Command, table_csv: Path, tmp_path: Path
-) -> None:
-    words = table_words(table_csv, tmp_path / "out")
-    code, out, errors = command("run", "-m", *words, "seed=-1,0", "workers=1")
+@pytest.mark.usefixtures("undrawn")
+def test_one_bad_job_does_not_stop_the_others(command: Command, table_csv: Path) -> None:
+    code, out, errors = command("run", "-m", *unsearched(table_csv, "o"), "seed=-1,0")
     assert code == 2 and "seed" in errors
     assert out.count("results: ") == 1
 
 
-@pytest.mark.parametrize("place", [0, 1, 5])
-def test_what_is_forced_is_run_again(command: Command, table_csv: Path, place: int) -> None:
-    words = ["run", *table_words(table_csv, "o"), "workers=1"]
+@pytest.mark.usefixtures("undrawn")
+def test_what_is_forced_is_run_again(command: Command, table_csv: Path) -> None:
+    words = ["run", *unsearched(table_csv, "o")]
     code, out, _ = command(*words)
     record = folder_of(out).table("splits")
     before = record.stat().st_mtime_ns
     _, _, errors = command(*words)
     assert "nothing run" in errors and record.stat().st_mtime_ns == before
-    code, _, errors = command(*words[:place], "--force", *words[place:])
-    assert code == 0 and "nothing run" not in errors and "1/1 splits" in errors
-    assert record.stat().st_mtime_ns > before
+    for place in (0, 1, 5):
+        code, _, errors = command(*words[:place], "--force", *words[place:])
+        assert code == 0 and "nothing run" not in errors and "1/1 splits" in errors
+        assert record.stat().st_mtime_ns > before
+        before = record.stat().st_mtime_ns
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_sweep_passes_over_what_would_change_nothing(command: Command, table_csv: Path) -> None:
-    words = [w for w in table_words(table_csv, "o") if not w.startswith("search.")]
-    words += [*FIXED, "workers=1", "method=map"]
+    words = [*unsearched(table_csv, "o"), "method=map"]
     code, out, error = command("run", "-m", *words, "divergence=kl,js")
     assert code == 0 and out.count("results: ") == 1
     assert error.strip().endswith("passed over 1 combination that differ from others in name only")
@@ -112,36 +133,50 @@ def test_a_setting_that_the_experiment_does_not_read_is_refused(command: Command
 @pytest.mark.integration
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 def test_jobs_side_by_side(table_csv: Path, tmp_path: Path) -> None:
-    """Runs that would share a stack train apart there, which is said."""
-    words = [w for w in table_words(table_csv, tmp_path / "out") if not w.startswith("search.")]
-    arguments = [*words, *FIXED, "method=bbb", "divergence=kl,js", "hydra/launcher=joblib"]
-    command = [sys.executable, "-m", "bnnbench", "run", "-m", *arguments, "hydra.launcher.n_jobs=2"]
+    """Runs that would share a stack train apart there, which is said, as is what a job leaves."""
+    words = [*unsearched(table_csv, tmp_path / "out"), "method=bbb,map", "divergence=kl,js"]
+    command = [sys.executable, "-m", "bnnbench", "run", "-m", *words, "hydra/launcher=joblib"]
+    command.append("hydra.launcher.n_jobs=2")
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("results: ") == 2
+    assert done.stdout.count("results: ") == 3
     assert done.stderr.count("2 of these runs would train in common stacks") == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == "bnnbench: passed over 1 combination that differ from others in name only"
+    assert "Error executing" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "table.csv"}
 
 
-@pytest.mark.integration
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("swept", "code", "said"),
     [(["seed=-1,0"], 2, "seed must be a whole number of at least 0, not -1."),
      (["seed=0,1", "training.learning_rate=1e300"], 1, "every run diverged on every split"),
      (["method=map", "divergence=kl,js"], 0, "passed over 1 combination that differ")],
 )  # fmt: skip
-def test_what_becomes_of_jobs_side_by_side_is_said(
-    table_csv: Path, tmp_path: Path, swept: list[str], code: int, said: str
+def test_what_becomes_of_jobs_of_other_processes_is_said(
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    table_csv: Path,
+    swept: list[str],
+    code: int,
+    said: str,
 ) -> None:
-    """They are processes of their own, which Hydra lets report nothing but a failure."""
-    words = [*table_words(table_csv, tmp_path / "out"), "hydra/launcher=joblib"]
-    command = [sys.executable, "-m", "bnnbench", "run", "-m", *words, *swept]
-    command.append("hydra.launcher.n_jobs=2")
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith(f"bnnbench: {said}") and "Error executing" not in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "table.csv"}
+    """Hydra lets them report nothing but a failure; here they think that they are others."""
+    other, run = SimpleNamespace(name="LokyProcess-1"), jobs.Jobs.run
+
+    def run_elsewhere(self: jobs.Jobs, config: DictConfig) -> None:
+        with monkeypatch.context() as there:
+            there.setattr(jobs, "current_process", lambda: other)
+            run(self, config)
+
+    monkeypatch.setattr(jobs.Jobs, "run", run_elsewhere)
+    words = [*unsearched(table_csv, "o"), "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
+    ended, _, errors = command("run", "-m", *words, *swept)
+    assert ended == code, errors
+    last = errors.strip().splitlines()[-1]
+    assert last.startswith(f"bnnbench: {said}") and "Error executing" not in errors
+    assert {path.name for path in Path().iterdir()} == {"o"}
 
 
 def test_parallel_jobs_must_fit_the_cores(
