@@ -24,6 +24,7 @@ from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
 from support.methods import depth_of
+from support.quick import files_read_once
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "default",
@@ -130,9 +131,10 @@ def digests(outputs: Path) -> dict[str, str]:
 def main(outputs: Path, cases: list[str]) -> None:
     """Prints `{case: {run: digest}}`."""
     found = {}
-    for case in cases:
-        run_case(case, outputs / case.replace(" ", "_"))
-        found[case] = digests(outputs / case.replace(" ", "_"))
+    with files_read_once():
+        for case in cases:
+            run_case(case, outputs / case.replace(" ", "_"))
+            found[case] = digests(outputs / case.replace(" ", "_"))
     print(json.dumps(found, indent=1))
 
 
