@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,9 @@ from bnnbench.report.figures.canvas import save
 
 Draw = Callable[[], Figure]
 Work = Callable[[], None]
+
+MADE_FOR_FORKS = {"jemalloc_bg_thd\n"}
+"""The thread of an allocator that pandas brings in where it finds pyarrow."""
 
 
 def save_all(
@@ -51,9 +55,11 @@ def save_all(
 def is_alone() -> bool:
     """Whether this process may be forked: a fork copies locks of threads, and not the threads."""
     try:
-        return sys.platform == "linux" and len([*Path("/proc/self/task").iterdir()]) == 1
-    except OSError:
+        tasks = [*Path("/proc/self/task").iterdir()] if sys.platform == "linux" else []
+        others = {(task / "comm").read_text() for task in tasks if task.name != str(os.getpid())}
+    except OSError:  # a thread that has just ended
         return False
+    return bool(tasks) and others <= MADE_FOR_FORKS
 
 
 def _save(draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> None:
