@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from support.divergences import columns, pairs
+from support.divergences import columns, divergence, pairs
 
 from bnnbench.divergences.jensen_shannon import AlphaJS, alpha_js, js
 from bnnbench.divergences.kl import jeffreys
@@ -31,3 +31,14 @@ def test_slopes_of_alpha_js_near_its_ends_are_finite_in_float32(alpha: float) ->
     double = chosen.gradient(loc.double(), scale.double(), torch.tensor([[50.0]]).double())
     for a, b in zip(single, double, strict=True):
         torch.testing.assert_close(a, b.float(), rtol=1e-3, atol=1e-5)
+
+
+def test_the_theses_has_no_half() -> None:
+    """`KL(q || m) + KL(p || m)`: twice ours, at most log 4."""
+    whole, half = divergence("js_w2"), divergence("js")
+    loc, scale = torch.tensor([[0.3, 900.0]]), torch.tensor([[0.2, 1e-3]])
+    twice = whole.value(loc, scale, torch.ones(1, 1))
+    assert torch.equal(twice, 2 * half.value(loc, scale, torch.ones(1, 1)))
+    assert (whole.name, whole.family, half.name) == ("js_w2", "js_w2", "js")
+    far = whole.value(loc[:, 1:], scale[:, 1:], torch.ones(1, 1))
+    assert float(far) == pytest.approx(math.log(4))

@@ -35,6 +35,9 @@ from support.runs import add_arrays, make_points, make_run, of_order
 
 EXPECTED = Path(__file__).parents[1] / "report" / "expected"
 
+JS = of_order("js", weight=2.0)
+"""The GVI thesis's, without the factor 1/2."""
+
 WAVE = np.array([0.0, 0.713, -0.437, 0.219])
 """By split, by how much scores differ."""
 
@@ -62,7 +65,7 @@ def make_set(outputs: Path) -> None:
             make_run(outputs, "v", 5, **kind, **scores(level + shift, phase))
     variational = {"likelihood": "heteroscedastic", "dataset": "yacht", "method": "bbb"}
     for depth in (1, 2):
-        for level, kind in enumerate((of_order("kl"), of_order("js"), of_order("alpha", 2))):
+        for level, kind in enumerate((of_order("kl"), JS, of_order("alpha", 2))):
             variant = f"{kind['divergence']}-{depth}"
             kind |= {"experiment": "gvi_uci", "depth": depth, **variational}
             make_run(outputs, variant, **kind, **scores(2 + 0.3 * level + 0.1 * depth, depth))

@@ -26,7 +26,7 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     (
         "1 layer: aAR, JS and F are equally good with KL or better.",
         BOXES,
-        NotBehind(("alpha_renyi", "js", "fisher"), "kl", 1),
+        NotBehind(("alpha_renyi", "js_w2", "fisher"), "kl", 1),
     ),
     ("1 layer: RKL performs worst of all.", BOXES, Place(("rkl",), DIVERGENCES, 1, last=True)),
     (
@@ -36,9 +36,9 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     ),
     ("2 layers: F outperforms KL almost everywhere.", BOXES, Ahead("fisher", "kl", 2)),
     ("2 layers: TVL outperforms KL, especially in NLL.", BOXES, Ahead("tv_lower", "kl", 2, NLL)),
-    ("2 layers: JS outperforms KL.", BOXES, Ahead("js", "kl", 2)),
+    ("2 layers: JS outperforms KL.", BOXES, Ahead("js_w2", "kl", 2)),
     ("2 layers: A improves on one layer.", BOXES, Deeper(("alpha",), 2)),
-    ("2 layers: JS outperforms all others.", BOXES, Place(("js",), DIVERGENCES, 2)),
+    ("2 layers: JS outperforms all others.", BOXES, Place(("js_w2",), DIVERGENCES, 2)),
     ("2 layers: TVL works better than TVU.", BOXES, Ahead("tv_lower", "tv_upper", 2)),
     (
         "2 layers: KL has the worst NLL most of the times.",
@@ -58,7 +58,7 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
     (
         "3 layers: JS and F remain the top performers.",
         BOXES,
-        Place(("js", "fisher"), DIVERGENCES, 3, 2),
+        Place(("js_w2", "fisher"), DIVERGENCES, 3, 2),
     ),
     (
         "3 layers: TVL and TVU improve both RMSE and NLL.",
@@ -108,7 +108,7 @@ STATEMENTS: tuple[tuple[str, str, Check[ThesisRuns]], ...] = (
         BestCalibrated(("tv_lower", "alpha_renyi"), 1),
     ),
     ("2 layers: KL, AR and A are.", TOY, BestCalibrated(("kl", "renyi", "alpha"), 2)),
-    ("3 layers: TVL, A and JS are.", TOY, BestCalibrated(("tv_lower", "alpha", "js"), 3)),
+    ("3 layers: TVL, A and JS are.", TOY, BestCalibrated(("tv_lower", "alpha", "js_w2"), 3)),
     ("Criteria always prefer one hidden layer.", TOY, Shallowest()),
 )
 

@@ -28,7 +28,7 @@ NAMES = {
     "alpha": "A",
     "renyi": "AR",
     "alpha_renyi": "aAR",
-    "js": "JS",
+    "js_w2": "JS",
     "tv_lower": "TVL",
     "tv_upper": "TVU",
     "fisher": "F",
@@ -36,11 +36,14 @@ NAMES = {
     "deep_ensemble": "Deep ensemble",
     "sgld": "SGLD",
 }
-"""Our name of a contender to the thesis's; TVL and TVU by their names, not by what it prints."""
+"""Our name of a contender to the thesis's; TVL and TVU by their names, not by what it prints.
+
+Its Jensen-Shannon has no factor 1/2, so that it is our `js` of weight 2.
+"""
 
 DIVERGENCES = tuple(NAMES)[:9]
 
-VARIATIONAL = ("kl", "alpha", "alpha_renyi", "js")
+VARIATIONAL = ("kl", "alpha", "alpha_renyi", "js_w2")
 """The divergences that the thesis holds against other methods."""
 
 OTHERS = ("mc_dropout", "deep_ensemble", "sgld")
@@ -111,18 +114,20 @@ def departing(table: pd.DataFrame) -> pd.Series:
 def contenders(table: pd.DataFrame) -> pd.Series:
     """By run, the divergence of Bayes by Backprop without its order, else the method.
 
-    Where all divergences have the same weight, the name leaves it out.
+    The name says its weight where that is not 1, or where none is 1, not that of most: 0.1 is
+    `_w2` where most are 0.05.
 
     Args:
         table: rows of `Runs.scored` of one experiment.
     """
     ours = table["method"] == "bbb"
-    divergences = table["divergence_family"]
-    if table.loc[ours, "weight"].nunique() == 1:
-        suffixes = table["weight"].map("_w{:g}".format)
-        pairs = zip(divergences, suffixes, strict=True)
-        divergences = pd.Series([name.removesuffix(end) for name, end in pairs], table.index)
-    return divergences.where(ours, table["method"]).rename("name")
+    weights = table.loc[ours, "weight"]
+    usual = 1.0 if (weights == 1).any() else weights.mode().min()
+    names = [
+        name.removesuffix(f"_w{weight:g}") + ("" if weight == usual else f"_w{weight / usual:g}")
+        for name, weight in zip(table["divergence_family"], table["weight"], strict=True)
+    ]
+    return pd.Series(names, table.index).where(ours, table["method"]).rename("name")
 
 
 def beside(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

@@ -31,8 +31,10 @@ CLAIMS_STATEMENT = (
     "sets that have every run it names. Its order alpha is not stated for the comparison: ours is "
     "2. TVL and TVU go by their names, though the thesis prints the formula of each under the "
     "other's. Its closed forms read D(prior || q) where ours are D(q || prior), with KL at alpha = "
-    "1. The toy is one draw of the data and one network of each kind, so what is said of it "
-    "carries no error; what the thesis judges by eye of its bands is left to the figures."
+    "1. Its Jensen-Shannon has no factor 1/2: what it says of JS is judged by js_w2, ours of "
+    "weight 2, beside which js stands as well. The toy is one draw of the data and one network of "
+    "each kind, so what is said of it carries no error; what the thesis judges by eye of its bands "
+    "is left to the figures."
 )
 
 

@@ -23,6 +23,9 @@ from bnnbench.suites.felekis_gvi.page import claims_section, rivals_section, toy
 
 COMPARISON = {"experiment": "gvi_uci", "likelihood": "heteroscedastic"}
 
+JS = of_order("js", weight=2.0)
+"""The thesis's, without the factor 1/2."""
+
 
 def names_in(runs: Runs) -> set[str]:
     medians, _ = over_splits(losses_by_split(runs), runs.scored)
@@ -39,14 +42,15 @@ def test_contenders_are_told_by_divergence_or_method(tmp_path: Path) -> None:
 
 def test_the_comparison_is_read_from_finished_runs(tmp_path: Path) -> None:
     for depth, shift in ((1, 0.0), (2, 1.0)):
-        make_grid(tmp_path, {"kl": 5 + shift, "js": 3 + shift}, depth=depth, **COMPARISON)
+        make_grid(tmp_path, {"kl": 5 + shift}, depth=depth, **COMPARISON)
+        make_grid(tmp_path, {"js_w2": 3 + shift}, depth=depth, **COMPARISON, **JS)
     make_grid(tmp_path, {"kl": 9}, experiment="other")
     runs = read_runs(tmp_path)
     suite = thesis_runs(runs)
-    assert suite.medians.loc[("boston", 2, "js")].tolist() == pytest.approx([4, 0.4])
+    assert suite.medians.loc[("boston", 2, "js_w2")].tolist() == pytest.approx([4, 0.4])
     assert suite.medians["rmse"].tolist() == pytest.approx([3, 5, 4, 6])
     assert sorted(suite.pairs["depth"]) == [1, 1, 2, 2]
-    names = {frozenset(pair) for pair in combinations(("kl", "js"), 2)}
+    names = {frozenset(pair) for pair in combinations(("kl", "js_w2"), 2)}
     assert {frozenset(pair) for pair in suite.pairs[["a", "b"]].to_numpy().tolist()} == names
     section = claims_section(runs, Style())
     assert section is not None
@@ -79,7 +83,9 @@ def test_of_two_runs_of_a_contender_the_better_median_counts(tmp_path: Path) -> 
 
 
 def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"kl": 5, "js": 3, "rkl": 9}, **COMPARISON)
+    make_grid(tmp_path, {"kl": 5, "rkl": 9}, **COMPARISON)
+    make_grid(tmp_path, {"js": 4}, **COMPARISON)
+    make_grid(tmp_path, {"js_w2": 3}, **COMPARISON, **JS)
     assert rivals_section(read_runs(tmp_path), Style()) is None
     make_grid(tmp_path, {"kl": 4}, method="sgld", **COMPARISON)
     section = rivals_section(read_runs(tmp_path), Style())
@@ -87,7 +93,7 @@ def test_other_methods_have_a_figure_beside_four_divergences(tmp_path: Path) -> 
     drawings = {block.name: block for block in section.blocks if isinstance(block, Drawing)}
     assert list(drawings) == ["rivals_rmse", "rivals_log_likelihood"]
     ticks = drawings["rivals_rmse"].draw().axes[0].get_xticklabels()
-    assert {tick.get_text() for tick in ticks} == {"bbb, kl", "bbb, js", "sgld"}
+    assert {tick.get_text() for tick in ticks} == {"bbb, kl", "bbb, js_w2", "sgld"}
 
 
 def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> None:
@@ -99,6 +105,8 @@ def test_a_suite_of_one_weight_is_judged_by_its_divergences(tmp_path: Path) -> N
     assert names_in(one) == {"kl", "js", "alpha"}
     pairs = paired(all_pairs(one), one.scored)
     assert set(pairs["a"]) | set(pairs["b"]) == {"kl", "js", "alpha"}
+    make_grid(tmp_path / "one", {"js_w0.2": 7}, **COMPARISON, **of_order("js", weight=0.2))
+    assert names_in(read_runs(tmp_path / "one")) == {"kl", "js", "alpha", "js_w2"}
     make_grid(tmp_path / "two", {"kl": 6}, **COMPARISON)
     assert names_in(read_runs(tmp_path / "two")) == {"kl", "kl_w0.1", "js_w0.1", "alpha_w0.1"}
 

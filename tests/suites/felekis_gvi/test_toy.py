@@ -22,8 +22,8 @@ TOY = {"experiment": "gp_toy", "dataset": "gp", "method": "bbb"}
 
 DIVERGENCES = (
     of_order("kl"), of_order("rkl"), of_order("alpha", 2), of_order("renyi", 2),
-    of_order("alpha_renyi", 2), of_order("js"), of_order("tv_lower"), of_order("tv_upper"),
-    of_order("fisher"),
+    of_order("alpha_renyi", 2), of_order("js", weight=2), of_order("tv_lower"),
+    of_order("tv_upper"), of_order("fisher"),
 )  # fmt: skip
 
 
@@ -44,7 +44,12 @@ def test_printed_values_stand_beside_our_names() -> None:
     run = {"dataset": "gp", "family": "bbb", "depth": 1, **of_order("tv_lower")}
     assert theirs("criteria", run)["bic"] == 4678
     assert theirs("calibration", run | of_order("renyi", 2.5))["difference"] == 0.13
-    for other in ({"dataset": "boston"}, {"family": "mc_dropout"}, of_order("chi2")):
+    for other in (
+        {"dataset": "boston"},
+        {"family": "mc_dropout"},
+        of_order("chi2"),
+        of_order("js"),
+    ):
         assert theirs("criteria", run | other) == {}
     assert all(theirs("calibration", run | kind) for kind in DIVERGENCES)
 
@@ -53,7 +58,9 @@ def test_printed_numbers_stand_beside_ours_where_there_are_any(tmp_path: Path) -
     make_curve_run(tmp_path, scale=0.5, depth=3, **TOY, **of_order("alpha", 2))
     make_curve_run(tmp_path, scale=1.0, **(TOY | {"method": "laplace"}))
     scored = {"train_log_likelihood": [-2.0, -2.0, -2.0, -4.0], "training_rows": 50}
-    make_grid(tmp_path, {"js": 5}, parameters=7, **scored, **TOY)
+    whole = of_order("js", weight=2)
+    make_grid(tmp_path, {"js_w2": 5}, parameters=7, **scored, **TOY, **whole)
+    make_grid(tmp_path, {"js": 6}, parameters=7, **scored, **TOY)  # half of the thesis's
     section = toy_section(read_runs(tmp_path), Style())
     assert section is not None
     data = {block.name: block.table for block in section.blocks if isinstance(block, Data)}
