@@ -16,12 +16,6 @@ from bnnbench.results.run_files import CALIBRATION
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No figure is drawn: these tests are of words."""
-    monkeypatch.setattr("bnnbench.report.overview.save_all", lambda *_, **__: None)
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_it_prints_a_table_and_ends_with_the_folder(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path)
@@ -35,10 +29,7 @@ def test_it_prints_a_table_and_ends_with_the_folder(command: Command, tmp_path: 
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_refresh_writes_anew_what_each_run_shows(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bnnbench.report.pages.save_all", lambda *_, **__: None)
+def test_refresh_writes_anew_what_each_run_shows(command: Command, tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_arrays(folder)
     page = tmp_path / "report" / "results.md"

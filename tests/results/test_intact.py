@@ -93,6 +93,7 @@ def test_what_the_page_of_a_run_wrote(tmp_path: Path, damage: Callable[[Path], N
     pd.testing.assert_frame_equal(gather_calibration(runs), gather_calibration(whole))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_the_page_of_a_run_wrote_has_a_checksum(command: Command, tmp_path: Path) -> None:
     folder = make_whole(tmp_path)
     assert command("report", "--refresh", str(tmp_path))[0] == 0
@@ -124,6 +125,7 @@ def test_a_record_without_names(tmp_path: Path) -> None:
         read_runs(tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_rest_of_the_report_is_written(command: Command, tmp_path: Path) -> None:
     folder = make_whole(tmp_path)
     make_whole(tmp_path, "pbp")
@@ -137,6 +139,7 @@ def test_the_rest_of_the_report_is_written(command: Command, tmp_path: Path) -> 
     assert "vadam" not in (tmp_path / "report" / "results.md").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_is_left(command: Command, tmp_path: Path) -> None:
     for method in ("vadam", "pbp"):
         halved(make_whole(tmp_path, method).record)
@@ -151,6 +154,7 @@ def test_names_that_no_folder_can_have(tmp_path: Path) -> None:
             read_runs(tmp_path / name)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_that_cannot_be_written_anew_is_named(command: Command, tmp_path: Path) -> None:
     emptied_search = make_whole(tmp_path).table("search")
     make_whole(tmp_path, "pbp")
