@@ -7,6 +7,7 @@ behind single values is `published_settings`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ SETTINGS: Mapping[str, Any] = {
     "evaluation.samples": 100,
     "search": "bo",
     "search.iterations": 30,
+    "search.initial_points": 5,
     "search.folds": 5,
     "search.objective": "per_point",
 }
@@ -71,6 +73,24 @@ OPEN: Mapping[str, Any] = dict.fromkeys((*SEARCHED, "dataset.seeded_splits"))
 
 NOISE = ("likelihood", "likelihood.loss")
 """The noise law."""
+
+WAYS: Mapping[str, Any] = {"method.noise": "bernoulli", "method.minibatch_weights": "uniform"}
+"""Of methods that have more than one: what was published is the first."""
+
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "bounds.noise_precision": (1.0, math.exp(5)),
+    "bounds.prior_precision": (math.exp(-4), math.exp(4)),
+    "bounds.dropout": (0.005, 0.5),
+}
+"""Between which values the search looks, standardised units, of runs that search these."""
+
+NARROW: Mapping[str, tuple[float, float]] = {
+    "bounds.noise_precision": (math.e, math.exp(5)),
+    "bounds.prior_precision": (math.exp(-3), math.exp(4)),
+}
+
+BOUNDS_OF: Mapping[str, Mapping[str, tuple[float, float]]] = {"naval": NARROW, "power": NARROW}
+"""The exceptions."""
 
 SPLITS, SPLITS_OF = 20, {"protein": 5}
 """Of every data set, and the exceptions."""
@@ -151,9 +171,10 @@ def differing_from(run: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[st
         stated: by dotted name.
     """
     own, searches = with_search(run["settings"]), stated.get("search") != "none"
-    open_ = {n: value for n, value in OPEN.items() if n in own and (searches or n not in SEARCHED)}
-    expected = {n: v for n, v in stated.items() if searches or not n.startswith("search.")} | open_
-    other = {n: own.get(n, ABSENT) for n in expected if _alike(own.get(n)) != expected[n]}
+    there = {**WAYS, **OPEN, **BOUNDS, **BOUNDS_OF.get(run["dataset"], {})}
+    there = {n: v for n, v in there.items() if n in own and (searches or n not in SEARCHED)}
+    expected = {n: v for n, v in stated.items() if searches or not n.startswith("search.")} | there
+    other = {n: own.get(n, ABSENT) for n in expected if not _alike(own.get(n), expected[n])}
     # Final fits as long as the others, and the inner settings of another search, say nothing.
     repeated = other.get("training.final_epochs") == other.get("training.epochs")
     return {
@@ -170,9 +191,11 @@ def with_search(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**settings, "search": "none"} if idle else settings
 
 
-def _alike(value: Any) -> Any:
-    """A list of one width is that width."""
-    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
+def _alike(value: Any, stated: Any) -> bool:
+    """Whether a value is the stated one, but for rounding; a list of one width is that width."""
+    if isinstance(stated, tuple):
+        return bool(value) and all(map(math.isclose, value, stated))
+    return bool((value[0] if isinstance(value, tuple) and len(value) == 1 else value) == stated)
 
 
 def missing_splits(run: Mapping[str, Any]) -> Iterator[str]:

@@ -43,6 +43,12 @@ def test_the_default_configuration_follows_it(dataset: str, method: str) -> None
         ({"network__width": [50]}, ""),
         ({"search__iterations": 3}, "search iterations 3"),
         ({"search": {"label": "none"}}, "search none"),
+        ({"search__initial_points": 10}, "random search points 10"),
+        ({"search__objective": "joint"}, "search objective joint"),
+        ({"bounds.noise_precision": [1, 1000]}, "bounds of noise precision 1/1000"),
+        ({"bounds.noise_precision": [1, 148.4131591025766]}, ""),
+        ({"method__minibatch_weights": "exponential"}, "method.minibatch_weights exponential"),
+        ({"method__noise": "gaussian"}, "method.noise gaussian"),
         ({"method__noise_precision": 2.5}, "noise precision 2.5"),
         ({"dataset__seeded_splits": 30}, "seeded splits 30"),
         ({"likelihood.loss": "beta", "training__epochs": 5}, "loss beta"),
@@ -50,6 +56,13 @@ def test_the_default_configuration_follows_it(dataset: str, method: str) -> None
 )
 def test_what_differs_is_said(settings: dict[str, Any], said: str) -> None:
     assert ", ".join(departures(run(settings=settings))) == said
+
+
+def test_bounds_are_each_data_sets_own() -> None:
+    wide = {"bounds.prior_precision": [0.01831563888873418, 54.598150033144236]}
+    assert departures(run(settings=wide)) == ()
+    (said,) = departures(run(settings=wide, dataset="power"))
+    assert said == "bounds of prior precision 0.0183156/54.5982"
 
 
 def test_fewer_splits_and_another_model_differ() -> None:
