@@ -2,7 +2,8 @@
 
 Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies in
 `docs/results`: `session.txt` (the end of `make run`), `book_uci/results.csv` (put there by
-`docs/tools/update_results.py`) and `speed.md` (`make bench`).
+`docs/tools/update_results.py`), `gal_uci/paired_with_published.csv` (likewise) and `speed.md`
+(`make bench`).
 """
 
 from __future__ import annotations
@@ -70,9 +71,26 @@ def headline() -> str:
     return table.reset_index().to_markdown(index=False, disable_numparse=True)
 
 
+def paired_dropout() -> str:
+    """MC dropout beside the scores that its authors had on the same splits."""
+    table = pd.read_csv(RESULTS / "gal_uci" / "paired_with_published.csv")
+    rows = []
+    for run in table.to_dict("records"):
+        row = {"data set": run["dataset"], "splits": run["splits"]}
+        for metric, name in (("rmse", "RMSE"), ("log_likelihood", "log-likelihood")):
+            difference, error = run[f"{metric}_difference"], run[f"{metric}_stderr"]
+            decimals = 4 if abs(run[f"{metric}_theirs"]) < SMALL else 3
+            row[f"{name}, published"] = f"{run[f'{metric}_theirs']:.{decimals}f}"
+            row[f"{name}, difference"] = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
+            row[f"{name}, correlation"] = f"{run[f'{metric}_correlation']:.2f}"
+        rows.append(row)
+    return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
 BLOCKS: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (session, headline),
     DOCS / "measured.md": (results, speed),
+    RESULTS / "README.md": (paired_dropout,),
 }
 """Which page has which blocks; a block is named as its function."""
 

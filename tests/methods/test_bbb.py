@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from support.linear_model import N, exact_posterior, fit, linear_task
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    N,
+    columns,
+    exact_posterior,
+    fit,
+    linear_task,
+)
 from support.methods import HYPER, small_task, training_set
+from torch import Tensor
 
 from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
@@ -13,7 +24,10 @@ from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
+from bnnbench.methods.shared.trainer import Batch
+from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
 
 
 @pytest.mark.parametrize("batch_size", [N, 10])
@@ -34,6 +48,40 @@ def test_bbb_starts_at_its_precision_and_weighs_minibatches() -> None:
     shares = [method.share(j, 5) for j in range(5)]
     assert shares == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
     assert [method.share(j, 3000) for j in (0, 2999)] == pytest.approx([1500, 0])
+
+
+def test_its_steps_are_those_of_autograd_and_torchs_adam() -> None:
+    """On the loss of the code of Khan et al.: mean over samples and rows, and KL over all rows."""
+    generator = torch.Generator().manual_seed(2)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    mlp, inputs, targets, rows = MLP((2, 4, 1)), draw(1, 8, 2), draw(1, 8), 40
+    training = Training(samples=3, learning_rate=0.01, betas=(0.9, 0.99), dtype="float64")
+    method, hyper = BBB(label="b", divergence=KL(label="kl")), columns()
+    start = method.init(replace(linear_task(method, 1), network=Network(width=4, depth=1)))
+    loc, rho = (start[name][0].clone().requires_grad_() for name in ("loc", "rho"))
+    optimiser = torch.optim.Adam([loc, rho], lr=0.01, betas=(0.9, 0.99), eps=1e-8)
+    state, one = start, torch.ones(1, 1).double()
+    for step in range(1, 4):
+        noise = draw(3, 1, mlp.n_weights)
+        unbias = (one / (1 - 0.9**step), one / (1 - 0.99**step))
+        weights = torch.full((1, 8), 1 / 8).double()
+        batch = Batch(inputs, targets, weights, rows * one, (step - 1) * one, unbias, one)
+        state = method.update(mlp, training, state, hyper, batch, (noise,))
+        scale = torch.nn.functional.softplus(rho)
+        drawn = loc + scale * noise[:, 0]
+        hidden = inputs[0] @ drawn[:, :8].unflatten(1, (2, 4)) + drawn[:, None, 8:12]
+        outputs = hidden.relu() @ drawn[:, 12:16, None] + drawn[:, None, 16:]
+        loss = TAU / 2 * (outputs[..., 0] - targets).square().mean()
+        ratio = scale.square() * LAMBDA
+        kl = 0.5 * (ratio + LAMBDA * loc.square() - 1 - ratio.log()).sum()
+        optimiser.zero_grad()
+        (loss + kl / rows).backward()
+        optimiser.step()
+    torch.testing.assert_close(state["loc"][0], loc.detach())
+    torch.testing.assert_close(state["rho"][0], rho.detach())
 
 
 def test_the_complexity_of_a_posterior_is_its_divergence() -> None:

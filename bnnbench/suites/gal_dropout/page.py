@@ -49,7 +49,11 @@ def section(runs: Runs, style: Style) -> Section | None:
     blocks: tuple[Block, ...] = (
         Heading("MC dropout, split by split (Gal & Ghahramani 2016)"),
         Paragraph(STATEMENT),
-        *(_table(paired, metric) for metric in METRICS),
+        *(
+            block
+            for metric, name in METRICS.items()
+            for block in (Heading(name, 3), _table(paired, metric))
+        ),
         Paragraph(DEPARTURE),
         Data("paired_with_published", paired),
     )
@@ -69,11 +73,7 @@ def _table(paired: pd.DataFrame, metric: str) -> Table:
         )
         for run in paired.to_dict("records")
     )
-    return Table(
-        (*words("Data set", "Method"), *numbers("Splits", *HEADS)),
-        rows,
-        title=METRICS[metric],
-    )
+    return Table((*words("Data set", "Method"), *numbers("Splits", *HEADS)), rows)
 
 
 SECTIONS = (section,)
