@@ -128,7 +128,7 @@ def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
     )
     names = COUNTERPARTS.get(run["family"], ()) if like else ()
     there = [value for n in names if (value := values().get((run["dataset"], metric, n)))]
-    alike = (value for value in there if difference(run, value.method).slight)
+    alike = (value for value in there if difference(run, value.method).alike)
     return next(alike, there[0] if there else None)
 
 

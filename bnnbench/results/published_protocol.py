@@ -51,11 +51,22 @@ OF_METHODS: Mapping[str, Mapping[str, Any]] = {
         "training.batch_size": 32,
         "evaluation.samples": 10_000,
     },
+    "bbb_slang": {
+        "training.epochs": 120,
+        "training.final_epochs": 120,
+        "training.batch_size": 10,
+        "evaluation.samples": 20,
+    },
 }
 """Configurations that go by the protocol in their own way."""
 
 OF_METHODS_ON: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("mc_dropout_gal2016", "protein"): {"training.final_epochs": 200},
+    ("bbb_slang", "yacht"): {"training.learning_rate": 0.02},
+    **{
+        ("bbb_slang", name): {"training.batch_size": 100}
+        for name in ("kin8nm", "naval", "power", "protein", "wine")
+    },
 }
 """The same on single data sets."""
 

@@ -105,7 +105,7 @@ def test_a_value_of_like_settings_is_preferred() -> None:
     usual = counterpart(run, "rmse")
     assert usual is not None and "BBVI" in usual.source
     slang = {"training.epochs": 120, "training.final_epochs": 120, "training.batch_size": 10}
-    other = {**run, "settings": {**run["settings"], **slang}}
+    other = {**run, "settings": {**run["settings"], **slang}, "splits": 5}
     like = counterpart(other, "rmse")
     assert like is not None and "SLANG" in like.source
 

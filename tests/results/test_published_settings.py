@@ -38,6 +38,10 @@ def test_every_method_is_one_of_the_published() -> None:
         ("dataset=wine method=bbb_x2 search.objective=joint", BBVI, "", True),
         ("dataset=wine method=bbb_x1 search.objective=joint", BBVI, "samples 5", True),
         ("dataset=yacht method=pbp", PBP, "", True),
+        ("dataset=yacht method=bbb_slang", SLANG, "", True),
+        ("dataset=wine method=bbb_slang", SLANG, "", True),
+        ("dataset=yacht method=bbb", SLANG, "epochs 40, batch size 32, learning rate 0.01, "
+         "test samples 100, samples 10", False),
         ("dataset=yacht method=mc_dropout_gal2016", DROPOUT, "", True),
         ("dataset=protein method=mc_dropout_gal2016", DROPOUT, "", True),
         ("dataset=yacht method=mc_dropout_gal2016 training.final_epochs=40", DROPOUT,
@@ -58,9 +62,10 @@ def test_presets_have_the_settings_of_the_value_that_they_stand_beside(
 
 
 def test_a_preset_of_published_settings_is_no_departure(data: Path) -> None:
-    for dataset, splits in {"yacht": 20, "protein": 5}.items():
-        words = ("experiment=gal_uci", f"dataset={dataset}", f"data_dir={data}")
-        made = build(compose(*words))
+    cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
+             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
+    for dataset, splits, words in cases:
+        made = build(compose(words, f"dataset={dataset}", f"data_dir={data}"))
         run = {**made.record.names, "settings": flatten(made.record.identity), "splits": splits}
         assert departures(run) == ()
         assert departures({**run, "splits": splits - 1}) == (f"{splits - 1} of {splits} splits",)
