@@ -92,7 +92,9 @@ def test_a_signal_ends_a_run_which_goes_on(
 def test_a_terminal_of_ascii_prints(table_csv: Path, tmp_path: Path) -> None:
     words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     locale = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
-    a_run = ["run", *words, *TINY, "splits=1"]
+    words += ["method.noise_precision=5", "method.prior_precision=1", "search=none"]
+    words += ["training.final_epochs=1", "evaluation.samples=5", "evaluation.out_of_fold=false"]
+    a_run = ["run", *words, "splits=1"]
     for arguments, more in ((["list"], {"PYTHONIOENCODING": "ascii"}), (a_run, {})):
         environment = {**os.environ, **locale, **more}
         command = [sys.executable, "-m", "bnnbench", *arguments]

@@ -24,9 +24,20 @@ TINY = [
 ]
 
 
+PATHS = ("outputs_dir", "dataset.path")
+"""Settings that nothing else refers to: each test has its own, and the rest is composed once."""
+
+
 def compose(*overrides: str) -> dict[str, Any]:
     """The whole configuration of `bnnbench run`, as plain containers."""
-    return deepcopy(_composed("run", tuple(quote_words(overrides))))
+    paths = [words for words in (o.split("=", 1) for o in overrides) if words[0] in PATHS]
+    rest = tuple(quote_words([o for o in overrides if o.split("=", 1)[0] not in PATHS]))
+    config = deepcopy(_composed("run", rest))
+    for key, value in paths:
+        *above, name = key.split(".")
+        group = config[above[0]] if above else config
+        group[name] = value
+    return config
 
 
 def compose_only(*overrides: str) -> dict[str, Any]:

@@ -64,8 +64,9 @@ def test_a_run_shows_answers_figures_and_claims(command: Command) -> None:
 
 
 def test_a_size_does_not_depend_on_which_others_were_asked_for(tmp_path: Path) -> None:
-    alone = finished(tmp_path / "a", "experiment.sizes=[6]")
-    other = finished(tmp_path / "b", "experiment.sizes=[5,6]")
+    few = ("experiment.orders=3", "experiment.draws=[2,5]")
+    alone = finished(tmp_path / "a", "experiment.sizes=[6]", *few)
+    other = finished(tmp_path / "b", "experiment.sizes=[5,6]", *few)
     both = read_answers(other)
     assert alone.root.name == other.root.name
     kept = both[both["setting"] == names.setting(6)].reset_index(drop=True)
