@@ -100,9 +100,12 @@ class SplitExperiment(Experiment):
         fused = _fuse(training.compile, searched, self.device) if folds else "never"
         training = replace(training, compile=fused)
         own = getattr(method, "likelihood", self.likelihood)
+        network = self.network
+        if not method.trains_network:  # so that what it has no use for makes no other run
+            network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
         return replace(
-            self, method=method, likelihood=own, training=training, bounds=bounds, known={},
-            in_target_units=converted, loaded=table,
+            self, method=method, likelihood=own, network=network, training=training,
+            bounds=bounds, known={}, in_target_units=converted, loaded=table,
         )  # fmt: skip
 
     def check(self) -> None:
@@ -110,6 +113,12 @@ class SplitExperiment(Experiment):
         self.method.check(self.table.inputs.shape[1], self.network)
         if self._fits_folds:
             self._check_folds()
+        largest = max(len(split.train) for split in self.table.splits)
+        if self.method.most_rows is not None and largest > self.method.most_rows:
+            raise UserError(
+                f"method={self.method.label} takes training parts of at most "
+                f"{self.method.most_rows} rows, and those of {self.table.name} have {largest}."
+            )
         if self.space and not self.search.searches:
             self.search.suggest(self.space, (), 0)  # says what it needs instead
         choose_splits(self.table, self.splits)

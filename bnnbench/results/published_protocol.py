@@ -70,20 +70,21 @@ OF_METHODS_ON: Mapping[tuple[str, str], Mapping[str, Any]] = {
 }
 """The same on single data sets."""
 
+NOISE = ("likelihood", "likelihood.loss")
+"""The noise law."""
+
 ALONE: Mapping[str, tuple[str, ...]] = {
-    "pbp": ("likelihood", "likelihood.loss", "network.depth", "network.width",
-            "training.final_epochs"),
-}  # fmt: skip
-"""Families of which only these settings count: PBP searches nothing and takes no steps."""
+    "pbp": (*NOISE, "network.depth", "network.width", "training.final_epochs"),
+    **dict.fromkeys(("linear", "gp", "boosting"), NOISE),
+}
+"""Families of which only these settings count: they search nothing and take no steps, and those
+other than PBP have no network."""
 
 SEARCHED = ("method.noise_precision", "method.prior_precision", "method.dropout")
 """What is searched rather than given, where anything is."""
 
 OPEN: Mapping[str, Any] = dict.fromkeys((*SEARCHED, "dataset.seeded_splits"))
 """What is searched, or published, rather than given; of runs that have these settings."""
-
-NOISE = ("likelihood", "likelihood.loss")
-"""The noise law."""
 
 WAYS: Mapping[str, Any] = {"method.noise": "bernoulli", "method.minibatch_weights": "uniform"}
 """Of methods that have more than one: what was published is the first."""

@@ -23,7 +23,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
-from support.methods import depth_of
+from support.methods import SMALLER, depth_of
 from support.quick import files_read_once
 
 PORTABLE = {
@@ -89,9 +89,15 @@ SWEEPS = {
 }
 """Runs in stacks, without a search."""
 
+
+def smaller(method: str) -> list[str]:
+    """Settings with which a method is quick."""
+    return [f"method.{name}={value}" for name, value in SMALLER.get(method, {}).items()]
+
+
 CASES = {
     **{
-        f"method {name}": " ".join([f"method={name}", *depth_of(name), SHORT])
+        f"method {name}": " ".join([f"method={name}", *depth_of(name), *smaller(name), SHORT])
         for name in options("method")
     },
     **{name: f"{words} {SHORT}" for name, words in READINGS.items()},

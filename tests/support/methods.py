@@ -51,11 +51,16 @@ class Case:
         return built(self)
 
 
+SMALLER: dict[str, dict[str, Any]] = {"boosting": {"quantiles": 3, "iterations": 5}}
+"""Settings with which a method is itself, and quick."""
+
+
 @cache
 def built(case: Case) -> Method:
     """A case's method, from its composed configuration."""
     config = compose(f"method={case.option}", f"likelihood={case.likelihood}")["method"]
     config.pop("protocol")
+    config |= SMALLER.get(case.option, {})
     method: Method = make("method", {**config, **dict(case.settings)})
     if not takes_likelihood(type(method)):
         return method

@@ -95,6 +95,9 @@ class Method(ABC):
             to (`FitTask.trace`).
         linear_only: class attribute, whether it takes networks without hidden layers alone, and
             `check` refuses others.
+        trains_network: class attribute, whether settings of networks and of training mean anything
+            to it; where not, runs that differ in them are one run.
+        most_rows: class attribute, the largest training part that it takes; None is any.
         variants: class attribute, settings besides the defaults with which other code runs. The
             tests hold each of them to the contract, like the method as its YAML has it.
 
@@ -107,6 +110,8 @@ class Method(ABC):
     own_hyper_names: ClassVar[tuple[str, ...]] = ()
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
+    trains_network: ClassVar[bool] = True
+    most_rows: ClassVar[int | None] = None
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:

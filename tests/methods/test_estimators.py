@@ -1,0 +1,107 @@
+"""Methods without a network, against scikit-learn's own predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import BayesianRidge
+from support.tiny_runs import finished
+
+from bnnbench.methods.boosting import Boosting
+from bnnbench.methods.gp import GP
+from bnnbench.methods.linear import Linear
+from bnnbench.methods.shared.contract import FitTask, Method
+from bnnbench.preprocessing import standardise
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import Prediction, UserError
+
+RNG = np.random.default_rng(0)
+COUNTS = (60, 45)
+INPUTS = [RNG.normal(size=(n, 3)) for n in COUNTS]
+TARGETS = [np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.1 * RNG.normal(size=len(x)) for x in INPUTS]
+NEW = RNG.normal(size=(20, 3))
+
+
+def predicted(method: Method) -> tuple[Prediction, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """Of two replicas, and what each was given: inputs, targets, new inputs."""
+    data, scaler = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
+    streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
+    task = FitTask(data, {}, Network(depth=0), Training(), 1, streams)
+    new = scaler.inputs([NEW, NEW])
+    posterior = method.fit(task)
+    assert not posterior.diverged.any()
+    given = [
+        (data.inputs[r, :n].numpy(), data.targets[r, :n].numpy(), new[r].numpy())
+        for r, n in enumerate(COUNTS)
+    ]
+    return method.predict(posterior, new, 1, streams), given
+
+
+def test_linear_is_scikit_learns() -> None:
+    prediction, given = predicted(Linear(label="linear"))
+    for r, (x, y, new) in enumerate(given):
+        mean, deviation = BayesianRidge().fit(x, y).predict(new, return_std=True)
+        np.testing.assert_allclose(prediction.loc[0, r], mean, rtol=1e-10)
+        np.testing.assert_allclose(prediction.variance[0, r].sqrt(), deviation, rtol=1e-10)
+
+
+def test_gp_is_scikit_learns() -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    method = GP(label="gp", kernel_rows=40)
+    prediction, given = predicted(method)
+    noise = prediction.noise[:, 0]
+    for r, (x, y, new) in enumerate(given):
+        some = np.linspace(0, len(x) - 1, 40).astype(int)
+        start = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(np.full(3, 3.0), (0.1, 1e3), nu=2.5)
+        kernel = GaussianProcessRegressor(start + WhiteKernel(0.1, (1e-4, 1e1)))
+        fixed = kernel.fit(x[some], y[some]).kernel_
+        whole = GaussianProcessRegressor(fixed, optimizer=None).fit(x, y)
+        mean, deviation = whole.predict(new, return_std=True)
+        np.testing.assert_allclose(prediction.loc[0, r], mean, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(prediction.variance[0, r].sqrt(), deviation, rtol=1e-5)
+        np.testing.assert_allclose(noise[r], fixed.k2.noise_level)
+
+
+def test_gp_takes_rows_by_the_thousand_only(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GP.most_rows == 2000
+    monkeypatch.setattr(GP, "most_rows", 10)
+    with pytest.raises(UserError, match=r"at most 10 rows, and those of table have 54"):
+        tiny("method=gp")
+
+
+def test_boosted_quantiles_are_scikit_learns() -> None:
+    method = Boosting(label="boosting", quantiles=3, iterations=20, leaf_rows=5)
+    prediction, given = predicted(method)
+    for r, (x, y, new) in enumerate(given):
+        theirs = [
+            HistGradientBoostingRegressor(
+                loss="quantile", quantile=level, max_iter=20, max_leaf_nodes=15,
+                min_samples_leaf=5, early_stopping=False,
+            ).fit(x, y).predict(new)
+            for level in (1 / 6, 3 / 6, 5 / 6)
+        ]  # fmt: skip
+        np.testing.assert_allclose(prediction.loc[0, r], np.mean(theirs, 0), rtol=1e-10)
+        extra = prediction.noise[0, r].numpy() - np.var(theirs, 0)
+        assert np.ptp(extra) < 1e-10 and 1e-6 <= extra[0] <= 1
+    assert not prediction.epistemic.any()
+
+
+@pytest.mark.parametrize("settings", [{"quantiles": 0}, {"leaves": 1}, {"rate": 0}])
+def test_boosting_refuses_nonsense(settings: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"method.{next(iter(settings))}"):
+        Boosting(label="boosting", **settings)
+
+
+@pytest.mark.parametrize("method", ["linear", "gp"])
+def test_settings_of_networks_make_no_other_run(tiny: Any, method: str) -> None:
+    one, other = (tiny(f"method={method}", f"network.width={w}") for w in (10, 20))
+    assert one.folder.root == other.folder.root
+    _, splits = finished(one)
+    assert (splits["depth"] == 0).all() and splits["rmse"].notna().all()
