@@ -10,14 +10,14 @@ import threading
 from contextlib import suppress
 
 # Before numpy and torch, which read it when they are imported. A run's processes fill the cores,
-# and threads only slow products of small matrices; what other libraries have of the kind follows it.
+# and threads only slow products of small matrices. Other libraries' numbers of threads follow it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def command() -> None:
     """Runs the command line and ends the process with its exit code."""
-    # A start makes a million objects that stay. To look for rubbish among them at every 700 new ones,
-    # as Python does, takes a sixth of it.
+    # A start makes a million objects that stay. To look for rubbish among them at every 700 new
+    # ones, as Python does, takes a sixth of it.
     gc.set_threshold(20_000)
     from bnnbench.cli.main import main
 

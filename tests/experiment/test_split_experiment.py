@@ -50,7 +50,8 @@ def test_what_can_change_no_number_is_the_same_folder(tiny: Planner, table_csv: 
     moved = table_csv.parent / "elsewhere" / table_csv.name
     moved.parent.mkdir()
     moved.write_bytes(table_csv.read_bytes())
-    for override in ("workers=auto", "splits=[0]", "experiment.summary=x", f"dataset.path={moved}"):
+    same = ("workers=auto", "figures=both", "splits=[0]", "experiment.summary=x")
+    for override in (*same, f"dataset.path={moved}"):
         assert tiny(override).folder == base, override
     orders = ["divergence=alpha_2"], ["divergence=alpha", "divergence.alpha=2"]
     assert len({tiny("method=bbb", *order).folder for order in orders}) == 1
