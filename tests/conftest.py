@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support import one_thread  # isort: skip  # before torch is imported
 
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +30,11 @@ settings.load_profile("the same each time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """From collection on; processes that tests start read and compose everything."""
+    """From collection on; processes that tests start read and compose everything.
+
+    Besides, what was collected is not searched for garbage at every turn.
+    """
+    gc.set_threshold(50_000, 20, 50)
     quick = ExitStack()
     quick.enter_context(files_read_once())
     quick.enter_context(composed_once())

@@ -281,6 +281,7 @@ def test_a_folder_that_was_deleted(command: Command) -> None:
     one_sentence(*command("run"), ["deleted"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_diverged_everywhere_fails_after_its_table(
     command: Command, table_csv: Path
 ) -> None:

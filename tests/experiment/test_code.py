@@ -103,6 +103,7 @@ def test_what_is_forced_is_run_again(tiny: Planner) -> None:
     assert folder.finished() and run.complete()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_line_says_it_first(command: Command, table_csv: Path) -> None:
     words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", "outputs_dir=o"]
     line = ("run", *words, *TINY, "splits=1", "method=map", "workers=1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +57,7 @@ def made(
         nelbo_slope: what the NELBO gains from start to end, about 4.
         early: the first average KL; it falls geometrically.
         jitter: size of what the estimator loss does between its first evaluations; later none.
-        page: whether the run's page is written too.
+        page: whether the run's page is written too, its figures as PNG.
     """
     run = sprinkler(outputs, f"repetitions={len(ends)}", *overrides)
     total = run.experiment.names()["iterations"]
@@ -89,4 +89,4 @@ def made(
             {CURVES: curve if state == OK else [], REPETITIONS: [last]},
             {SAMPLES: {SAMPLES: draws().astype(np.float32)}},
         )
-    return execute(run, write_page if page else no_page)
+    return execute(run, partial(write_page, figures="png") if page else no_page)

@@ -39,7 +39,6 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert share == 1
     for name in ("courses", "posteriors"):
         assert folder.figure(name, "png").stat().st_size > 5000
-        assert folder.figure(name, "pdf").exists()
     assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}
 
 
@@ -62,6 +61,7 @@ def test_thirty_repetitions_as_published_carry_no_mark(tmp_path: Path) -> None:
     assert not any("Other than" in note for note in run_notes(folder))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
     relu = ("estimator=relu", "divergence=reverse_kl", "protocol=optimal")
     status = [OK, STUCK, STUCK, OK] * 3

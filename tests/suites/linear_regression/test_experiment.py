@@ -138,7 +138,7 @@ def test_another_sample_is_another_run_and_the_same_command_only_reprints(
     for words in ("true weights", "learned", "mean-field optimum", "exact posterior", "KL"):
         assert words in first[1]
     assert "not converged" in first[1]
-    assert all(folder.figure("posterior", end).stat().st_size > 5000 for end in ("png", "pdf"))
+    assert folder.figure("posterior", "png").stat().st_size > 5000
     folder.table(POSTERIOR).write_text("torn")
     code, out, errors = command(*quick)
     assert code == 0 and out == first[1]

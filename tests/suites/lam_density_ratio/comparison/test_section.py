@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 from support.sprinkler_runs import made
 
+from bnnbench.report import overview
+from bnnbench.report.figures.saving import save_all
 from bnnbench.report.overview import write_report
 from bnnbench.report.renderers import markdown
 from bnnbench.report.section import Data, Drawing, Heading, Section, Style, Table
@@ -84,7 +87,8 @@ def test_only_tables_and_figures_of_what_is_there(tmp_path: Path) -> None:
             assert "5_1" in block.name or "4 of 30 repetitions" in block.caption
 
 
-def test_the_whole_report_is_written(tmp_path: Path) -> None:
+def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "save_all", partial(save_all, figures="png"))
     made(
         tmp_path, "protocol=optimal", "estimator=relu", ends=THIRTY[:12], status=["ok", "stuck"] * 6
     )

@@ -41,6 +41,7 @@ def test_the_verdicts_on_section_9_1(command: Command) -> None:
     assert sum(text.startswith("C16") for text in claims["text"]) == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_other_densities_have_another_optimum_and_the_same_verdicts(command: Command) -> None:
     folder = finished(command, "experiment.q=0.9", "experiment.p=0.3", "seed=3")
     answers = read_answers(folder)
@@ -55,6 +56,7 @@ def test_other_densities_have_another_optimum_and_the_same_verdicts(command: Com
     assert len(pd.read_csv(folder.table(FUNCTIONALS_TABLE))) == 6 * 400
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_two_losses_bend_down_in_their_outputs_and_none_in_the_pre_activation(
     command: Command,
 ) -> None:
