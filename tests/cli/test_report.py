@@ -38,6 +38,7 @@ def test_refresh_writes_anew_what_each_run_shows(command: Command, tmp_path: Pat
     assert "## Calibration" in before, "computed anew, since the run's page has lost it"
     assert command("report", str(tmp_path), "--refresh")[0] == 0
     assert folder.table(CALIBRATION).is_file() and page.read_text() == before
+    assert folder.figure("splits", "png").is_file() and folder.figure("splits", "pdf").is_file()
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_path: Path) -> None:
