@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from support.runs import make_run
 
 import bnnbench
+from bnnbench.report.numbers import MISSING
+from bnnbench.results.reader import read_runs
 
 PACKAGE = Path(bnnbench.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -51,3 +57,34 @@ def test_the_tables_of_the_pages_are_those_of_the_published_results() -> None:
 def test_no_large_table_is_published() -> None:
     large = [path for path in DOCS.rglob("*.csv") if path.stat().st_size > LARGEST]
     assert not large, "see `docs/tools/update_results.py`"
+
+
+def test_every_split_of_published_runs_is_kept(tmp_path: Path) -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "update_results.py"))
+    for dataset in ("boston", "yacht"):
+        make_run(tmp_path / "runs", dataset=dataset, times=5)
+        make_run(tmp_path / "runs", dataset=dataset, method="pbp", **{"hp.noise_precision": 3.0})
+    runs = read_runs(tmp_path / "runs")
+    tool["keep_splits"](runs, tmp_path)
+    tables = [pd.read_csv(tmp_path / f"splits_{name}.csv") for name in ("boston", "yacht")]
+    kept = pd.concat(tables)
+    assert len(kept) == len(runs.splits) and {"hp.noise_precision", "fingerprint"} <= {*kept}
+    means = kept.groupby("run")["rmse"].mean()
+    assert means[runs.scored.index].tolist() == pytest.approx(runs.scored["rmse_mean"].tolist())
+    monster = pd.concat([runs.splits] * 500)
+    with pytest.raises(ValueError, match="more than"):
+        tool["keep_splits"](replace(runs, splits=monster), tmp_path)
+
+
+def test_methods_on_a_bound_of_the_search_are_counted() -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "update_readme.py"))
+    splits = pd.DataFrame({
+        "method": ["vadam", "vadam", "bbb_x1", "bbb_x1", "pbp"],
+        "at_bound": ["noise_precision", "noise_precision dropout", "noise_precision", "", ""],
+        "hp.noise_precision": [148.4, 148.0, 1.0, 148.4, math.nan],
+        "hp.prior_precision": [1.0, 54.5, 1.0, 1.0, math.nan],
+    })  # fmt: skip
+    highest = tool["on_bound"](splits, "boston", "noise_precision", "highest")
+    assert highest == "vadam 2"
+    assert tool["on_bound"](splits, "boston", "noise_precision", "lowest") == "bbb_x1 1"
+    assert tool["on_bound"](splits, "boston", "prior_precision", "lowest") == MISSING

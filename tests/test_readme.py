@@ -24,15 +24,24 @@ from bnnbench.cli.words import quote_words
 from bnnbench.report.pages import pages
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RESULTS = ROOT / "docs" / "results" / "README.md"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    RESULTS,
+]
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report) [^`]+)`")
 FILE = re.compile(r"`((?:bnnbench|configs)/[\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 
 
 def commands() -> Iterator[tuple[str, ...]]:
     """The words that follow `bnnbench` on each line of the pages' shell blocks, each once."""
     blocks = (block for page in PAGES for block in SHELL.findall(page.read_text()))
-    lines = (shlex.split(line, comments=True) for block in blocks for line in block.splitlines())
+    shown = [line for block in blocks for line in block.splitlines()]
+    shown += INLINE.findall(RESULTS.read_text().replace("\n", " "))
+    lines = (shlex.split(line, comments=True) for line in shown)
     yield from dict.fromkeys(tuple(line[1:]) for line in lines if line[:1] == ["bnnbench"])
 
 

@@ -8,6 +8,7 @@ Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.report.numbers import MISSING
+from bnnbench.results.published_protocol import BOUNDS, BOUNDS_OF
 
 DOCS = Path(__file__).parents[1]
 RESULTS = DOCS / "results"
@@ -52,6 +54,7 @@ def results() -> str:
             "z": f"{run['rmse_z']:+.1f}" if pd.notna(run["rmse_z"]) else MISSING,
             "log-likelihood": with_error(run["log_likelihood_mean"], run["log_likelihood_stderr"]),
             "source": run["rmse_source"].split(" (")[0],
+            "settings that differ": run.get("rmse_differs") or MISSING,
         }
         for run in with_published().to_dict("records")
     ]
@@ -87,9 +90,42 @@ def paired_dropout() -> str:
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
 
 
+def search_bounds() -> str:
+    """By data set, which methods chose a value on a bound of the search, in how many splits."""
+    columns = {
+        f"{name} {end}": (name, end)
+        for name in ("noise_precision", "prior_precision")
+        for end in ("highest", "lowest")
+    }
+    rows = []
+    for path in sorted((RESULTS / "book_uci").glob("splits_*.csv")):
+        dataset = path.stem.partition("_")[2]
+        splits = pd.read_csv(path).fillna({"at_bound": ""})
+        cells = {title: on_bound(splits, dataset, *what) for title, what in columns.items()}
+        rows.append({"data set": dataset, **cells})
+    return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
+def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
+    """`vadam 20, bbb_x1 3`: in how many splits each method chose this end of the search.
+
+    Args:
+        splits: rows of a table of `docs/tools/update_results.py`.
+        dataset: its name.
+        name: of the hyper-parameter.
+        end: `highest` or `lowest`.
+    """
+    low, high = {**BOUNDS, **BOUNDS_OF.get(dataset, {})}[f"bounds.{name}"]
+    upper = splits[f"hp.{name}"] > math.sqrt(low * high)
+    there = splits["at_bound"].str.split().map(lambda names: name in names)
+    chosen = splits[there & (upper == (end == "highest"))]
+    counts = chosen.groupby("method").size().sort_values(ascending=False, kind="stable")
+    return ", ".join(f"{method} {count}" for method, count in counts.items()) or MISSING
+
+
 BLOCKS: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (session, headline),
-    DOCS / "measured.md": (results, speed),
+    DOCS / "measured.md": (results, search_bounds, speed),
     RESULTS / "README.md": (paired_dropout,),
 }
 """Which page has which blocks; a block is named as its function."""

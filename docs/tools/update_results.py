@@ -1,6 +1,7 @@
 """Gathers what experiments left into `docs/results`: `python docs/tools/update_results.py OUTPUTS`.
 
-Each experiment's report goes to a folder of its name; PDF twins of the figures, and tables too
+Each experiment's report goes to a folder of its name, with every split of every run in a table for
+each data set, so that each mean can be computed again; PDF twins of the figures, and tables too
 large for git, stay behind. Then `docs/tools/update_readme.py` carries the numbers into the pages.
 """
 
@@ -10,6 +11,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.overview import found_sections, write_report
@@ -17,6 +20,9 @@ from bnnbench.report.section import Style
 from bnnbench.results.reader import Runs, read_runs
 
 RESULTS = Path(__file__).parents[1] / "results"
+
+DIGITS = "%.7g"
+"""Of the scores of single splits: enough for every digit that is printed."""
 
 LARGEST = 500_000
 """Bytes of a table; what is larger follows from the runs, and `bnnbench report` writes it again."""
@@ -29,6 +35,7 @@ def gather(experiment: Path) -> None:
     runs = read_runs(experiment)
     if any(section(runs, Style()) for section in found_sections()):
         publish(runs, target)
+        keep_splits(runs, target)
     else:
         for folder in runs.folders.values():
             show(folder, target / folder.root.parent.name)
@@ -45,6 +52,28 @@ def publish(runs: Runs, target: Path) -> None:
         if table.stat().st_size > LARGEST:
             table.unlink()
             leave_out(report, table.name)
+
+
+def keep_splits(runs: Runs, target: Path) -> None:
+    """Every split of every run: scores, sizes, fingerprint, chosen hyper-parameters, seconds.
+
+    A table for each data set, `splits_<data set>.csv`, whose column `run` is that of `results.csv`.
+
+    Raises:
+        ValueError: if one is too large for git.
+    """
+    if runs.scored.empty:
+        return
+    for dataset, rows in runs.splits.groupby("dataset"):
+        order = [name for name in runs.scored.index if name in set(rows["run"])]
+        own = pd.concat([rows[rows["run"] == name] for name in order])
+        own = own.drop(columns=["dataset"]).dropna(axis=1, how="all")
+        first = own.pop("run")
+        own.insert(0, "run", first)
+        path = target / f"splits_{dataset}.csv"
+        own.to_csv(path, index=False, float_format=DIGITS)
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {LARGEST}")
 
 
 def leave_out(report: ReportFolder, name: str) -> None:
