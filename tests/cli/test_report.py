@@ -11,6 +11,7 @@ from support.command import one_sentence
 from support.runs import add_arrays, make_folder, make_run
 
 from bnnbench.discovery import suites
+from bnnbench.report import pages
 from bnnbench.results.run_files import CALIBRATION
 
 Command = Callable[..., tuple[int, str, str]]
@@ -38,7 +39,18 @@ def test_refresh_writes_anew_what_each_run_shows(command: Command, tmp_path: Pat
     assert "## Calibration" in before, "computed anew, since the run's page has lost it"
     assert command("report", str(tmp_path), "--refresh")[0] == 0
     assert folder.table(CALIBRATION).is_file() and page.read_text() == before
-    assert folder.figure("splits", "png").is_file() and folder.figure("splits", "pdf").is_file()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_refresh_draws_every_run_as_png_and_as_pdf(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders, drawn = [make_run(tmp_path), make_run(tmp_path, method="map")], []
+    monkeypatch.setattr(pages, "save_all", lambda *given: drawn.append(given))
+    assert command("report", str(tmp_path), "--refresh")[0] == 0
+    assert [(place("x", "pdf"), figures) for _, place, figures, _ in drawn] == [
+        (folder.figure("x", "pdf"), "both") for folder in folders
+    ]
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_path: Path) -> None:
