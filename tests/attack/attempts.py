@@ -110,9 +110,11 @@ PROGRESS = re.compile(
 
 
 NOTE = re.compile(
-    r"^bnnbench: (left out: |.* holds damaged files: |.* is damaged; its numbers are )"
+    r"^bnnbench: (left out: |.* holds damaged files: |.* is damaged; its numbers are "
+    r"|\d+ rows are few: )"
 )
-"""One line for each run that a report goes without, or that is mended before it goes on."""
+"""One line for each run that a report goes without, or that is mended before it goes on, and what
+is noticed of a table as soon as it is read."""
 
 
 def noise(errors: str) -> list[str]:
