@@ -60,19 +60,22 @@ def execute(
     again = now.units if run.resume else run.experiment.units()
     todo = list(dict.fromkeys([*run.open_units(), *again]))
     groups = groups_of(run, todo)
-    # Before locks are taken and threads begin: a fork would copy both.
-    with _processes(run, len(groups)) as pool, claimed(run.store, todo):
-        run.store.discard(again)
-        write_text(folder.config, as_yaml(run.config))
-        write_record(folder, recorded(run))
-        if todo or not folder.environment.exists():
-            write_environment(folder, run.workers)
-        if todo:
-            stack = stack_of(run, sweep.runs if sweep else ())
-            with watch(run, sweep), free_of_others(run, stack) as free:
-                members = [one.member for one in free]
-                run_groups(members, groups, run.workers, pool, meanwhile)
-        finish(run, report)
+    with ExitStack() as processes:
+        # Before locks are taken and threads begin: a fork would copy both.
+        pool = processes.enter_context(_processes(run, len(groups)))
+        with claimed(run.store, todo):
+            run.store.discard(again)
+            write_text(folder.config, as_yaml(run.config))
+            write_record(folder, recorded(run))
+            if todo or not folder.environment.exists():
+                write_environment(folder, run.workers)
+            if todo:
+                stack = stack_of(run, sweep.runs if sweep else ())
+                with watch(run, sweep), free_of_others(run, stack) as free:
+                    members = [one.member for one in free]
+                    run_groups(members, groups, run.workers, pool, meanwhile)
+            processes.close()  # with its threads, beside which figures are not drawn side by side
+            finish(run, report)
     return folder
 
 

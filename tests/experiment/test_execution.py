@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from bnnbench.experiment import execution
 from bnnbench.experiment.execution import execute, groups_of, run_group, run_groups
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import claimed
 from bnnbench.methods.pbp import PBP
 from bnnbench.native.library import Library, library
@@ -44,6 +47,17 @@ def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
+def test_the_page_is_written_when_the_workers_are_gone(tiny: Planner) -> None:
+    """With their threads, beside which no figures are drawn side by side."""
+    before, left = threading.active_count(), []
+
+    def page(folder: RunFolder) -> None:
+        left.append((threading.active_count(), multiprocessing.active_children()))
+
+    execute(replace(tiny("splits=2"), workers=2), page)
+    assert left == [(before, [])]
+
+
 def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> None:
     """All splits in one stack, as on a GPU, against whole splits one by one, in float64."""
     one, stacked = (
@@ -64,7 +78,8 @@ def test_output_contract(tiny: Planner) -> None:
     folder, table = finished(run)
     assert folder.root.parts[-4:-1] == ("uci", "table", "vadam")
     columns = "experiment,dataset,method,divergence,likelihood,loss,depth,split,seed,training_rows,"
-    columns += "test_rows,fingerprint,parameters,rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
+    columns += "test_rows,fingerprint,parameters,"
+    columns += "rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
     columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,diverged,at_bound,"
     columns += "hp.noise_precision,hp.prior_precision"
     assert table.columns.tolist() == columns.split(",")
