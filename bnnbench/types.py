@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +49,8 @@ class Table:
         target: the target's name, with its unit where the source gives one.
         truth: `[N]`, the targets without noise, where the data are made and it is known.
         groups: `[N]`, numbers of groups of rows that no split or fold may tear apart, if any.
+        encodings: how columns of a file became `inputs`, where they need not be those; each has a
+            `column`, its `features` and `apply`.
         remarks: what its reader should tell the user, a sentence each.
     """
 
@@ -60,6 +62,7 @@ class Table:
     target: str
     truth: np.ndarray | None = None
     groups: np.ndarray | None = None
+    encodings: tuple[Any, ...] = ()
     remarks: tuple[str, ...] = ()
 
 

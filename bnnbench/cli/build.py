@@ -96,10 +96,22 @@ def build(config: Config, jobs: int = 1) -> Run:
     Raises:
         UserError: on the first thing that is wrong.
     """
-    _check_groups(config)
     check_folder("outputs_dir", config["outputs_dir"])
-    groups = offered(config)
     workers = count_workers(config["workers"], jobs)
+    experiment = assembled(config).resolved()
+    experiment.check()
+    outputs = Path(expanduser(config["outputs_dir"]))
+    return Run(experiment, outputs, config, workers, config["resume"], config["figures"])
+
+
+def assembled(config: Config) -> Experiment:
+    """The experiment, made of its parts and not yet of its data.
+
+    Raises:
+        UserError: on the first thing that is wrong.
+    """
+    _check_groups(config)
+    groups = offered(config)
     chosen = {
         name: target(name, group)
         for name, group in groups.items()
@@ -116,10 +128,7 @@ def build(config: Config, jobs: int = 1) -> Run:
     if "method" in names:
         _check_parts(groups, chosen["method"])
     experiment: Experiment = make_from_groups("experiment", groups["experiment"], groups)
-    experiment = experiment.resolved()
-    experiment.check()
-    outputs = Path(expanduser(config["outputs_dir"]))
-    return Run(experiment, outputs, config, workers, config["resume"], config["figures"])
+    return experiment
 
 
 def _check_groups(config: Config) -> None:

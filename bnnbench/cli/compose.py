@@ -30,6 +30,9 @@ def plain(config: DictConfig) -> dict[str, Any]:
     Raises:
         UserError: if a value is missing or cannot be resolved.
     """
+    for group in ALL_GROUPS:  # first, since settings refer to what stands in them
+        if group in config and not isinstance(config[group], DictConfig):
+            raise UserError(f"{group} must be a group of settings, not {config[group]!r}.")
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:

@@ -27,6 +27,7 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench report                                all finished runs in one table and chart
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, and how surely
+  bnnbench predict RUN FILE                      new rows by the method of a run
   eval "$(bnnbench completion)"                  words on Tab: a line for ~/.bashrc
 """
 
@@ -51,7 +52,7 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import compare, completion, data, listing, report, reproduce
+    from bnnbench.cli import compare, completion, data, listing, predict, report, reproduce
 
     parser = Parser(
         prog="bnnbench",
@@ -68,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     data.add_parser(commands)
     report.add_parser(commands)
     compare.add_parser(commands)
+    predict.add_parser(commands)
     completion.add_parser(commands)
     return parser
 

@@ -1,4 +1,4 @@
-"""From the columns of a frame to numbers: what a cell may hold, and what becomes of the rest."""
+"""From the columns of a frame to numbers: what cells may hold, and what becomes of the rest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFUSE, ONEHOT, NUMBERS = "refuse", "onehot", "numbers"
+
+NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
+"""Kinds of columns."""
 
 MOST_CATEGORIES = 100
 
@@ -33,33 +36,67 @@ class Policy:
     dates: str = REFUSE
 
 
-def numbers_of(path: Path, column: pd.Series, policy: Policy) -> dict[str, np.ndarray]:
-    """A column of a frame as columns of numbers, NaN where there is no value.
+@dataclass(frozen=True)
+class Encoding:
+    """How a column becomes numbers, so that other files can be read alike.
+
+    Attributes:
+        column: its name.
+        kind: `number`, `dates` or `categories`.
+        values: of categories, a column of zeros and ones for each.
+    """
+
+    column: str
+    kind: str
+    values: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of numbers."""
+        if self.kind == CATEGORIES:
+            return tuple(f"{self.column}={value}" for value in self.values)
+        return (self.column,)
+
+    def apply(self, cells: pd.Series) -> tuple[np.ndarray, ...]:
+        """Its columns of numbers `[N]`, NaN where there is no value; a new word is in none.
+
+        Raises:
+            UserError: naming the column, if its cells are of another kind.
+        """
+        if self.kind == CATEGORIES:
+            words = _words(cells)
+            return tuple((words == value).to_numpy(np.float64) for value in self.values)
+        found = _plain(cells) if self.kind == NUMBER else _dates(cells)
+        if found is None and cells.isna().all():
+            found = np.full(len(cells), np.nan)
+        if found is None:
+            what = "a number" if self.kind == NUMBER else "a date"
+            raise UserError(f"column {self.column!r} must hold {what} in every row.")
+        return (found,)
+
+
+def encoding_of(path: Path, column: pd.Series, policy: Policy) -> Encoding:
+    """What a column of a file holds.
 
     Args:
         path: of the file, for messages.
         column: its cells.
         policy: what to do with dates, and with words.
 
-    Returns:
-        Float64 arrays `[N]` by name: one, or one for each value of a category.
-
     Raises:
         UserError: naming the column, and the data row (counted from 1 below the names) of the
             first cell that cannot be used.
     """
     name = str(column.name)
-    plain = _plain(column)
-    if plain is not None:
-        return {name: plain}
-    dates = _dates(column)
-    if dates is not None:
+    if _plain(column) is not None:
+        return Encoding(name, NUMBER)
+    if _dates(column) is not None:
         if policy.dates == REFUSE:
             raise UserError(
                 f"dataset.path: column {name!r} of {path} holds dates; dataset.dates=numbers "
                 f"counts days, dataset.drop=[{name}] leaves it out."
             )
-        return {name: dates}
+        return Encoding(name, DATES)
     return _categories(path, column, policy)
 
 
@@ -116,11 +153,14 @@ def _dates(column: pd.Series) -> np.ndarray | None:
     return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / A_DAY)
 
 
-def _categories(path: Path, column: pd.Series, policy: Policy) -> dict[str, np.ndarray]:
+def _words(column: pd.Series) -> pd.Series:
+    return column.astype(object).map(str, na_action="ignore").str.strip()
+
+
+def _categories(path: Path, column: pd.Series, policy: Policy) -> Encoding:
     import pandas as pd
 
-    name, words = str(column.name), column.astype(object).map(str, na_action="ignore")
-    words = words.str.strip()
+    name, words = str(column.name), _words(column)
     text = words.notna() & pd.to_numeric(words, errors="coerce").isna()
     first = int(np.flatnonzero(text)[0])
     values = sorted(words.dropna().unique())
@@ -138,4 +178,4 @@ def _categories(path: Path, column: pd.Series, policy: Policy) -> dict[str, np.n
             f"dataset.categorical: column {name!r} of {path} has {len(values)} values, more than "
             f"{MOST_CATEGORIES}; dataset.drop=[{name}] leaves it out."
         )
-    return {f"{name}={value}": (words == value).to_numpy(np.float64) for value in values}
+    return Encoding(name, CATEGORIES, tuple(values))

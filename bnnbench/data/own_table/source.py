@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import expanduser
 from pathlib import Path
@@ -15,12 +16,14 @@ from bnnbench.checks import check_choice
 from bnnbench.data.own_table.checks import check_size, constant
 from bnnbench.data.own_table.choice import Choice
 from bnnbench.data.own_table.columns import (
+    CATEGORIES,
     NUMBERS,
     ONEHOT,
     REFUSE,
+    Encoding,
     Policy,
     dates_or_numbers,
-    numbers_of,
+    encoding_of,
 )
 from bnnbench.data.own_table.reading import read_frame
 from bnnbench.data.own_table.remarks import remarks_on
@@ -137,13 +140,9 @@ class OwnTable:
                 f"dataset.path: too few rows: {path} holds {len(frame)}{gone and ' without gaps'}, "
                 f"and at least {LEAST_ROWS} are needed."
             )
-        columns = self._numbers(path, frame)
-        targets = columns.pop(target, None)
-        if targets is None:
-            raise UserError(
-                f"dataset.target: column {target!r} of {path} holds words; there must be a number "
-                "to predict."
-            )
+        encodings = self._encodings(path, frame)
+        columns = self._numbers(path, frame, encodings)
+        targets = columns.pop(target)
         if constant(targets):
             raise UserError(
                 f"dataset.target: column {target!r} is {targets[0]:g} in every row of {path}, "
@@ -160,6 +159,7 @@ class OwnTable:
             features=tuple(columns),
             target=target,
             groups=groups,
+            encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             remarks=(*said, *remarks_on(list(columns), inputs, target, targets, splits)),
         )
 
@@ -185,13 +185,25 @@ class OwnTable:
             f"{len(frame) - len(kept)} of {len(frame)} rows have {gaps} and are left out"
         )
 
-    def _numbers(self, path: Path, frame: pd.DataFrame) -> dict[str, np.ndarray]:
-        """Inputs and target as numbers, checked."""
+    def _encodings(self, path: Path, frame: pd.DataFrame) -> list[Encoding]:
+        """How inputs and target become numbers."""
         policy = Policy(self.categorical, self.dates)
+        names = [name for name in frame.columns if name not in self._split_by().values()]
+        found = [encoding_of(path, frame[name], policy) for name in names]
+        if any(e.column == self.target and e.kind == CATEGORIES for e in found):
+            raise UserError(
+                f"dataset.target: column {self.target!r} of {path} holds words; there must be a "
+                "number to predict."
+            )
+        return found
+
+    def _numbers(
+        self, path: Path, frame: pd.DataFrame, encodings: Sequence[Encoding]
+    ) -> dict[str, np.ndarray]:
+        """Inputs and target as numbers, checked."""
         columns: dict[str, np.ndarray] = {}
-        for name in frame.columns:
-            if name not in self._split_by().values():
-                columns |= numbers_of(path, frame[name], policy)
+        for one in encodings:
+            columns |= zip(one.features, one.apply(frame[one.column]), strict=True)
         for name, numbers in columns.items():
             self._check_gaps(path, name, numbers)
             check_size(path, name, numbers)
@@ -218,8 +230,8 @@ class OwnTable:
             times = dates_or_numbers(path, frame[self.time])
             return timed_splits(times, count, self.test_fraction)
         if self.test is not None:
-            told = numbers_of(path, frame[self.test], Policy())
-            return given_split(told[self.test])
+            told = encoding_of(path, frame[self.test], Policy())
+            return given_split(told.apply(frame[self.test])[0])
         return seeded_splits(len(frame), count, self.test_fraction, self.split_seed)
 
 

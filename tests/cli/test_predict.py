@@ -1,0 +1,130 @@
+"""`bnnbench predict`: columns by name, intervals that hold, mistakes in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.command import folder_of
+from support.config import TINY
+
+from bnnbench.cli.predict import conformal_half_width
+from bnnbench.types import UserError
+
+Command = Callable[..., tuple[int, str, str]]
+
+NAMES = ["row", "mean", "lower", "upper", "standard_deviation", "epistemic", "noise"]
+
+
+def made(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 2))
+    kind = rng.choice(["red", "blue"], rows)
+    y = x[:, 0] + (kind == "red") + 0.3 * rng.normal(size=rows)
+    return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "kind": kind, "y": y})
+
+
+@pytest.fixture
+def ran(command: Command, tmp_path: Path) -> Path:
+    """The folder of a finished run."""
+    made(120, 0).to_csv(tmp_path / "t.csv", index=False)
+    words = [*TINY, "dataset=csv", "dataset.target=y", f"dataset.path={tmp_path / 't.csv'}"]
+    words += [
+        "dataset.categorical=onehot",
+        "method=linear",
+        "splits=2",
+        f"outputs_dir={tmp_path}/o",
+    ]
+    words = [word for word in words if not word.startswith("search.")]
+    code, out, errors = command("run", *words, "evaluation.out_of_fold=true")
+    assert code == 0, errors
+    return folder_of(out).root
+
+
+def test_columns_are_found_by_name(command: Command, ran: Path, tmp_path: Path) -> None:
+    new = made(50, 1)
+    new.to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    found = pd.read_csv(StringIO(out))
+    assert list(found) == NAMES and found["row"].tolist() == list(range(1, 51))
+    assert np.corrcoef(found["mean"], new["y"])[0, 1] > 0.9
+    parts = np.hypot(found["epistemic"], found["noise"])
+    np.testing.assert_allclose(found["standard_deviation"], parts, rtol=1e-4)
+    other = new[["kind", "b", "a"]].assign(more=1)
+    other.to_csv("other.csv", index=False, sep=";")
+    code, again, _ = command("predict", str(tmp_path / "o"), "other.csv")
+    assert code == 0 and again == out
+
+
+@pytest.mark.parametrize("calibrate", ["none", "isotonic", "conformal"])
+def test_intervals_hold_what_they_promise(command: Command, ran: Path, calibrate: str) -> None:
+    new = made(2000, 2)
+    new.to_csv("new.csv", index=False)
+    words = ("--interval", "0.8", "--calibrate", calibrate, "-o", "out.csv")
+    code, out, errors = command("predict", str(ran), "new.csv", *words)
+    assert code == 0 and out == "predictions: out.csv\n", errors
+    found = pd.read_csv("out.csv")
+    inside = (found["lower"] <= new["y"]) & (new["y"] <= found["upper"])
+    assert 0.7 < inside.mean() < 0.92
+
+
+def test_what_the_model_has_not_seen_is_said(command: Command, ran: Path) -> None:
+    new = made(5, 3)
+    new["kind"] = ["red", "green", "blue", "red", "red"]
+    new["a"] = [1.0, np.nan, 2, 3, 4]
+    new.to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0 and len(out.splitlines()) == 6
+    assert "kind holds green, which the model has not seen" in errors
+    assert "1 cell has no value" in errors
+
+
+def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
+    made(5, 3).drop(columns="b").to_csv("lacks.csv", index=False)
+    made(5, 3).assign(a="x").to_csv("words.csv", index=False)
+    made(5, 3).head(0).to_csv("none.csv", index=False)
+    made(5, 3).to_csv("new.csv", index=False)
+    wrong = {
+        ("lacks.csv",): "lacks.csv lacks the column b",
+        ("words.csv",): "column 'a' must hold a number",
+        ("none.csv",): "no rows",
+        ("nowhere.csv",): "no file",
+        ("new.csv", "--interval", "1"): "--interval",
+        ("new.csv", "--interval", "0.99", "--calibrate", "conformal"): "held-out rows",
+        ("new.csv", "--calibrate", "magic"): "--calibrate",
+        ("new.csv", "-o", "."): "--output",
+    }
+    for words, said in wrong.items():
+        code, out, errors = command("predict", str(ran), *words)
+        assert code == 2 and out == "" and said in errors.splitlines()[-1], errors
+    for folder, said in {"nowhere": "is no folder", ".": "no finished run"}.items():
+        code, out, errors = command("predict", folder, "new.csv")
+        assert code == 2 and said in errors
+
+
+def test_other_data_than_the_runs_are_refused(command: Command, ran: Path, tmp_path: Path) -> None:
+    made(120, 9).to_csv(tmp_path / "t.csv", index=False)
+    made(5, 3).to_csv("new.csv", index=False)
+    code, _, errors = command("predict", str(ran), "new.csv")
+    assert code == 2 and "are not those" in errors
+
+
+def test_conformal_places() -> None:
+    scores = np.arange(1.0, 20)
+    assert conformal_half_width(scores, 0.9) == 18
+    assert conformal_half_width(scores, 0.5) == 10
+    with pytest.raises(UserError, match=r"up to 0\.950"):
+        conformal_half_width(scores, 0.99)
+
+
+def test_conformal_intervals_have_their_guarantee() -> None:
+    """Over many draws of 19 held-out scores, new ones are inside at least nine times in ten."""
+    rng = np.random.default_rng(0)
+    widths = [conformal_half_width(rng.exponential(size=19), 0.9) for _ in range(4000)]
+    inside = rng.exponential(size=4000) <= widths
+    assert 0.89 < inside.mean() < 0.915
