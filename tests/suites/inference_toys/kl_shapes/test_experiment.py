@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from support.command import folder_of, one_sentence
+from support.command import folder_of
+from support.refusals import assert_refused
 
 from bnnbench.results.answers import CLAIMS, read_answers, value_of
 from bnnbench.suites.inference_toys.kl_shapes.experiment import KLShapes
@@ -105,6 +106,6 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence(command: Command, name: str) -> None:
+def test_a_mistake_is_one_sentence(name: str) -> None:
     overrides, words = MISTAKES[name]
-    one_sentence(*command(*RUN, *overrides), words)
+    assert_refused([*RUN[1:], *overrides], *words)

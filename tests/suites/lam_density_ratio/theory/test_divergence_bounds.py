@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.command import folder_of, one_sentence
+from support.command import folder_of
+from support.refusals import assert_refused
 
 from bnnbench.results.answers import CLAIMS, read_answers
 from bnnbench.suites.lam_density_ratio.theory.bounds_page import (
@@ -116,6 +117,6 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence(command: Command, name: str) -> None:
+def test_a_mistake_is_one_sentence(name: str) -> None:
     overrides, words = MISTAKES[name]
-    one_sentence(*command("run", EXPERIMENT, *overrides), words)
+    assert_refused([EXPERIMENT, *overrides], *words)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from support.command import folder_of, one_sentence
+from support.command import folder_of
+from support.refusals import assert_refused
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.canvas import Figure
@@ -87,6 +88,6 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence(command: Command, name: str) -> None:
+def test_a_mistake_is_one_sentence(name: str) -> None:
     overrides, words = MISTAKES[name]
-    one_sentence(*command("run", EXPERIMENT, *overrides), words)
+    assert_refused([EXPERIMENT, *overrides], *words)
