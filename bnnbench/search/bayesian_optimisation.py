@@ -50,24 +50,20 @@ class BayesianOptimisation(Search):
 
         import bnnbench.search.gaussian_process  # noqa: F401
 
-    def seen(self, losses: list[float]) -> list[float]:
-        """What the Gaussian process is told of the losses so far, the negative objectives."""
-        return losses
-
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:
         if len(history) < self.initial_points:
             place = np.random.default_rng(seed).uniform(size=len(space)).tolist()
         else:
-            place = _expected_improvement(space, history, self.seen(_losses(history)), seed)
+            place = _expected_improvement(space, history, seed)
         return {
             d.name: float(np.exp(_denormalise(d, u))) for d, u in zip(space, place, strict=True)
         }
 
 
 def _expected_improvement(
-    space: Sequence[Dimension], history: Sequence[Trial], losses: list[float], seed: int
+    space: Sequence[Dimension], history: Sequence[Trial], seed: int
 ) -> list[float]:
     # Imported here: scikit-optimize takes a second to load and a run may not search.
     from skopt import Optimizer
@@ -91,7 +87,7 @@ def _expected_improvement(
     with warnings.catch_warnings():
         # A length scale on its bound and a repeated point are both expected here.
         warnings.simplefilter("ignore")
-        optimizer.tell(points, losses)
+        optimizer.tell(points, _losses(history))
         return [float(u) for u in optimizer.ask()]
 
 
