@@ -13,6 +13,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -23,6 +24,7 @@ from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
+from support.config import compose
 from support.methods import SMALLER, depth_of
 from support.quick import files_read_once
 
@@ -114,12 +116,18 @@ def needs_uci(case: str) -> bool:
 def run_case(case: str, outputs: Path) -> None:
     """Runs every job of a case, in stacks where a sweep has them, and draws nothing."""
     runs = []
-    for config in configs_of([*CASES[case].split(), f"outputs_dir={outputs}"]):
+    for config in _configs([*CASES[case].split(), f"outputs_dir={outputs}"]):
         with suppress(Redundant):
             runs.append(build(config))
     sweep = SweepProgress(runs) if len(runs) > 1 else None
     for run in runs:
         execute(run, lambda folder: None, sweep)
+
+
+def _configs(words: list[str]) -> list[dict[str, Any]]:
+    """What a single run is composed of need not be looked for first, as that of a sweep."""
+    swept = any("," in word or word.startswith("experiment=") for word in words)
+    return configs_of(words) if swept else [compose(*words)]
 
 
 def digests(outputs: Path) -> dict[str, str]:
