@@ -51,7 +51,10 @@ class Case:
         return built(self)
 
 
-SMALLER: dict[str, dict[str, Any]] = {"boosting": {"quantiles": 3, "iterations": 5}}
+SMALLER: dict[str, dict[str, Any]] = {
+    "boosting": {"quantiles": 3, "iterations": 5},
+    "gp": {"kernel_rows": 40},
+}
 """Settings with which a method is itself, and quick."""
 
 
