@@ -27,13 +27,27 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench report                                all finished runs in one table and chart
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, and how surely
+  bnnbench choose FILE --target COLUMN           which method suits your table
   bnnbench predict RUN FILE                      new rows by the method of a run
   eval "$(bnnbench completion)"                  words on Tab: a line for ~/.bashrc
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a wrong word as every other mistake is reported."""
+    """Reports a wrong word as every other mistake is reported; options may stand anywhere."""
+
+    _mixing = False
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Takes positional words from both sides of options, where the command allows for it."""
+        whole = any(a.nargs in (argparse.PARSER, argparse.REMAINDER) for a in self._actions)
+        if self._mixing or whole:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; see `{self.prog} --help`.")
@@ -52,7 +66,7 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import compare, completion, data, listing, predict, report, reproduce
+    from bnnbench.cli import choose, compare, completion, data, listing, predict, report, reproduce
 
     parser = Parser(
         prog="bnnbench",
@@ -69,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     data.add_parser(commands)
     report.add_parser(commands)
     compare.add_parser(commands)
+    choose.add_parser(commands)
     predict.add_parser(commands)
     completion.add_parser(commands)
     return parser
