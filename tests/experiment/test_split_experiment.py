@@ -16,6 +16,7 @@ from bnnbench.data.splits import choose_splits
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_cost import STACK, fits_stack
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.methods.pbp import PBP
 from bnnbench.types import UserError
 
 Planner = Callable[..., Run]
@@ -130,7 +131,9 @@ def sizes(run: Run) -> list[int]:
     return [len(group) for group in run.experiment.groups(run.experiment.units())]
 
 
-def test_splits_stack_only_where_nothing_is_searched(tiny: Planner) -> None:
+def test_splits_stack_only_where_nothing_is_searched(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = ("splits=7", "evaluation.out_of_fold=false")
     stacked = tiny(*FIXED, *given)
     assert sizes(stacked) == [STACK, 2] and not stacked.experiment.lockstep
@@ -138,6 +141,7 @@ def test_splits_stack_only_where_nothing_is_searched(tiny: Planner) -> None:
     assert sizes(cuda) == [7] and cuda.experiment.lockstep
     assert sizes(tiny("method=bbb", *given)) == [1] * 7
     assert sizes(tiny(*FIXED, "splits=2")) == [1, 1]
+    monkeypatch.setattr(PBP, "stack_splits", True)  # as without native code
     assert sizes(tiny("method=pbp", *given)) == [7]
 
 
