@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.published_protocol import has_protocol, protocol_of
+from bnnbench.results.published_protocol import has_protocol, usual_of
 from bnnbench.results.settings import ABSENT, spoken, telling
 
 APART = {
@@ -95,7 +95,7 @@ def said(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
 
     Final fits as long as the others are not mentioned.
     """
-    own, usual = run["settings"], protocol_of(run) if has_protocol(run) else {}
+    own, usual = run["settings"], usual_of(run) if has_protocol(run) else {}
     other = [name for name in names if name in own and own[name] != usual.get(name, ABSENT)]
     if "training.epochs" in other and own["training.epochs"] == own.get("training.final_epochs"):
         other = [name for name in other if name != "training.final_epochs"]

@@ -112,8 +112,8 @@ def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
 
     The published networks have one hidden layer, a Gaussian likelihood and KL, so that others
     match nothing; values of one metric are never returned for another. Of several that whose
-    settings are the run's, else the best match. Whether the two may be compared is for those to
-    say, `published_settings.difference`.
+    settings are most like the run's, else the best match. Whether the two may be compared is
+    for those to say, `published_settings.difference`.
 
     Args:
         run: the names of its record, its `settings` and how many `splits` it has.
@@ -128,8 +128,7 @@ def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
     )
     names = COUNTERPARTS.get(run["family"], ()) if like else ()
     there = [value for n in names if (value := values().get((run["dataset"], metric, n)))]
-    alike = (value for value in there if difference(run, value.method).alike)
-    return next(alike, there[0] if there else None)
+    return min(there, key=lambda value: difference(run, value.method).grave, default=None)
 
 
 def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) -> float:

@@ -130,6 +130,11 @@ def protocol_of(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in ALONE.get(run["family"], tuple(found))}
 
 
+def usual_of(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, and what runs have of `WAYS` and `BOUNDS` where nobody says otherwise."""
+    return {**WAYS, **BOUNDS, **BOUNDS_OF.get(run["dataset"], {}), **protocol_of(run)}
+
+
 def has_protocol(run: Mapping[str, Any]) -> bool:
     """Whether a run is on a data set that the protocol is for."""
     return run["settings"].get("dataset.class") in SOURCES

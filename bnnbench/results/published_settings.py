@@ -60,12 +60,12 @@ class Difference:
     Attributes:
         words: in everything that is known, `epochs 5, samples 10`; empty where in nothing.
         slight: whether the two may be compared all the same.
-        alike: whether at least the settings would allow it, if not the number of splits.
+        grave: how many settings do not allow that; fewer splits are none.
     """
 
     words: str
     slight: bool
-    alike: bool
+    grave: int
 
 
 def difference(run: Mapping[str, Any], method: str) -> Difference:
@@ -86,5 +86,5 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
     found = differing_from(run, stated)
     other, fewer = list(other_divergence(run)), list(missing_splits(run))
     said = [spoken(n, "not on record" if v is ABSENT else v) for n, v in found.items()]
-    alike = not other and set(found) <= set(SLIGHT)
-    return Difference(", ".join([*said, *other, *fewer]), alike and not fewer, alike)
+    grave = len(other) + len(set(found) - set(SLIGHT))
+    return Difference(", ".join([*said, *other, *fewer]), not (grave or fewer), grave)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from support.runs import make_run
@@ -76,3 +77,11 @@ def test_what_goes_unsaid_is_said_where_it_tells_runs_apart(tmp_path: Path) -> N
         "bbb_x1, epochs 5, final epochs 5", "bbb_x1, epochs 5, final epochs 40",
         "bbb_x1, epochs 40, final epochs 40",
     ]  # fmt: skip
+
+
+def test_the_usual_bounds_of_a_search_go_unsaid(tmp_path: Path) -> None:
+    usual = {"bounds.noise_precision": [1.0, math.exp(5)]}
+    make_run(tmp_path, "usual", times=5, settings=usual)
+    make_run(tmp_path, "wide", times=5, settings={"bounds.noise_precision": [1, 1000]})
+    found = set(labels(read_runs(tmp_path).scored))
+    assert found == {"bbb_x1", "bbb_x1, bounds of noise precision 1/1000"}

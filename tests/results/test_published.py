@@ -108,6 +108,9 @@ def test_a_value_of_like_settings_is_preferred() -> None:
     other = {**run, "settings": {**run["settings"], **slang}, "splits": 5}
     like = counterpart(other, "rmse")
     assert like is not None and "SLANG" in like.source
+    other["settings"] = {**other["settings"], "bounds.noise_precision": (46, 126)}
+    nearest = counterpart(other, "rmse")
+    assert nearest == like, "by one setting from one and by four from the other"
 
 
 def test_a_value_of_other_known_settings_has_no_z(tmp_path: Path) -> None:
