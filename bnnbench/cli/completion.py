@@ -54,7 +54,7 @@ def complete(parser: ArgumentParser) -> None:
     from argcomplete.completers import DirectoriesCompleter
     from hydra._internal.utils import get_args_parser
 
-    from bnnbench.cli.words import FORCE
+    from bnnbench.cli.words import DRY, FORCE
 
     commands = _commands(parser)
     run = commands["run"]
@@ -62,6 +62,7 @@ def complete(parser: ArgumentParser) -> None:
         if action.option_strings:
             run._add_action(action)
     run.add_argument(FORCE, action="store_true")
+    run.add_argument(DRY, action="store_true")
     run.add_argument("settings", nargs="*")
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))

@@ -14,11 +14,17 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
+from bnnbench.cli import scale
 from bnnbench.cli.configs import ALL_GROUPS, OWN_GROUPS, bringing, config_folder
 from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
+
+scale.register()
+
+REFUSED = f"{UserError.__name__} raised while resolving interpolation: "
+"""How OmegaConf passes on what a resolver of ours refuses."""
 
 CONFIGURATION = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
 """What is raised for a configuration that cannot be read or composed."""
@@ -36,6 +42,9 @@ def plain(config: DictConfig) -> dict[str, Any]:
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
+        first = str(error).partition("\n")[0]
+        if first.startswith(REFUSED):  # by what reads the data, in words of its own
+            raise UserError(first.removeprefix(REFUSED)) from None
         raise UserError(sentence(error)) from None
 
 

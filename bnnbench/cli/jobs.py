@@ -41,6 +41,7 @@ class Jobs:
     Attributes:
         words: overrides of the command line.
         aside: a folder where a job of another process leaves word of what went wrong.
+        dry: whether to print what would be run instead.
         refused: what was wrong with jobs; a sweep goes on with its others.
         passed: why a sweep passed over some of its combinations.
         failed: what the machine refused, which ends a sweep: a sentence and the exit code.
@@ -52,6 +53,7 @@ class Jobs:
 
     words: Sequence[str]
     aside: Path
+    dry: bool = False
     refused: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     failed: tuple[str, int] | None = None
@@ -111,6 +113,11 @@ class Jobs:
                 runs = runs_of(self.words)
                 self.sweep = SweepProgress(runs) if len(runs) > 1 else None
         self._remark(run.experiment.remarks())
+        if self.dry:
+            from bnnbench.cli.plan import show_plan
+
+            show_plan(run)
+            return
         # What shows a run is slow to import (matplotlib), and is not needed before there is one.
         folder = execute(run, partial(_write_page, run), self.sweep, note, _load_pages)
         from bnnbench.cli.show import show_run

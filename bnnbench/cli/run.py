@@ -19,7 +19,7 @@ from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, sentence
 from bnnbench.cli.configs import config_folder
 from bnnbench.cli.jobs import Jobs
 from bnnbench.cli.waiting import announced
-from bnnbench.cli.words import config_dir_of, hydra_words
+from bnnbench.cli.words import DRY, config_dir_of, hydra_words
 from bnnbench.types import UserError
 
 
@@ -31,7 +31,7 @@ def run_command(overrides: Sequence[str]) -> int:
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
     _hide_subcommand()
-    words = hydra_words(overrides)
+    words = hydra_words([word for word in overrides if word != DRY])
     own = config_dir_of(words)
     _check_launcher(words)
     completing = {"-sc", "--shell-completion"} & {*words}
@@ -40,7 +40,7 @@ def run_command(overrides: Sequence[str]) -> int:
     )
     with TemporaryDirectory(prefix="bnnbench-") as aside:
         given = [word for word in words if "=" in word and not word.startswith("-")]
-        jobs = Jobs(given, Path(aside))
+        jobs = Jobs(given, Path(aside), dry=DRY in overrides)
         # Hydra's record of a sweep says nothing that the runs do not.
         record = [] if completing else [f"hydra.sweep.dir='{aside}'"]
         sys.argv = ["bnnbench", *words, *record]

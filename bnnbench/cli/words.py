@@ -47,6 +47,9 @@ FORCE = "--force"
 
 AGAIN = "resume=false"
 
+DRY = "--dry-run"
+"""Asks for the plan of each run and for nothing else."""
+
 ACTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
 """Options of Hydra of which a line can have but one."""
 

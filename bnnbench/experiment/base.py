@@ -130,6 +130,14 @@ class Experiment(ABC):
         done, total = self.steps(unit, store)
         return done / total
 
+    def plan(self) -> dict[str, str]:
+        """What its settings come to, in words, for who asks before it runs; by default nothing."""
+        return {}
+
+    def memory(self) -> float:
+        """Roughly the bytes that one of its processes needs beside what the program itself does."""
+        return 0.0
+
     def cost(self, workers: int) -> float:
         """Roughly the seconds that its units take; for sharing out the time left, no more."""
         return float(len(self.units()))

@@ -20,6 +20,7 @@ from bnnbench.experiment.known_values import in_target_units, known_and_open
 from bnnbench.experiment.protocol import Fitting
 from bnnbench.experiment.split_cost import fits_stack, group_seconds
 from bnnbench.experiment.split_group import SplitRun, run_splits
+from bnnbench.experiment.split_plan import data_in_words, search_in_words, training_in_words
 from bnnbench.experiment.split_search import SplitSearch
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
@@ -302,6 +303,10 @@ class SplitExperiment(Experiment):
 
     def _seconds(self, iterations: int) -> float:
         """Of a group of splits with so many evaluations each, on a CPU."""
+        if not self.method.trains_network:
+            rows = len(self.table.splits[0].train)
+            fits = 1 + self.search.folds * self.evaluation.out_of_fold
+            return len(self.groups(self.units())[0]) * fits * self.method.seconds(rows)
         return group_seconds(
             self.network,
             self.training,
@@ -312,6 +317,22 @@ class SplitExperiment(Experiment):
             folds=self.search.folds,
             out_of_fold=self.evaluation.out_of_fold,
         )
+
+    def plan(self) -> dict[str, str]:
+        data = data_in_words(self.table, tuple(self._chosen.values()))
+        search = search_in_words(self.space, self.iterations, self.search.folds)
+        if not self.method.trains_network:
+            return data | search
+        return data | search | training_in_words(self.network, self.training)
+
+    def memory(self) -> float:
+        splits = len(self.groups(self.units())[0])
+        replicas = splits * (self.search.folds if self._fits_folds else 1)
+        rows, columns = self.table.inputs.shape
+        tested = max(len(split.test) for split in self.table.splits)
+        data = 3 * 4.0 * replicas * rows * (columns + 1)  # as read, standardised and shuffled
+        predicted = 3 * 8.0 * splits * tested * self.evaluation.samples
+        return data + predicted
 
     def cost(self, workers: int) -> float:
         """Its training steps times what one takes on a CPU."""

@@ -56,6 +56,10 @@ class Boosting(Method):
         check_int("method.leaves", self.leaves, least=2)
         check_between("method.rate", self.rate, 0)
 
+    def seconds(self, rows: int) -> float:
+        """Two fits of every quantile."""
+        return 2 * self.quantiles * self.iterations * (1e-3 + 1e-6 * rows)
+
     @property
     def draws(self) -> bool:
         return False

@@ -45,6 +45,10 @@ class GP(Method):
         super().__post_init__()
         check_int("method.kernel_rows", self.kernel_rows, least=10)
 
+    def seconds(self, rows: int) -> float:
+        """Choosing the kernel, and inverting that of all rows."""
+        return 3.0 * (min(rows, self.kernel_rows) / 500) ** 3 + (rows / 2000) ** 3
+
     @property
     def draws(self) -> bool:
         return False

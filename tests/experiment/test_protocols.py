@@ -33,8 +33,12 @@ OF_SCHEDULES = {"quick", "undertrained", "optimal", "published"}
 """Those that set the schedule of an experiment of its own, whose tests hold them to it."""
 
 
+OF_ROWS = {"auto"}
+"""Those that the number of rows decides; tests/cli/test_scale.py holds them to it."""
+
+
 def test_every_protocol_has_promises() -> None:
-    assert {*PROMISES, *OF_SCHEDULES} == options("protocol").keys()
+    assert {*PROMISES, *OF_SCHEDULES, *OF_ROWS} == options("protocol").keys()
 
 
 def test_a_protocol_says_what_it_sets() -> None:
@@ -57,10 +61,12 @@ def test_a_protocol_keeps_its_promises(name: str, more: str) -> None:
             assert config[group] == promised
 
 
-@pytest.mark.parametrize(("method", "epochs"), [("vadam", 40), ("mc_dropout", 400), ("sgld", 400)])
-def test_the_final_fit_takes_the_methods_epochs(method: str, epochs: int) -> None:
+@pytest.mark.parametrize(
+    ("method", "epochs"), [("vadam", (40, 40)), ("mc_dropout", (40, 400)), ("sgld", (400, 400))]
+)
+def test_fits_take_the_methods_epochs(method: str, epochs: tuple[int, int]) -> None:
     config = compose(f"method={method}")
-    assert (config["training"]["epochs"], config["training"]["final_epochs"]) == (40, epochs)
+    assert (config["training"]["epochs"], config["training"]["final_epochs"]) == epochs
 
 
 def test_a_trial_without_a_search_has_none() -> None:

@@ -143,6 +143,10 @@ class Method(ABC):
         """
         return False
 
+    def seconds(self, rows: int) -> float:
+        """Roughly those of one fit, for a method that trains no network; the others' are known."""
+        return 0.01
+
     @property
     def draws(self) -> bool:
         """Whether `predict` draws random numbers, so that it differs from seed to seed."""
