@@ -1,3 +1,20 @@
 """bnnbench: the experiment runner for Bayesian neural networks."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bnnbench.api import FinishedRun, fit, load_run, predict
+
 __version__ = "0.1.0"
+
+__all__ = ["FinishedRun", "fit", "load_run", "predict"]
+
+
+def __getattr__(name: str) -> Any:
+    """What Python users take, imported when they do: the command line starts without it."""
+    if name in __all__:
+        return getattr(import_module("bnnbench.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
-    {"__init__", "types", "discovery"},
+    {"types", "discovery"},
     {"checks", "identity", "files"},
     {"settings", "random_streams"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
@@ -31,6 +31,8 @@ LAYERS = [
     {"report"},
     {"suites"},
     {"cli", "__main__"},
+    {"api"},
+    {"__init__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

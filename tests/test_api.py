@@ -1,0 +1,56 @@
+"""The same from Python as from the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.config import TINY
+
+import bnnbench
+from bnnbench.types import UserError
+
+
+@pytest.fixture
+def settings(table_csv: Path, tmp_path: Path) -> list[str]:
+    words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", "workers=1"]
+    return [*TINY, *words, f"outputs_dir={tmp_path / 'out'}", "method=linear"]
+
+
+def test_a_run_is_fitted_loaded_and_predicts(settings: list[str], tmp_path: Path) -> None:
+    run = bnnbench.fit(*settings)
+    assert run.splits["rmse"].notna().all() and len(run.splits) == 2
+    assert run.summary.set_index("metric").loc["rmse", "n"] == 2
+    assert run.search.empty and run.predictions is not None
+    again = bnnbench.load_run(tmp_path / "out")
+    assert again.folder == run.folder
+    pd.testing.assert_frame_equal(again.splits, run.splits)
+    new = pd.DataFrame({"c": [0.0, 1], "a": [0.0, 1], "b": [0.0, 1]}, index=["p", "q"])
+    found = bnnbench.predict(run, new, interval=0.5)
+    assert list(found.index) == ["p", "q"] and (found["lower"] < found["mean"]).all()
+    wider = bnnbench.predict(str(run.folder.root), new, interval=0.9)
+    assert np.allclose(wider["mean"], found["mean"]) and (wider["upper"] > found["upper"]).all()
+
+
+def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="make 2 runs"):
+        bnnbench.fit(*settings, "seed=0,1")
+    with pytest.raises(UserError, match="is no folder"):
+        bnnbench.load_run(tmp_path / "nowhere")
+    run = bnnbench.fit(*settings)
+    with pytest.raises(UserError, match="calibrate must be one of"):
+        run.predict(pd.DataFrame({"a": [1]}), calibrate="magic")
+    with pytest.raises(UserError, match="rows lacks the columns b, c"):
+        run.predict(pd.DataFrame({"a": [1]}))
+    with pytest.raises(AttributeError, match="nothing"):
+        bnnbench.nothing  # noqa: B018
+
+
+def test_the_package_is_light_until_it_is_used() -> None:
+    code = "import sys, bnnbench; print({'torch', 'pandas', 'hydra'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
