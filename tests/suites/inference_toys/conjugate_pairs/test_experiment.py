@@ -43,7 +43,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> PairsRun:
 
 
 def test_a_run_shows_answers_figures_and_claims(command: Command) -> None:
-    code, out, errors = command("run", "experiment=conjugate_pairs", "experiment.sizes=[1,3]")
+    words = ("experiment=conjugate_pairs", "experiment.sizes=[1,3]", "workers=1")
+    code, out, errors = command("run", *words)
     assert code == 0, errors
     folder = folder_of(out)
     assert "pseudo-observations" in out and "reading=printed" in out
