@@ -63,9 +63,10 @@ def draw(table: pd.DataFrame, outputs: Path) -> None:
     for axes, (name, own) in zip(panels, kinds, strict=True):
         axes.plot(own["size"], own["seconds"], "o-", color=BLUE)
         ends = own.iloc[[0, -1]]
-        axes.plot(ends["size"], ends["seconds"], color=GREY, linestyle=":", linewidth=1)
-        axes.set_xticks(list(own["size"])[-4:])
+        axes.plot(ends["size"], ends["seconds"], color=GREY, ls=":", lw=1, label="a straight line")
+        axes.set_xticks([size for size in own["size"] if 4 * size >= own["size"].max()])
         axes.set(xlabel=name, ylim=(0, 1.08 * own["seconds"].max()))
+    panels[0].legend(frameon=False, loc="upper left", fontsize="small")
     panels[0].set_ylabel(f"core seconds of {FEW_EPOCHS} epochs, five folds")
     panels[-1].set_ylabel("seconds of a run of 8 splits")
     save(figure, partial(_place, outputs), ("png",))

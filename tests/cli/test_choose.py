@@ -13,6 +13,8 @@ from support.config import TINY
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverages, recommendation
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 Command = Callable[..., tuple[int, str, str]]
 
 SHORT = [word for word in TINY if not word.startswith(("splits", "search"))]

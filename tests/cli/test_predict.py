@@ -15,6 +15,8 @@ from support.config import TINY
 from bnnbench.cli.predict import conformal_half_width
 from bnnbench.types import UserError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 Command = Callable[..., tuple[int, str, str]]
 
 NAMES = ["row", "mean", "lower", "upper", "standard_deviation", "epistemic", "noise"]
