@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,17 +113,17 @@ def _built(file: str, target: str, methods: Sequence[str], overrides: Sequence[s
     outputs = [] if "outputs_dir" in given else ["outputs_dir=outputs/choose"]
     runs: list[Run] = []
     refused = []
+    lines = [[*words, *usual, *outputs, *overrides, f"method={method}"] for method in methods]
     with announced(f"reading {Path(file).name}"):
-        for method in methods:
-            line = [*words, *usual, *outputs, *overrides, f"method={method}"]
-            for config in configs_of(line):
-                with suppress(Redundant):
-                    try:
-                        runs.append(build(config))
-                    except UserError as error:
-                        if not runs and method == methods[0]:
-                            raise  # what is wrong with the table is wrong for all
-                        refused.append(str(error))
+        for config in [config for line in lines for config in configs_of(line)]:
+            try:
+                runs.append(build(config))
+            except Redundant:
+                continue
+            except UserError as error:
+                if not runs and not refused:
+                    raise  # what is wrong with the table is wrong for all
+                refused.append(str(error))
     if len(runs) < 2:
         raise UserError(" ".join(["fewer than two methods can take part.", *refused]))
     for sentence in refused:

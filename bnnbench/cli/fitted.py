@@ -18,6 +18,7 @@ from bnnbench.experiment.model_file import KeptModel, load_model, save_model
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.random_streams import derive_seed
+from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import read_splits
 from bnnbench.types import UserError
 
@@ -139,5 +140,4 @@ def _check_unchanged(folder: RunFolder, experiment: SplitExperiment) -> None:
 def _distances(model: Model, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Of targets from their predictions, in predictive standard deviations."""
     found = model.predict(inputs)
-    deviation = np.sqrt(found["epistemic_variance"] + found["noise_variance"])
-    return np.abs(targets - found["mean"]) / deviation
+    return np.abs(targets - found["mean"]) / total_deviation(found)

@@ -121,10 +121,11 @@ def predict_frame(
     import pandas as pd
 
     from bnnbench.data.own_table.new_rows import inputs_of
+    from bnnbench.results.calibration import total_deviation
 
     inputs, remarks = inputs_of(frame, fitted.encodings, name)
     found = fitted.kept.model.predict(inputs)
-    deviation = np.sqrt(found["epistemic_variance"] + found["noise_variance"])
+    deviation = total_deviation(found)
     low, high = _ends(fitted, folder, level, calibrate)
     columns = {
         "row": np.arange(1, len(inputs) + 1),

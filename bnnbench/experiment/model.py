@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.experiment.protocol import Fitting, Values
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.experiment.protocol import Fitting, Values, fit_task, predict
+from bnnbench.experiment.scoring import moments
+from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.types import Prediction, Table, UserError
+from bnnbench.types import Table, UserError
 
 PIECE = 10_000
 """Rows that are predicted at once."""
@@ -59,15 +60,7 @@ class Model:
         seed = derive_seed(fitting.seed, "model", "prediction")  # the same weights for every piece
         streams = Streams([seed], (0,), fitting.device, fitting.dtype)
         rows = self.scaler.inputs([inputs])
-        raw = fitting.method.predict(self.posterior, rows, fitting.samples, streams)
-        double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
-        found = double.rescaled(*self.scaler.target_units())
-        moments = {
-            "mean": found.mean(),
-            "epistemic_variance": found.epistemic_variance(),
-            "noise_variance": found.noise_variance(),
-        }
-        return {name: moment[0].cpu().numpy() for name, moment in moments.items()}
+        return moments(predict(fitting, self.posterior, self.scaler, rows, streams))
 
 
 def chosen_values(splits: pd.DataFrame) -> dict[str, float]:
@@ -105,16 +98,12 @@ def fit_model(
     device = torch.device(fitting.device)
     inputs, targets = [table.inputs[rows]], [table.targets[rows]]
     data, scaler = standardise(inputs, targets, [0], device, fitting.dtype)
-    used = {**fitting.method.fixed(), **values, **fitting.converted(scaler)[0]}
-    hyper = {name: data.inputs.new_tensor([[used[name]]]) for name in fitting.method.hyper_names}
-    seed = derive_seed(fitting.seed, "model")
-    streams = Streams([seed], (0,), fitting.device, fitting.dtype)
-    training = fitting.training
-    task = FitTask(data, hyper, fitting.network, training, training.final_epochs, streams)
+    streams = Streams([derive_seed(fitting.seed, "model")], (0,), fitting.device, fitting.dtype)
+    task = fit_task(fitting, data, scaler, [values], fitting.training.final_epochs, streams)
     posterior = fitting.method.fit(task)
     if bool(posterior.diverged.any()):
         raise UserError(
             "the fit to all rows diverged; try a smaller training.learning_rate in another run."
         )
-    known = {name: used[name] for name in fitting.method.hyper_names}
-    return Model(fitting, posterior, scaler, known, len(rows))
+    used = {name: value.item() for name, value in task.hyper.items()}
+    return Model(fitting, posterior, scaler, used, len(rows))

@@ -248,7 +248,7 @@ def final_fit(
         fitting.dtype,
     )
     streams = _streams(fitting, splits, data, "final")
-    task = _task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
+    task = fit_task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.trace:
         task = replace(task, trace=_streams(fitting, splits, data, "trace"))
     posterior = fitting.method.fit(task)
@@ -256,13 +256,13 @@ def final_fit(
     diagnostics = {name: values.tolist() for name, values in posterior.diagnostics.items()}
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
-    prediction = _predict(fitting, posterior, scaler, inputs, streams)
+    prediction = predict(fitting, posterior, scaler, inputs, streams)
     scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
     finished = time.perf_counter()
     trained: list[Scored] = [({}, {}) for _ in splits]
     if evaluation.training_part:
         own = _streams(fitting, splits, data, "training part")
-        prediction = _predict(fitting, posterior, scaler, data.inputs, own)
+        prediction = predict(fitting, posterior, scaler, data.inputs, own)
         trained = _scored(table, splits, [s.train for s in splits], prediction, diverged)
     return [
         Outcome(
@@ -308,9 +308,9 @@ def _fit_folds(
 ) -> tuple[Tensor, Prediction]:
     """Whether each fold's fit diverged, `[R]`, and its prediction of the rows held out."""
     compiled = fitting.training.compile == "always"
-    task = _task(fitting, folds.data, folds.scaler, values, epochs, streams, compiled)
+    task = fit_task(fitting, folds.data, folds.scaler, values, epochs, streams, compiled)
     posterior = fitting.method.fit(task)
-    return posterior.diverged, _predict(fitting, posterior, folds.scaler, folds.inputs, streams)
+    return posterior.diverged, predict(fitting, posterior, folds.scaler, folds.inputs, streams)
 
 
 def _numbers(splits: Sequence[Split]) -> list[int]:
@@ -325,7 +325,7 @@ def _streams(
     return Streams(seeds, data.groups, fitting.device, fitting.dtype)
 
 
-def _task(
+def fit_task(
     fitting: Fitting,
     data: TrainingSet,
     scaler: Scaler,
@@ -334,6 +334,11 @@ def _task(
     streams: Streams,
     compiled: bool = False,
 ) -> FitTask:
+    """What the method is given to fit, hyper-parameters in standardised units.
+
+    Those that carry a value give way to `values`, of each group of replicas, and both to what is
+    known in the units of the target.
+    """
     per_replica: list[dict[str, float]] = [
         {**fitting.method.fixed(), **values[group], **converted}
         for group, converted in zip(data.groups, fitting.converted(scaler), strict=True)
@@ -345,10 +350,10 @@ def _task(
     return FitTask(data, hyper, fitting.network, fitting.training, epochs, streams, compiled)
 
 
-def _predict(
+def predict(
     fitting: Fitting, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
 ) -> Prediction:
-    """In original units and float64."""
+    """Predicts standardised inputs `[R, M, D]`, in original units and float64."""
     raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
     double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
     return double.rescaled(*scaler.target_units())

@@ -61,16 +61,21 @@ def flat(
 ) -> dict[str, np.ndarray]:
     """What is saved of a prediction of some rows of the table; one input is saved too."""
     one = _replica(prediction, replica, len(rows))
-    moments = {
-        "mean": one.mean(),
-        "epistemic_variance": one.epistemic_variance(),
-        "noise_variance": one.noise_variance(),
-    }
     return {
         "split": np.full(len(rows), split.index),
         "row": rows,
         "target": table.targets[rows],
         **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
         **({} if table.truth is None else {"truth": table.truth[rows]}),
-        **{name: tensor[0].cpu().numpy() for name, tensor in moments.items()},
+        **moments(one),
     }
+
+
+def moments(prediction: Prediction) -> dict[str, np.ndarray]:
+    """Of a prediction of one replica, `[M]` each, in its units."""
+    found = {
+        "mean": prediction.mean(),
+        "epistemic_variance": prediction.epistemic_variance(),
+        "noise_variance": prediction.noise_variance(),
+    }
+    return {name: tensor[0].cpu().numpy() for name, tensor in found.items()}

@@ -9,7 +9,7 @@ those.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -39,9 +39,9 @@ QUALITIES = (
 )
 
 
-def total_deviation(points: pd.DataFrame) -> np.ndarray:
+def total_deviation(points: pd.DataFrame | Mapping[str, np.ndarray]) -> np.ndarray:
     """Predictive standard deviation of each point."""
-    return np.sqrt(points["epistemic_variance"] + points["noise_variance"]).to_numpy()
+    return np.asarray(np.sqrt(points["epistemic_variance"] + points["noise_variance"]))
 
 
 def ranks(points: pd.DataFrame) -> np.ndarray:
