@@ -112,7 +112,7 @@ def _built(file: str, target: str, methods: Sequence[str], overrides: Sequence[s
     usual = [word for word in USUAL if word.partition("=")[0] not in given]
     outputs = [] if "outputs_dir" in given else ["outputs_dir=outputs/choose"]
     runs: list[Run] = []
-    refused = []
+    refused: list[str] = []
     lines = [[*words, *usual, *outputs, *overrides, f"method={method}"] for method in methods]
     with announced(f"reading {Path(file).name}"):
         for config in [config for line in lines for config in configs_of(line)]:
