@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.experiment.protocol import Fitting, Values, fit_task, predict
+from bnnbench.experiment.fitting import Fitting, Values, fit_task, predict
 from bnnbench.experiment.scoring import moments
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import Scaler, standardise

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from bnnbench import __version__
+from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.model import Model
-from bnnbench.experiment.protocol import Fitting
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.nn import MLP

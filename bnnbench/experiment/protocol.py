@@ -8,136 +8,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench.experiment.fitting import Fitting, Values, fit_task, predict
+from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.scoring import Scored, flat, objective, score
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
-from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
+from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.search.base import Trial
-from bnnbench.settings import Evaluation, Network, Training
+from bnnbench.settings import Evaluation
 from bnnbench.types import Prediction, Split, Table, TrainingSet
-
-Values = Mapping[str, float]
 
 LOG_LIKELIHOODS = {"per_point": log_likelihood, "joint": log_likelihood_joint}
 """What a search may maximise, by `Search.objective`."""
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """What a fit and its predictions need beside data, values and random numbers.
-
-    Attributes:
-        method: what is fitted.
-        network: the architecture.
-        training: settings of the fits.
-        samples: Monte Carlo weight samples of a prediction.
-        device: `cpu` or `cuda`.
-        seed: of everything random.
-        in_target_units: by name, known precisions in the units of the target.
-    """
-
-    method: Method
-    network: Network
-    training: Training
-    samples: int
-    device: str
-    seed: int
-    in_target_units: Values = field(default_factory=dict)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return getattr(torch, self.training.dtype)
-
-    def converted(self, scaler: Scaler) -> list[dict[str, float]]:
-        """Those precisions in the standardised units of each part that is trained on."""
-        return [
-            {name: value * scale**2 for name, value in self.in_target_units.items()}
-            for scale in scaler.target_scale.tolist()
-        ]
-
-
-@dataclass(frozen=True)
-class Folds:
-    """The cross-validation of some splits: one replica per split and fold.
-
-    Attributes:
-        data: standardised training folds.
-        scaler: their statistics.
-        inputs: standardised validation inputs `[R, M, D]`.
-        targets: validation targets `[R, M]`, original units.
-        real: `[R, M]`, False on padding.
-        rows: per replica, the table's row numbers of the validation part.
-        count: folds per split.
-    """
-
-    data: TrainingSet
-    scaler: Scaler
-    inputs: Tensor
-    targets: Tensor
-    real: Tensor
-    rows: tuple[np.ndarray, ...]
-    count: int
-
-
-def shuffled_folds(rows: int, count: int, seed: int) -> list[np.ndarray]:
-    """Which rows each fold holds out, masks `[rows]`.
-
-    The folds of scikit-learn's `KFold(count, shuffle=True, random_state=seed)`, which takes a
-    second to import where it is needed for nothing else.
-    """
-    order = np.random.RandomState(seed).permutation(rows)
-    return [np.isin(np.arange(rows), part) for part in np.array_split(order, count)]
-
-
-def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
-    """Which rows each fold holds out, masks `[rows]`, those of one group all or none.
-
-    Args:
-        groups: `[rows]`, the number of each row's group.
-        count: how many folds, each with as many groups as the others, or one more.
-        seed: of the order that the groups are dealt in.
-    """
-    order = np.random.RandomState(seed).permutation(np.unique(groups))
-    return [np.isin(groups, part) for part in np.array_split(order, count)]
-
-
-def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: int) -> Folds:
-    """Shuffled, seeded folds of each split's training part, the same for all its trials."""
-    fits, checks, groups = [], [], []
-    for g, split in enumerate(splits):
-        seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
-        held_out = (
-            shuffled_folds(len(split.train), count, seed)
-            if table.groups is None
-            else grouped_folds(table.groups[split.train], count, seed)
-        )
-        for out in held_out:
-            fits.append(split.train[~out])
-            checks.append(split.train[out])
-            groups.append(g)
-    x, y = table.inputs, table.targets
-    device = torch.device(fitting.device)
-    data, scaler = standardise(
-        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype
-    )
-    checked = [y[i] for i in checks]
-    return Folds(
-        data,
-        scaler,
-        scaler.inputs([x[i] for i in checks]),
-        torch.from_numpy(pad(checked)).to(device),
-        torch.from_numpy(real_rows(checked)).to(device),
-        tuple(checks),
-        count,
-    )
 
 
 def cross_validate(
@@ -323,37 +212,3 @@ def _streams(
 ) -> Streams:
     seeds = [derive_seed(fitting.seed, number, *purpose) for number in _numbers(splits)]
     return Streams(seeds, data.groups, fitting.device, fitting.dtype)
-
-
-def fit_task(
-    fitting: Fitting,
-    data: TrainingSet,
-    scaler: Scaler,
-    values: Sequence[Values],
-    epochs: int,
-    streams: Streams,
-    compiled: bool = False,
-) -> FitTask:
-    """What the method is given to fit, hyper-parameters in standardised units.
-
-    Those that carry a value give way to `values`, of each group of replicas, and both to what is
-    known in the units of the target.
-    """
-    per_replica: list[dict[str, float]] = [
-        {**fitting.method.fixed(), **values[group], **converted}
-        for group, converted in zip(data.groups, fitting.converted(scaler), strict=True)
-    ]
-    hyper = {
-        name: data.inputs.new_tensor([[v[name]] for v in per_replica])
-        for name in fitting.method.hyper_names
-    }
-    return FitTask(data, hyper, fitting.network, fitting.training, epochs, streams, compiled)
-
-
-def predict(
-    fitting: Fitting, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
-) -> Prediction:
-    """Predicts standardised inputs `[R, M, D]`, in original units and float64."""
-    raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
-    double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
-    return double.rescaled(*scaler.target_units())

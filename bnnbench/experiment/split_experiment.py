@@ -16,8 +16,8 @@ from bnnbench.data.fingerprint import fingerprint
 from bnnbench.data.splits import choose_splits
 from bnnbench.experiment import split_files, trial_log
 from bnnbench.experiment.base import Experiment, Member
+from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.known_values import in_target_units, known_and_open
-from bnnbench.experiment.protocol import Fitting
 from bnnbench.experiment.split_cost import fits_stack, group_seconds
 from bnnbench.experiment.split_group import SplitRun, run_splits
 from bnnbench.experiment.split_plan import data_in_words, search_in_words, training_in_words

@@ -9,7 +9,9 @@ from typing import Any
 
 from bnnbench.data.fingerprint import fingerprints_of_parts
 from bnnbench.experiment import trial_log
-from bnnbench.experiment.protocol import Fitting, Folds, Outcome, final_fit, make_folds, out_of_fold
+from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.folds import Folds, make_folds
+from bnnbench.experiment.protocol import Outcome, final_fit, out_of_fold
 from bnnbench.experiment.split_files import (
     OBJECTIVE,
     OUT_OF_FOLD,

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bnnbench.experiment import trial_log
-from bnnbench.experiment.protocol import Fitting, Folds, cross_validate, trial_from
+from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.folds import Folds
+from bnnbench.experiment.protocol import cross_validate, trial_from
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension

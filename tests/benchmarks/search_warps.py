@@ -26,7 +26,9 @@ from scipy.interpolate import RegularGridInterpolator
 
 from bnnbench.cli.build import build
 from bnnbench.cli.compose import configs_of
-from bnnbench.experiment.protocol import Fitting, Folds, cross_validate, make_folds
+from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.folds import Folds, make_folds
+from bnnbench.experiment.protocol import cross_validate
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Trial

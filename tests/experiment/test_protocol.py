@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, TIMES, finished, with_experiment
 
+from bnnbench.experiment.fitting import Values
+from bnnbench.experiment.folds import make_folds, shuffled_folds
 from bnnbench.experiment.protocol import (
-    Values,
     cross_validate,
     final_fit,
-    make_folds,
     out_of_fold,
-    shuffled_folds,
 )
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment

@@ -1,0 +1,91 @@
+"""The cross-validation folds of a split's training part, standardised each by its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnbench.experiment.fitting import Fitting
+from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
+from bnnbench.random_streams import derive_seed
+from bnnbench.types import Split, Table, TrainingSet
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The cross-validation of some splits: one replica per split and fold.
+
+    Attributes:
+        data: standardised training folds.
+        scaler: their statistics.
+        inputs: standardised validation inputs `[R, M, D]`.
+        targets: validation targets `[R, M]`, original units.
+        real: `[R, M]`, False on padding.
+        rows: per replica, the table's row numbers of the validation part.
+        count: folds per split.
+    """
+
+    data: TrainingSet
+    scaler: Scaler
+    inputs: Tensor
+    targets: Tensor
+    real: Tensor
+    rows: tuple[np.ndarray, ...]
+    count: int
+
+
+def shuffled_folds(rows: int, count: int, seed: int) -> list[np.ndarray]:
+    """Which rows each fold holds out, masks `[rows]`.
+
+    The folds of scikit-learn's `KFold(count, shuffle=True, random_state=seed)`, which takes a
+    second to import where it is needed for nothing else.
+    """
+    order = np.random.RandomState(seed).permutation(rows)
+    return [np.isin(np.arange(rows), part) for part in np.array_split(order, count)]
+
+
+def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+    """Which rows each fold holds out, masks `[rows]`, those of one group all or none.
+
+    Args:
+        groups: `[rows]`, the number of each row's group.
+        count: how many folds, each with as many groups as the others, or one more.
+        seed: of the order that the groups are dealt in.
+    """
+    order = np.random.RandomState(seed).permutation(np.unique(groups))
+    return [np.isin(groups, part) for part in np.array_split(order, count)]
+
+
+def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: int) -> Folds:
+    """Shuffled, seeded folds of each split's training part, the same for all its trials."""
+    fits, checks, groups = [], [], []
+    for g, split in enumerate(splits):
+        seed = derive_seed(fitting.seed, split.index, "folds") % 2**32
+        held_out = (
+            shuffled_folds(len(split.train), count, seed)
+            if table.groups is None
+            else grouped_folds(table.groups[split.train], count, seed)
+        )
+        for out in held_out:
+            fits.append(split.train[~out])
+            checks.append(split.train[out])
+            groups.append(g)
+    x, y = table.inputs, table.targets
+    device = torch.device(fitting.device)
+    data, scaler = standardise(
+        [x[i] for i in fits], [y[i] for i in fits], groups, device, fitting.dtype
+    )
+    checked = [y[i] for i in checks]
+    return Folds(
+        data,
+        scaler,
+        scaler.inputs([x[i] for i in checks]),
+        torch.from_numpy(pad(checked)).to(device),
+        torch.from_numpy(real_rows(checked)).to(device),
+        tuple(checks),
+        count,
+    )
