@@ -21,6 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"types", "discovery"},
     {"checks", "identity", "files"},
+    {"cpp"},
     {"settings", "random_streams"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
     {"native"},

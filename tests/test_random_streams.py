@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from bnnbench.random_streams import Streams, derive_seed
+from bnnbench.random_streams import Generated, Streams, derive_seed
 
 
 def test_a_group_draws_the_same_alone_as_in_company() -> None:
@@ -34,13 +34,26 @@ def test_seeds_differ_along_every_step_of_the_path() -> None:
 
 def test_draws_made_several_steps_at_a_time_are_all_used_in_turn() -> None:
     """As on a GPU, where a launch for every step would dominate."""
-    streams = Streams([1, 2], (0, 0, 1))
-    streams._chunk = 3
-    draws = [streams.normal(4, 6) for _ in range(4)]
-    assert {draw.shape for draw in draws} == {(4, 3, 6)}
+    source = Generated([1, 2], "cpu", at_once=3)
+    draws = [source.drawn("normal", (4, 6)) for _ in range(4)]
+    assert {draw.shape for draw in draws} == {(4, 2, 6)}
     made = torch.stack(draws).flatten(1)
     assert (torch.pdist(made) > 1).all()
-    first, second = (torch.Generator().manual_seed(seed) for seed in (1, 2))
-    for group, generator in ((0, first), (2, second)):
-        whole = torch.empty(3, 4, 6).normal_(generator=generator)
+    for group, seed in enumerate((1, 2)):
+        whole = torch.empty(3, 4, 6).normal_(generator=torch.Generator().manual_seed(seed))
         assert torch.equal(torch.stack(draws[:3])[:, :, group], whole)
+
+
+def test_a_draw_goes_on_where_the_last_one_ended() -> None:
+    """Draws of any sizes share no counter, so that none of their numbers is another's."""
+    streams = Streams([3], (0,))
+    made = torch.cat([streams.uniform(1, n).flatten() for n in (5, 64, 65, 200)])
+    assert len(made.unique()) == len(made)
+
+
+def test_float64_has_the_same_numbers() -> None:
+    narrow, wide = (
+        Streams([3], (0,), dtype=t).normal(2, 9) for t in (torch.float32, torch.float64)
+    )
+    assert wide.dtype == torch.float64
+    assert torch.equal(narrow.double(), wide)

@@ -58,7 +58,7 @@ class Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         """Ends the process."""
-        from bnnbench.native.library import library
+        from bnnbench.cpp.library import library
 
         print(f"bnnbench {__version__}\nnative code: {library().standing}")
         parser.exit()

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
+from bnnbench.cpp.library import library
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.native.library import library
 
 LIBRARIES = (
     "bnnbench",

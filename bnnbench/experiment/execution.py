@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 
+from bnnbench.cpp.library import prepare
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.environment import as_yaml, write_environment
 from bnnbench.experiment.progress import watch
@@ -22,7 +23,6 @@ from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.experiment.workers import run_all, worker_processes
 from bnnbench.files import remove, write_text
-from bnnbench.native.library import prepare
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Sequence[str] | None]

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bnnbench.checks import check_choice, check_int
+from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -31,7 +32,6 @@ from bnnbench.methods.shared.moment_propagation import (
 )
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
-from bnnbench.native.library import library
 from bnnbench.native.moments import available
 from bnnbench.native.propagation import Propagation
 from bnnbench.nn import MLP

@@ -1,5 +1,5 @@
-"""Code for the processor itself: two C++ files, built when first needed, and called by ctypes.
+"""What training asks of the C++ files: gradients, whole epochs, passes of PBP over the data.
 
-May import nn, settings, files and types. Without a compiler there is none of it, and torch computes
-the same.
+May import cpp, nn, optim, likelihoods, losses, settings and types. The torch code of the methods is
+the reference.
 """

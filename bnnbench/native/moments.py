@@ -7,11 +7,11 @@ import ctypes
 import torch
 from torch import Tensor
 
+from bnnbench.cpp.library import library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.nll import NLL
-from bnnbench.native.library import library
 from bnnbench.nn import MLP
 
 

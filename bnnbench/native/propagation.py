@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from bnnbench.native.library import library
+from bnnbench.cpp.library import library
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
+from bnnbench.cpp.library import library
 from bnnbench.methods.pbp import PBP
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.vadam import Vadam
-from bnnbench.native.library import library
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet

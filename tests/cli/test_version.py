@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bnnbench import __version__
-from bnnbench.native.library import library
+from bnnbench.cpp.library import library
 
 Command = Callable[..., tuple[int, str, str]]
 

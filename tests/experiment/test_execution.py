@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, TIMES, finished, no_page
 
+from bnnbench.cpp.library import Library, library
 from bnnbench.data.fingerprint import fingerprints_of_parts
 from bnnbench.experiment import execution
 from bnnbench.experiment.execution import execute, groups_of, run_group, run_groups
@@ -24,7 +25,6 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import claimed
 from bnnbench.methods.pbp import PBP
-from bnnbench.native.library import Library, library
 from bnnbench.types import UserError
 
 Planner = Callable[..., Run]
@@ -236,7 +236,7 @@ def test_it_is_said_once_that_there_is_no_native_code(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = Library(reason="there is no compiler")
-    monkeypatch.setattr("bnnbench.native.library.library", lambda: missing)
+    monkeypatch.setattr("bnnbench.cpp.library.library", lambda: missing)
     said: list[str] = []
     say = said.append
     for splits in (1, 2):

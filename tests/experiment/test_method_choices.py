@@ -9,9 +9,9 @@ from support.methods import METHODS, class_of, depth_of, takes_likelihood
 from support.tiny_runs import finished
 
 from bnnbench.cli.configs import options
+from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.run import Run
 from bnnbench.methods import pbp
-from bnnbench.native.library import Library, library
 from bnnbench.results.metrics import heading_of
 from bnnbench.results.summary import summarise
 from bnnbench.types import Redundant, UserError

@@ -6,7 +6,16 @@ import math
 
 import pytest
 import torch
-from support.linear_model import LAMBDA, TAU, columns, exact_posterior, fit, linear_data, one_batch
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    TO_THE_MODE,
+    columns,
+    exact_posterior,
+    fit,
+    linear_data,
+    one_batch,
+)
 
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
@@ -19,7 +28,7 @@ def test_every_network_finds_the_mode() -> None:
     """Of a linear model: ridge regression, whatever the start."""
     mean, _ = exact_posterior()
     method = DeepEnsemble(label="d", members=3)
-    networks = method.networks(fit(method, 600, learning_rate=0.05))
+    networks = method.networks(fit(method, 600, **TO_THE_MODE))
     torch.testing.assert_close(networks, mean.expand_as(networks), atol=1e-3, rtol=0)
 
 

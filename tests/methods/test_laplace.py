@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
-from support.linear_model import LAMBDA, TAU, N, design, exact_posterior, fit, linear_data
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    TO_THE_MODE,
+    N,
+    design,
+    exact_posterior,
+    fit,
+    linear_data,
+)
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -87,7 +96,7 @@ def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
     """The diagonal has the exact precision's: the best that it can do."""
     mean, precision = exact_posterior()
     fitted = method(curvature)
-    posterior = fit(fitted, 600, learning_rate=0.05)
+    posterior = fit(fitted, 600, **TO_THE_MODE)
     held = torch.diag(precision.diagonal()) if curvature == "diagonal" else precision
     covariance = torch.linalg.inv(held)
     torch.testing.assert_close(fitted.covariance(posterior)[0], covariance)
@@ -132,7 +141,7 @@ def best_prior(objective: Callable[[float], float]) -> float:
 @exact_structures
 def test_log_evidence_is_the_exact_marginal_likelihood(curvature: str) -> None:
     fitted = method(curvature)
-    posterior = fit(fitted, 600, learning_rate=0.05)
+    posterior = fit(fitted, 600, **TO_THE_MODE)
     exact = log_marginal_likelihood(LAMBDA)
     found = fitted.log_evidence(posterior, linear_data())
     # Second order in what Adam leaves of the way to the mode.
@@ -148,7 +157,7 @@ def test_the_chosen_prior_has_the_most_evidence(curvature: str) -> None:
         chooses = method(
             curvature, prior_precision_by="marginal_likelihood", initial_prior_precision=initial
         )
-        posterior = fit(chooses, 600, learning_rate=0.05)
+        posterior = fit(chooses, 600, **TO_THE_MODE)
         chosen = posterior.hyper["prior_precision"].item()
         precision = TAU * design().T @ design() + chosen * torch.eye(3).double()
         covariance = chooses.covariance(posterior)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from support.linear_model import exact_posterior, fit
+from support.linear_model import TO_THE_MODE, exact_posterior, fit
 from support.methods import HYPER, small_task, training_set
 
 from bnnbench.methods.map import MAP
@@ -15,7 +15,7 @@ def test_the_network_finds_the_mode() -> None:
     """Of a linear model: ridge regression, whatever the start."""
     mean, _ = exact_posterior()
     method = MAP(label="m")
-    networks = method.networks(fit(method, 600, learning_rate=0.05))
+    networks = method.networks(fit(method, 600, **TO_THE_MODE))
     torch.testing.assert_close(networks, mean.expand_as(networks), atol=1e-3, rtol=0)
 
 

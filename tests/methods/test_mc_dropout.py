@@ -9,6 +9,7 @@ import torch
 from support.linear_model import (
     LAMBDA,
     TAU,
+    TO_THE_MODE,
     columns,
     design,
     exact_posterior,
@@ -26,7 +27,7 @@ from bnnbench.settings import Network
 
 def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
     mean, _ = exact_posterior()
-    posterior = fit(MCDropout(label="m"), 600, samples=1, learning_rate=0.05)
+    posterior = fit(MCDropout(label="m"), 600, samples=1, **TO_THE_MODE)
     torch.testing.assert_close(posterior.state["loc"][0], mean, atol=1e-4, rtol=0)
 
 

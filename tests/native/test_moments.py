@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bnnbench.cpp.library import library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.native.library import library
 from bnnbench.native.moments import available, moments
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.pbp import state_of
 from torch import Tensor
 
+from bnnbench.cpp.library import library
 from bnnbench.methods import pbp
 from bnnbench.methods.pbp import PBP, initial_state
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.native.library import library
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training

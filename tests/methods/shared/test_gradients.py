@@ -17,10 +17,10 @@ from support.methods import (
     training_set,
 )
 
+from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.native import moments as native
-from bnnbench.native.library import library
 from bnnbench.random_streams import Streams
 from bnnbench.types import TrainingSet
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from bnnbench.native import library as module
-from bnnbench.native.library import library, prepare
+from bnnbench.cpp import library as module
+from bnnbench.cpp.library import library, prepare
 from bnnbench.native.moments import available
 
 

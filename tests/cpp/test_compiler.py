@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bnnbench.native import compiler
-from bnnbench.native.compiler import Unavailable, built, found_compiler
+from bnnbench.cpp import compiler
+from bnnbench.cpp.compiler import Unavailable, built, found_compiler
 
 SMALL = 'extern "C" int answer() { return 42; }\n'
 
@@ -90,7 +90,7 @@ def test_of_many_processes_that_ask_at_once_one_builds(
 ) -> None:
     slow = script(tmp_path, f'echo built >> "{tmp_path}/log"; sleep 0.5; exec {needed[0]} "$@"')
     code = (
-        "import ctypes, sys; from pathlib import Path; from bnnbench.native.compiler import built; "
+        "import ctypes, sys; from pathlib import Path; from bnnbench.cpp.compiler import built; "
         "print(ctypes.CDLL(str(built(Path(sys.argv[1])))).answer())"
     )
     command = [sys.executable, "-c", code, str(source)]

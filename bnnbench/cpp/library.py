@@ -13,12 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bnnbench.native.compiler import Unavailable, built
+from bnnbench.cpp.compiler import Unavailable, built
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernel.cpp", "propagation.cpp"))
+SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("kernel.cpp", "propagation.cpp", "random.cpp")
+)
 SWITCH = "BNNBENCH_NATIVE"
 
-NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
+NUMBER, WORD, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_void_p
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
     code.take_steps.argtypes = code.propagate.argtypes = [ARRAY]
+    code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
+    code.draw_numbers.restype = None
     for function in (code.moments, code.take_steps, code.propagate):
         function.errcheck = _checked  # type: ignore[assignment]
     return code
