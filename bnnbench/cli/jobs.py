@@ -46,6 +46,7 @@ class Jobs:
         passed: why a sweep passed over some of its combinations.
         failed: what the machine refused, which ends a sweep: a sentence and the exit code.
         ran: the folders of the runs that were run or printed again.
+        planned: seconds that each run would take whose plan was printed instead.
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
             or before the first.
         remarked: what has been said of the data already.
@@ -58,6 +59,7 @@ class Jobs:
     passed: list[str] = field(default_factory=list)
     failed: tuple[str, int] | None = None
     ran: list[RunFolder] = field(default_factory=list)
+    planned: list[float] = field(default_factory=list)
     sweep: SweepProgress | None = None
     remarked: set[str] = field(default_factory=set)
 
@@ -116,7 +118,7 @@ class Jobs:
         if self.dry:
             from bnnbench.cli.plan import show_plan
 
-            show_plan(run)
+            self.planned.append(show_plan(run))
             return
         # What shows a run is slow to import (matplotlib), and is not needed before there is one.
         folder = execute(run, partial(_write_page, run), self.sweep, note, _load_pages)
@@ -143,15 +145,19 @@ class Jobs:
             return self.failed[1]
         if self.refused:
             raise UserError(told(self.refused))
-        if self.passed and not self.ran:
+        if self.passed and not (self.ran or self.planned):
             raise UserError(self.passed[0])
-        if not self.ran:  # Hydra printed something
-            return 0
-        from bnnbench.cli.show import without_numbers
-
         if self.passed:
             jobs = f"{len(self.passed)} combination{'s' if len(self.passed) > 1 else ''}"
             note(f"passed over {jobs} that differ from others in name only")
+        if len(self.planned) > 1:
+            from bnnbench.cli.plan import show_total
+
+            show_total(self.planned)
+        if not self.ran:  # a plan was printed, or Hydra printed something
+            return 0
+        from bnnbench.cli.show import without_numbers
+
         lost = without_numbers("the run" if len({*self.ran}) == 1 else "every run", self.ran)
         if lost:
             note(lost)

@@ -67,8 +67,11 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
     ):
         assert part in out
     assert list(Path().iterdir()) == []
-    code, out, _ = command("run", "-m", *words, "method=linear,map", "--dry-run")
-    assert code == 0 and out.count("folder") == 2 and out.count("network") == 1
+    sweep = ("-m", *words, "method=linear,bbb", "divergence=kl,rkl", "--dry-run")
+    code, out, errors = command("run", *sweep)
+    assert code == 0 and out.count("folder") == 3 and out.count("network") == 2
+    assert out.splitlines()[-1].startswith("in all 3 runs, about ")
+    assert errors.splitlines()[-1].startswith("bnnbench: passed over 1 combination")
     code, done, _ = command("run", *words, "method=linear", "splits=1")
     code, out, _ = command("run", *words, "method=linear", "splits=1", "--dry-run")
     assert "1 of 1 splits" in out and out.splitlines()[-1].split()[-1] in done
