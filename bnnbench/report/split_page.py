@@ -28,7 +28,7 @@ from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import mark
-from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
+from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published import counterpart, z_of
 from bnnbench.results.published_settings import difference
 from bnnbench.results.reader import row_of
@@ -41,7 +41,7 @@ from bnnbench.results.run_files import (
     read_search,
     read_splits,
 )
-from bnnbench.results.summary import summarise
+from bnnbench.results.summary import SPREADS, summarise
 
 SUMMARY = "summary"
 """Table: every metric over the splits."""
@@ -97,15 +97,22 @@ def split_drawings(folder: RunFolder) -> Drawings:
 def run_table(folder: RunFolder) -> Table:
     """The run's results, with the published values beside where known."""
     splits = read_splits(folder)
-    run = row_of(folder, splits)
-    several, unit = len(splits) > 1, unit_of(str(run["target"]))
+    summary = summarise(splits).to_dict("records")
+    scores = {f"{row['metric']}_{name}": row[name] for row in summary for name in SPREADS}
+    return scores_table({**row_of(folder, splits), **scores})
+
+
+def scores_table(run: Mapping[str, Any]) -> Table:
+    """The same of a run as a row of `Runs.scored`."""
+    several, unit = run["splits"] > 1, unit_of(str(run["target"]))
     rows = []
-    for row in summarise(splits).to_dict("records"):
-        key, mean, error = row["metric"], row["mean"], row["stderr"]
+    for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
+        mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
+        if key.startswith(DIAGNOSTIC) and math.isnan(mean):  # of another method
+            continue
         in_target = key in BY_KEY and BY_KEY[key].unit == "target"
-        spread = f"{row['std']:.2g}" if math.isfinite(row["std"]) else MISSING * several
-        scores = {f"{key}_mean": mean, f"{key}_stderr": error}
-        beside = published_cells({**run, **scores}, key)
+        spread = f"{std:.2g}" if math.isfinite(std) else MISSING * several
+        beside = published_cells(run, key)
         name = heading_of(key) + unit * in_target
         rows.append((name, plus_minus(mean, error), spread, *beside))
     columns = (
@@ -118,7 +125,7 @@ def run_table(folder: RunFolder) -> Table:
         columns,
         tuple(row[: len(columns)] for row in rows),
         title=f"{run['dataset']}, {run['method']}" + mark(run["settings_differ"]),
-        caption=statement([len(splits)]) + "; std = standard deviation over splits" * several,
+        caption=statement([run["splits"]]) + "; std = standard deviation over splits" * several,
     )
 
 
@@ -140,7 +147,13 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
 
 def run_notes(folder: RunFolder) -> list[str]:
     """What a reader of the numbers must know: lost splits, values on a bound, what z means."""
-    splits, notes = read_splits(folder), []
+    splits = read_splits(folder)
+    return notes_of(row_of(folder, splits), splits)
+
+
+def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
+    """The same of a run as a row of `Runs.scored` and its rows of `splits.csv`."""
+    notes = []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
     if lost:
         which = ", ".join(map(str, lost))
@@ -154,7 +167,6 @@ def run_notes(folder: RunFolder) -> list[str]:
             f"chosen {name} on a search bound in {count} of {len(splits)} splits; "
             "wider bounds might score better."
         )
-    run = row_of(folder, splits)
     return [*notes, *published_notes(run)]
 
 
