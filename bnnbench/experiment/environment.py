@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "workers": workers,
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
@@ -50,6 +51,16 @@ def write_environment(folder: RunFolder, workers: int) -> None:
     write_text(folder.environment, text + "\n")
 
 
+def place(device: str) -> dict[str, str]:
+    """Where something is computed: the machine's name, and the model of its processor or GPU.
+
+    Args:
+        device: `cpu` or `cuda`.
+    """
+    model = torch.cuda.get_device_name() if device == "cuda" else processor()
+    return {"host": platform.node(), "device": model}
+
+
 def _before(folder: RunFolder) -> dict[str, Any]:
     try:
         return dict(json.loads(folder.environment.read_text()))
@@ -57,7 +68,9 @@ def _before(folder: RunFolder) -> dict[str, Any]:
         return {}
 
 
-def _processor() -> str:
+@cache
+def processor() -> str:
+    """The model of the CPU, on which the last bits of a number may depend."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)

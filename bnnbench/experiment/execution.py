@@ -13,6 +13,7 @@ import torch
 from bnnbench.cpp.library import prepare
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.environment import as_yaml, write_environment
+from bnnbench.experiment.lease import beating
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
@@ -71,7 +72,7 @@ def execute(
                 write_environment(folder, run.workers)
             if todo:
                 stack = stack_of(run, sweep.runs if sweep else ())
-                with watch(run, sweep), free_of_others(run, stack) as free:
+                with watch(run, sweep), free_of_others(run, stack) as free, beating():
                     members = [one.member for one in free]
                     run_groups(members, groups, run.workers, pool, meanwhile)
             processes.close()  # with its threads, beside which figures are not drawn side by side
@@ -152,12 +153,19 @@ def run_group(members: Sequence[Member], workers: int, group: Sequence[str]) -> 
         workers: cores that a lockstep experiment may use.
         group: the units.
     """
+    if is_finished(members, group):
+        return
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
-    with working([member.store for member in members], group[0]):
+    with working([member.store for member in members], group[0]), beating():
         # Perhaps another process did it while this one waited.
-        if not all(member.store.finished(unit) for member in members for unit in group):
+        if not is_finished(members, group):
             type(members[0].experiment).run_group(members, group, workers)
+
+
+def is_finished(members: Sequence[Member], group: Sequence[str]) -> bool:
+    """Whether every unit of a group was saved by every run that trains with it."""
+    return all(member.store.finished(unit) for member in members for unit in group)
 
 
 def finish(run: Run, report: Report) -> None:

@@ -65,8 +65,8 @@ class Run:
 
     @property
     def member(self) -> Member:
-        """The run as a part of a stack."""
-        return Member(self.experiment, self.store)
+        """The run as a part of a stack, whose folder any process finds from anywhere."""
+        return Member(self.experiment, UnitStore(RunFolder(self.folder.root.absolute())))
 
     def open_units(self) -> list[str]:
         """The units that were asked for and are not finished."""

@@ -10,7 +10,17 @@ KIND = "splits"
 """Of such runs, in their records."""
 
 SPLITS = "splits"
-"""Table: a row per split: its sizes and fingerprint, scores, seconds, hyper-parameters chosen."""
+"""Table: a row per split: sizes, fingerprint, scores, circumstances, hyper-parameters chosen."""
+
+CIRCUMSTANCES = [
+    "search_seconds",
+    "fit_seconds",
+    "predict_seconds",
+    "total_seconds",
+    "host",
+    "device",
+]
+"""Columns of `SPLITS` on how long a row took and where: what equal runs may differ in."""
 
 SEARCH = "search"
 """Table: a row per evaluation of the search."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from bnnbench.data.fingerprint import fingerprints_of_parts
 from bnnbench.experiment import trial_log
+from bnnbench.experiment.environment import place
 from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.folds import Folds, make_folds
 from bnnbench.experiment.protocol import Outcome, final_fit, out_of_fold
@@ -81,6 +82,7 @@ def run_splits(
         held_out = list(out_of_fold(fitting, table, group, made, values))
     space = search.space if search else ()
     tested = fingerprints_of_parts(table, [split.test for split in group])
+    here = place(fitting.device)
     for k, run in enumerate(runs):
         for s, (unit, split) in enumerate(splits.items()):
             if run.store.finished(unit):
@@ -88,7 +90,7 @@ def run_splits(
             outcome = outcomes[k * len(group) + s]
             bounds = " ".join(d.name for d in space if d.at_bound(values[s][d.name]))
             hyper = {**run.method.fixed(), **values[s], **outcome.converted}
-            row = _row(run.names, split, tested[s], histories[s], hyper, bounds, outcome)
+            row = _row(run.names, split, tested[s], histories[s], hyper, bounds, outcome, here)
             tables = {SPLITS: [row], SEARCH: _search_rows(split, histories[s])}
             run.store.save(unit, tables, _arrays(outcome, held_out[s]))
 
@@ -120,6 +122,7 @@ def _row(
     hyper: Mapping[str, float],
     at_bound: str,
     outcome: Outcome,
+    here: Mapping[str, str],
 ) -> Row:
     """The split's row; its seconds are those of search, final fit and test predictions.
 
@@ -139,6 +142,7 @@ def _row(
         "fit_seconds": outcome.fit_seconds,
         "predict_seconds": outcome.predict_seconds,
         "total_seconds": search_seconds + outcome.fit_seconds + outcome.predict_seconds,
+        **here,
         "diverged": int(outcome.diverged),
         "at_bound": at_bound,
         **{f"hp.{name}": value for name, value in hyper.items()},

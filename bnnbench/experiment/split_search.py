@@ -11,6 +11,7 @@ from bnnbench.experiment import trial_log
 from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.protocol import cross_validate, trial_from
+from bnnbench.experiment.trial_log import TrialLog
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
@@ -49,22 +50,18 @@ def search_values(
     histories = [trial_log.read(file) for file in files]
     # Splits in lockstep go on together, so that the stack is the one of an uninterrupted run.
     start = min(min(len(history) for history in histories), iterations)
-    histories = [history[:start] for history in histories]
-    for file, history in zip(files, histories, strict=True):
-        trial_log.rewrite(file, history)
+    logs = [TrialLog(file, history[:start]) for file, history in zip(files, histories, strict=True)]
     for iteration in range(start, iterations):
         began = time.perf_counter()
-        values = _suggest(task, splits, histories, iteration)
+        values = _suggest(task, splits, [log.trials for log in logs], iteration)
         suggested = time.perf_counter()
         scores = cross_validate(
             task.fitting, splits, folds, values, iteration, task.search.objective
         )
         seconds = (time.perf_counter() - began) / len(splits)
-        for file, history, value, fold in zip(files, histories, values, scores, strict=True):
-            trial = trial_from(value, fold, seconds, (suggested - began) / len(splits))
-            trial_log.append(file, trial)
-            history.append(trial)
-    return histories
+        for log, value, fold in zip(logs, values, scores, strict=True):
+            log.add(trial_from(value, fold, seconds, (suggested - began) / len(splits)))
+    return [log.trials for log in logs]
 
 
 def _suggest(

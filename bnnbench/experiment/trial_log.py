@@ -1,9 +1,13 @@
-"""The search's memory on disk: a line per finished evaluation, JSON and its checksum."""
+"""The search's memory on disk: a line per finished evaluation, JSON and its checksum.
+
+It is written whole at every evaluation. So it holds the search of one process, also where two have
+been given the same unit and do not see each other's locks.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,8 +18,29 @@ SUFFIX = "trials.jsonl"
 """Of the log of a unit."""
 
 
+class TrialLog:
+    """The finished evaluations of a unit, in memory and on disk.
+
+    Attributes:
+        path: of the file.
+        trials: in their order.
+    """
+
+    def __init__(self, path: Path, trials: Iterable[Trial] = ()) -> None:
+        """Leaves exactly these trials in the file."""
+        self.path, self.trials = path, list(trials)
+        self._text = "".join(_line(trial) for trial in self.trials)
+        write_text(path, self._text)
+
+    def add(self, trial: Trial) -> None:
+        """Adds a trial and waits until the disk has it."""
+        self.trials.append(trial)
+        self._text += _line(trial)
+        write_text(self.path, self._text)
+
+
 def read(path: Path) -> list[Trial]:
-    """The finished evaluations, up to a line that a kill has torn or that is damaged."""
+    """The finished evaluations, up to a line that is damaged."""
     if not path.is_file():
         return []
     trials = []
@@ -26,19 +51,6 @@ def read(path: Path) -> list[Trial]:
         record = json.loads(text)
         trials.append(Trial(**{**record, "folds": tuple(record["folds"])}))
     return trials
-
-
-def rewrite(path: Path, trials: list[Trial]) -> None:
-    """Leaves exactly these trials in the file, so that appending to it is safe."""
-    write_text(path, "".join(_line(trial) for trial in trials))
-
-
-def append(path: Path, trial: Trial) -> None:
-    """Adds a trial and waits until the disk has it."""
-    with path.open("a") as file:
-        file.write(_line(trial))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def count(path: Path) -> int:

@@ -88,7 +88,7 @@ class UnitStore:
             # First what says that the unit is finished.
             remove(self.file(unit, "json"))
             for path in self.folder.work.glob(f"{unit}.*"):
-                if path.suffix != ".lock":
+                if ".lock" not in path.suffixes:
                     remove(path)
 
     def assemble(self) -> Assembled:

@@ -93,17 +93,17 @@ def killed_at(arguments: Sequence[str], folder: Path, moment: int) -> int:
 
 def die_at(arguments: Sequence[str], folder: Path, name: str) -> int:
     """Runs the command in a child that dies once a trial log of that name has an evaluation."""
-    from bnnbench.experiment import trial_log
+    from bnnbench.experiment.trial_log import TrialLog
 
-    append = trial_log.append
+    add = TrialLog.add
 
-    def dying(path: Path, trial: Any) -> None:
-        append(path, trial)
-        if path.name == name:
+    def dying(log: TrialLog, trial: Any) -> None:
+        add(log, trial)
+        if log.path.name == name:
             kill()
 
     def body() -> int:
-        with patch.object(trial_log, "append", dying):
+        with patch.object(TrialLog, "add", dying):
             return attempt(arguments, folder).code or 0
 
     return in_a_child(body)

@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 from support.command import folder_of
 from support.config import TINY
-from support.tiny_runs import TIMES, finished
+from support.tiny_runs import finished
 
 from bnnbench.experiment import code
 from bnnbench.experiment.code import changes, code_of
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.experiment.standing import standing
 
 Command = Callable[..., tuple[int, str, str]]
@@ -99,7 +100,9 @@ def test_what_is_forced_is_run_again(tiny: Planner) -> None:
     _, again = finished(first)
     times = [run.store.file(unit, "json").stat().st_mtime_ns for unit in run.experiment.units()]
     assert times[0] > kept[0] and times[1] == kept[1], "only what was asked for"
-    pd.testing.assert_frame_equal(again.drop(columns=TIMES), table.drop(columns=TIMES))
+    pd.testing.assert_frame_equal(
+        again.drop(columns=CIRCUMSTANCES), table.drop(columns=CIRCUMSTANCES)
+    )
     assert folder.finished() and run.complete()
 
 

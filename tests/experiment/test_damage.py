@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import TIMES, finished
+from support.tiny_runs import finished
 
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.experiment.standing import standing
 
 Planner = Callable[..., Run]
@@ -38,7 +39,7 @@ DAMAGES: list[Damage] = [shorten, empty, flip, Path.unlink]
 
 def same_numbers(first: pd.DataFrame, second: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(
-        first.drop(columns=TIMES), second.drop(columns=TIMES), check_exact=True
+        first.drop(columns=CIRCUMSTANCES), second.drop(columns=CIRCUMSTANCES), check_exact=True
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import SCORES, TIMES, finished, no_page
+from support.tiny_runs import SCORES, finished, no_page
 
 from bnnbench.cpp.library import Library, library
 from bnnbench.data.fingerprint import fingerprints_of_parts
@@ -24,6 +24,7 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.run_lock import claimed
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.methods.pbp import PBP
 from bnnbench.types import UserError
 
@@ -43,7 +44,7 @@ def row(run: Run, unit: str) -> dict[str, float]:
 def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None:
     one = replace(tiny("splits=3"), outputs=tmp_path / "one")
     two = replace(tiny("splits=3"), workers=2, outputs=tmp_path / "two")
-    tables = [finished(run)[1].drop(columns=TIMES) for run in (one, two)]
+    tables = [finished(run)[1].drop(columns=CIRCUMSTANCES) for run in (one, two)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
@@ -80,7 +81,8 @@ def test_output_contract(tiny: Planner) -> None:
     columns = "experiment,dataset,method,divergence,likelihood,loss,depth,split,seed,training_rows,"
     columns += "test_rows,fingerprint,parameters,"
     columns += "rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
-    columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,diverged,at_bound,"
+    columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,host,device,"
+    columns += "diverged,at_bound,"
     columns += "hp.noise_precision,hp.prior_precision"
     assert table.columns.tolist() == columns.split(",")
     assert table["split"].tolist() == [0, 1] and not table["diverged"].any()

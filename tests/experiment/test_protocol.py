@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import SCORES, TIMES, finished, with_experiment
+from support.tiny_runs import SCORES, finished, with_experiment
 
 from bnnbench.experiment.fitting import Values
 from bnnbench.experiment.folds import make_folds, shuffled_folds
@@ -20,6 +20,7 @@ from bnnbench.experiment.protocol import (
 )
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.types import Split, Table, UserError
 
 Planner = Callable[..., Run]
@@ -51,7 +52,7 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
     folder, honest = finished(run)
     leaked, other = finished(with_experiment(run, loaded=changed(table, table.splits[0].test)))
     assert leaked.root != folder.root, "edited data is another run"
-    same = [c for c in honest.columns if c not in [*TIMES, *SCORES, "fingerprint"]]
+    same = [c for c in honest.columns if c not in [*CIRCUMSTANCES, *SCORES, "fingerprint"]]
     pd.testing.assert_frame_equal(honest[same], other[same])
     assert (other["rmse"] > honest["rmse"] + 50).all()
     searches = [

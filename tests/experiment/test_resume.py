@@ -15,10 +15,11 @@ import pytest
 from filelock import FileLock
 from support.command import one_sentence
 from support.config import TINY
-from support.tiny_runs import TIMES, finished, tiny_run
+from support.tiny_runs import finished, tiny_run
 
 from bnnbench.experiment import trial_log
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -62,7 +63,7 @@ def wait_for(outputs: Path, count: int) -> None:
 def tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     folder, splits = finished(run)
     search = pd.read_csv(folder.table("search"))
-    return splits.drop(columns=TIMES), search.drop(columns=["seconds", "suggest_seconds"])
+    return splits.drop(columns=CIRCUMSTANCES), search.drop(columns=["seconds", "suggest_seconds"])
 
 
 @pytest.mark.parametrize(("workers", "after"), [(1, 3), (2, 5)])

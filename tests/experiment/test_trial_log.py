@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from bnnbench.experiment import trial_log
+from bnnbench.experiment.trial_log import TrialLog
 from bnnbench.search.base import Trial
 
 
-def test_the_log_survives_a_torn_line(tmp_path: Path) -> None:
+def test_the_log_survives_damage(tmp_path: Path) -> None:
     path = tmp_path / "trials.jsonl"
     trials = [
         Trial({"a": 0.1 + i}, -1.0 / (i + 3), (float("nan"), 0.2), 1.5, 0.5) for i in range(3)
     ]
-    trial_log.rewrite(path, trials[:2])
-    trial_log.append(path, trials[2])
+    log = TrialLog(path, trials[:2])
+    assert str(trial_log.read(path)) == str(trials[:2])
+    log.add(trials[2])
+    assert log.trials == trials
     whole = path.read_text()
     assert trial_log.count(path) == 3
     assert str(trial_log.read(path)) == str(trials), "floats and NaN come back bit for bit"
@@ -25,3 +28,15 @@ def test_the_log_survives_a_torn_line(tmp_path: Path) -> None:
     path.write_bytes(whole.encode().replace(b"objective", b"obj\xffctive", 1))
     assert trial_log.read(path) == []
     assert trial_log.read(tmp_path / "absent") == [] and trial_log.count(tmp_path / "absent") == 0
+
+
+def test_two_who_write_one_log_do_not_mix(tmp_path: Path) -> None:
+    """Each leaves the whole of its own search: with no lock between them, no line comes twice."""
+    path = tmp_path / "trials.jsonl"
+    trials = [Trial({"a": float(k)}, -1.0, (0.5,), 1.0, 0.5) for k in range(3)]
+    first, second = TrialLog(path), TrialLog(path)
+    for trial in trials:
+        first.add(trial)
+        second.add(trial)
+        assert trial_log.read(path) == second.trials
+    assert trial_log.read(path) == trials and not list(tmp_path.glob(".*"))

@@ -22,6 +22,7 @@ from bnnbench.cli.compose import configs_of
 from bnnbench.cli.configs import options
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
 from support.config import compose
@@ -36,7 +37,6 @@ PORTABLE = {
     "BNNBENCH_NATIVE": "0",
 }
 
-TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
 NAMES = ["experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth"]
 
 SEARCH = "search.iterations=3 search.initial_points=2 search.folds=2"
@@ -136,7 +136,7 @@ def digests(outputs: Path) -> dict[str, str]:
     for folder in finished_runs(outputs):
         path = next(p for p in map(folder.table, ("splits", "posterior")) if p.exists())
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        table = table.drop(columns=TIMES, errors="ignore")
+        table = table.drop(columns=CIRCUMSTANCES, errors="ignore")
         name = " ".join(table[column].iloc[0] for column in NAMES if column in table)
         found[name] = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()[:16]
     return found

@@ -15,7 +15,6 @@ from bnnbench.experiment.split_files import SPLITS
 from bnnbench.experiment.sweep_progress import SweepProgress
 from support.config import TINY, compose
 
-TIMES = ["search_seconds", "fit_seconds", "predict_seconds", "total_seconds"]
 SCORES = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]
 
 
