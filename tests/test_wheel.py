@@ -24,7 +24,7 @@ def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     package = Path(bnnbench.__file__).parent
-    kinds = (".csv", ".txt", ".cpp")
+    kinds = (".csv", ".txt", ".cpp", ".toml")
     data = [path.relative_to(package) for path in package.rglob("*") if path.suffix in kinds]
     assert len(data) > 3
     for name in (*data, "configs/run.yaml"):

@@ -22,6 +22,11 @@ class ReportFolder:
         return self.root / "results.md"
 
     @property
+    def glossary(self) -> Path:
+        """What every number of the page is."""
+        return self.root / "glossary.md"
+
+    @property
     def latex(self) -> Path:
         """The results for a paper."""
         return self.root / "results.tex"

@@ -3,7 +3,7 @@
 Everything between `<!-- name -->` and `<!-- /name -->` is replaced by what lies in
 `docs/results`: `session.txt` (the end of `make run`), `book_uci/results.csv` (put there by
 `docs/tools/update_results.py`), `gal_uci/paired_with_published.csv` (likewise) and `speed.md`
-(`make bench`).
+(`make bench`); the glossary is the package's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.report.numbers import MISSING
+from bnnbench.report.renderers import markdown
+from bnnbench.results.glossary import TERMS
 from bnnbench.results.published_protocol import BOUNDS, BOUNDS_OF
 
 DOCS = Path(__file__).parents[1]
@@ -123,8 +125,14 @@ def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
     return ", ".join(f"{method} {count}" for method, count in counts.items()) or MISSING
 
 
+def glossary() -> str:
+    """What every number is, as the package has it."""
+    return markdown.glossary(TERMS)
+
+
 BLOCKS: dict[Path, tuple[Callable[[], str], ...]] = {
     DOCS.parent / "README.md": (session, headline),
+    DOCS / "glossary.md": (glossary,),
     DOCS / "measured.md": (results, search_bounds, speed),
     RESULTS / "README.md": (paired_dropout,),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
@@ -16,6 +16,10 @@ from bnnbench.report.section import (
     Section,
     Table,
 )
+from bnnbench.results.glossary import NOTATION, Term
+
+SEE_GLOSSARY = "What each number is, with its formula: [glossary.md](glossary.md)."
+"""The last line of a report's page."""
 
 
 def page(sections: Iterable[Section]) -> str:
@@ -46,3 +50,28 @@ def table(block: Table) -> str:
     names = [column.title for column in block.columns]
     rows = [[cell.replace("|", "\\|") for cell in row] for row in block.rows]
     return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+def glossary_page(terms: Sequence[Term]) -> str:
+    """What every number is, as a page of its own."""
+    return f"# Glossary\n\n{glossary(terms)}\n"
+
+
+def glossary(terms: Sequence[Term]) -> str:
+    """What every number is, an entry under a heading each, in their order."""
+    named = {term.key: term for term in terms}
+    return "\n\n".join([NOTATION, *(entry(term, named) for term in terms)])
+
+
+def entry(term: Term, named: Mapping[str, Term]) -> str:
+    """One of them, with links to the others that it names."""
+    links = [f"[{named[key].name}](#{named[key].anchor})" for key in term.see]
+    said = {
+        "Computed": term.computed,
+        "Where": term.where,
+        "Source": term.source,
+        "See also": ", ".join(links),
+    }
+    parts = [f"## {term.name}", term.text]
+    parts += [f"```text\n{term.formula}\n```"] if term.formula else []
+    return "\n\n".join([*parts, "\n".join(f"- **{k}**: {v}" for k, v in said.items() if v)])
