@@ -19,7 +19,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
-    {"types", "discovery"},
+    {"types"},
+    {"project"},
+    {"discovery"},
     {"checks", "identity", "files"},
     {"cpp"},
     {"settings", "random_streams"},
@@ -28,6 +30,7 @@ LAYERS = [
     {"methods"},
     {"search"},
     {"experiment"},
+    {"checking"},
     {"results"},
     {"report"},
     {"suites"},

@@ -14,14 +14,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.cli import scale
-from bnnbench.cli.configs import ALL_GROUPS, OWN_GROUPS, bringing, config_folder
+from bnnbench.cli import scale, search_path
+from bnnbench.cli.configs import ALL_GROUPS, OWN_GROUPS, bringing, config_folder, config_folders
 from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
 
 scale.register()
+search_path.register()
 
 REFUSED = f"{UserError.__name__} raised while resolving interpolation: "
 """How OmegaConf passes on what a resolver of ours refuses."""
@@ -143,8 +144,10 @@ def sentence(error: Exception, own: str | None = None) -> str:
 
 
 def _no_text(own: str | None) -> str:
-    """The first file of a folder that is no text; Python does not say which one it was."""
-    for file in sorted(Path(own).rglob("*.yaml")) if own is not None else ():
+    """The first file from outside that is no text; Python does not say which one it was."""
+    folders = [folder.path for folder in config_folders()[1:]]
+    folders += [Path(own)] if own is not None else []
+    for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
         try:
             file.read_text("utf-8")
         except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from bnnbench.cli.configs import ALL_GROUPS, options
+from bnnbench.cli.configs import ALL_GROUPS, offered
 from bnnbench.discovery import suites
 
 SUITES = "suite"
@@ -15,6 +15,9 @@ List what `bnnbench run` and `bnnbench reproduce` can be told to do, with one li
 
   bnnbench list                    every group of settings, and the suites to reproduce
   bnnbench list method dataset     some of them
+
+What is not bnnbench's own says whose it is: yours, by the `bnnbench.toml` of this folder or of one
+above it, or that of another package.
 """
 
 
@@ -37,7 +40,7 @@ def list_command(groups: list[str]) -> int:
     for group in groups:
         check_choice("list", group, (*ALL_GROUPS, SUITES))
     for group in groups or (*ALL_GROUPS, SUITES):
-        found = offered(group)
+        found = summaries(group)
         width = max(map(len, found), default=0)
         print(group)
         for name, summary in found.items():
@@ -45,8 +48,11 @@ def list_command(groups: list[str]) -> int:
     return 0
 
 
-def offered(group: str) -> dict[str, str]:
-    """Every option of a group, or every suite, with its summary."""
+def summaries(group: str) -> dict[str, str]:
+    """Every option of a group, or every suite, with its summary and whose it is, if not ours."""
     if group == SUITES:
         return {suite.name: suite.summary for suite in suites()}
-    return options(group)
+    return {
+        name: f"{option.summary} [{option.owner}]" if option.owner else option.summary
+        for name, option in offered(group).items()
+    }

@@ -8,6 +8,7 @@ from importlib import import_module
 from traceback import extract_tb
 from typing import Any, get_args, get_origin, get_type_hints
 
+from bnnbench.project import enter_project
 from bnnbench.types import UserError
 
 Config = dict[str, Any]
@@ -44,6 +45,7 @@ def target(key: str, config: Mapping[str, Any]) -> Any:
     wrong = UserError(f"{key}._target_ names no class that can be imported: {named!r}.")
     if not all(part.isidentifier() for part in module.split(".")):
         raise wrong
+    enter_project()
     try:
         found = getattr(import_module(module), name, None)
     except (Exception, SystemExit) as error:

@@ -20,6 +20,7 @@ from bnnbench.cli.configs import config_folder
 from bnnbench.cli.jobs import Jobs
 from bnnbench.cli.waiting import announced
 from bnnbench.cli.words import DRY, config_dir_of, hydra_words
+from bnnbench.project import make_importable
 from bnnbench.types import UserError
 
 
@@ -33,6 +34,8 @@ def run_command(overrides: Sequence[str]) -> int:
     _hide_subcommand()
     words = hydra_words([word for word in overrides if word != DRY])
     own = config_dir_of(words)
+    if own is not None:
+        make_importable([Path(own).resolve(), Path.cwd()])
     _check_launcher(words)
     completing = {"-sc", "--shell-completion"} & {*words}
     decorate = hydra_main(

@@ -21,10 +21,10 @@ from support.divergences import (
     pairs,
     sampled,
 )
-from support.methods import SEEDS, training_set
 from support.user_errors import assert_one_sentence
 from torch import Tensor
 
+from bnnbench.checking.trial import SEEDS, training_set
 from bnnbench.cli.make import make
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2

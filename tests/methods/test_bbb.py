@@ -15,9 +15,9 @@ from support.linear_model import (
     fit,
     linear_task,
 )
-from support.methods import HYPER, small_task, training_set
 from torch import Tensor
 
+from bnnbench.checking.trial import HYPER, small_task, training_set
 from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
 from bnnbench.divergences.stacked import StackedDivergences

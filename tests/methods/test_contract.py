@@ -1,7 +1,8 @@
 """What every method is held to, as its YAML has it and in each of its variants.
 
-Replicas apart, stacked equals alone, same seed same bits, divergence reported. The fits that
-several tests read are made once: pytest runs all tests of a case one after the other.
+The clauses are `bnnbench.checking`'s, which `bnnbench check` asks of a method from outside; that
+each of them finds what it is for is tested in `tests/checking`. The fits that several of them read
+are made once: pytest runs all tests of a case one after the other.
 """
 
 from __future__ import annotations
@@ -14,37 +15,29 @@ import pytest
 import torch
 from support.config import compose
 from support.methods import (
-    COUNTS,
-    GROUPS,
-    HYPER,
     METHODS,
     PRESETS,
-    SEEDS,
     Case,
     base_of,
     built,
     cases,
-    hyper_of,
     loss,
-    network_of,
     plain_cases,
-    predict,
     programs,
-    small_task,
     takes_likelihood,
-    training_set,
 )
 
 from bnnbench import metrics
+from bnnbench.checking.leakage import LEAKAGE
+from bnnbench.checking.method import METHOD
+from bnnbench.checking.trial import COUNTS, HYPER, SEEDS, Trial, predict, small_task, training_set
+from bnnbench.checking.verdicts import Check
 from bnnbench.cli.configs import options
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import epochs_of
 from bnnbench.random_streams import Streams
-from bnnbench.settings import Training
 from bnnbench.types import Prediction, TrainingSet
-
-OTHER = [21, 22]
 
 
 @pytest.fixture(scope="module", params=cases(), ids=str)
@@ -53,117 +46,35 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture(scope="module")
+def trial(case: Case) -> Trial:
+    return Trial(case.method)
+
+
+@pytest.fixture(scope="module")
 def method(case: Case) -> Method:
     return case.method
 
 
 @pytest.fixture(scope="module")
-def data() -> TrainingSet:
-    return training_set()
+def data(trial: Trial) -> TrainingSet:
+    return trial.data
 
 
 @pytest.fixture(scope="module")
-def posterior(method: Method, data: TrainingSet) -> Posterior:
-    """The fit that all others are compared with."""
-    return method.fit(small_task(method, data))
+def posterior(trial: Trial) -> Posterior:
+    return trial.posterior
 
 
-@pytest.fixture(scope="module")
-def prediction(method: Method, posterior: Posterior, data: TrainingSet) -> Prediction:
-    return predict(method, posterior, data)
+@pytest.mark.parametrize("check", [*METHOD, LEAKAGE], ids=lambda check: check.name)
+def test_it_holds_that(check: Check[Trial], trial: Trial) -> None:
+    assert check.find(trial) is None
 
 
-def test_stacked_equals_one_at_a_time(
-    method: Method, data: TrainingSet, posterior: Posterior, prediction: Prediction
-) -> None:
-    for r, group in enumerate(GROUPS):
-        own = replace(data.select([r]), groups=(0,))
-        alone = method.fit(small_task(method, own, [SEEDS[group]]))
-        for key, value in alone.state.items():
-            torch.testing.assert_close(posterior.state[key][r], value[0], rtol=1e-9, atol=1e-11)
-        single = predict(method, alone, own, [SEEDS[group]])
-        torch.testing.assert_close(prediction.loc[:, r], single.loc[:, 0], rtol=1e-9, atol=1e-11)
-
-
-def test_a_diverged_replica_is_reported_and_its_neighbours_are_untouched(
-    method: Method, data: TrainingSet, posterior: Posterior
-) -> None:
-    targets = data.targets.clone()
-    targets[1, 0] = torch.nan
-    sick = method.fit(small_task(method, replace(data, targets=targets)))
-    assert posterior.diverged.tolist() == [False, False, False]
-    assert sick.diverged.tolist() == [False, True, False]
-    for key, value in sick.state.items():
-        assert value.isfinite().all(), "a diverged replica is frozen at its last finite state"
-        assert torch.equal(value[0], posterior.state[key][0])
-        assert torch.equal(value[2], posterior.state[key][2])
-
-
-def test_same_seed_same_bits_and_another_seed_other_bits(
-    method: Method, data: TrainingSet, posterior: Posterior, prediction: Prediction
-) -> None:
-    again, other = (method.fit(small_task(method, data, seeds)) for seeds in (SEEDS, OTHER))
-    for key, value in posterior.state.items():
-        assert torch.equal(value, again.state[key])
-    changed = [not torch.equal(value, other.state[key]) for key, value in posterior.state.items()]
-    assert any(changed) == method.trains_network, "what trains no network draws no start of one"
-    assert torch.equal(prediction.loc, predict(method, posterior, data).loc)
-    elsewhere = predict(method, posterior, data, OTHER)
-    assert torch.equal(prediction.loc, elsewhere.loc) != method.draws
-
-
-def test_prediction_axes_and_noise(
-    method: Method, posterior: Posterior, prediction: Prediction
-) -> None:
-    assert set(posterior.hyper) <= set(HYPER)
-    assert prediction.loc.shape[1:] == (3, 6)
-    noise = prediction.noise_variance()
-    assert (noise > 0).all()
+def test_the_noise_is_that_of_its_precision(method: Method, trial: Trial) -> None:
+    assert set(trial.posterior.hyper) <= set(HYPER)
     if "noise_precision" in method.hyper_names:
+        noise = trial.prediction.noise_variance()
         torch.testing.assert_close(noise, torch.full((3, 6), 1 / 5.0, dtype=torch.float64))
-    # One network is sure of itself; others are where all units are off, whatever is dropped.
-    sure = (prediction.epistemic_variance() == 0).double().mean()
-    assert sure == 1 if method.point_estimate else sure < 0.1
-
-
-def test_training_lowers_the_error(method: Method) -> None:
-    """With rows enough to tell a mean from a noise of its own; one by one they take longer.
-
-    And with a prior narrow enough to draw networks from a posterior over all weights.
-    """
-    if not method.trains_network:
-        pytest.skip("it takes no passes")
-    minibatches = isinstance(method, StochasticMethod)
-    least = 0 if method.linear_only else 1  # the first sweep over a linear model is most of the way
-    rows, epochs = (400, 60) if minibatches else (60, 20)
-    generator = torch.Generator().manual_seed(3)
-    inputs = torch.randn(1, rows, 2, generator=generator, dtype=torch.float64)
-    noise = 0.1 * torch.randn(1, rows, generator=generator, dtype=torch.float64)
-    data = TrainingSet(inputs, inputs[..., 0].sin() + noise, (rows,), (0,))
-    training = Training(batch_size=100, samples=3, dtype="float64")
-    known = hyper_of(method, 1)
-    hyper = {name: 10 * v if name == "prior_precision" else v for name, v in known.items()}
-    error = {}
-    for passes in (least, epochs):
-        streams = Streams(SEEDS[:1], (0,), dtype=torch.float64)
-        task = FitTask(data, hyper, network_of(method, 10), training, passes, streams)
-        loc = method.predict(method.fit(task), data.inputs, 50, streams).mean()
-        error[passes] = (loc - data.targets).square().mean()
-    assert error[epochs] < 0.5 * error[least]
-
-
-def test_recording_the_objective_changes_nothing(
-    method: Method, data: TrainingSet, posterior: Posterior
-) -> None:
-    own = Streams([5, 6], data.groups, dtype=torch.float64)
-    traced = method.fit(small_task(method, data, trace=own))
-    assert posterior.trace == {}
-    for key, value in posterior.state.items():
-        assert torch.equal(traced.state[key], value)
-    shapes = {key: tuple(curve.shape) for key, curve in traced.trace.items()}
-    both = {"loss": (4, data.replicas), "complexity": (4, data.replicas)}
-    assert shapes == (both if method.records_objective else {})
-    assert all(curve.isfinite().all() for curve in traced.trace.values())
 
 
 def test_draws_do_not_hang_on_the_size_of_the_stack(

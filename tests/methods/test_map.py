@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 from support.linear_model import TO_THE_MODE, exact_posterior, fit
-from support.methods import HYPER, small_task, training_set
 
+from bnnbench.checking.trial import HYPER, small_task, training_set
 from bnnbench.methods.map import MAP
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams

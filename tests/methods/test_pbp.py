@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.methods import COUNTS, GROUPS, SEEDS, training_set
 from support.pbp import state_of
 from torch import Tensor
 
+from bnnbench.checking.trial import COUNTS, GROUPS, SEEDS, training_set
 from bnnbench.methods.pbp import (
     PBP,
     absorb,

@@ -1,4 +1,4 @@
-"""Every method as its YAML has it, with its variants, and a small stack of replicas to fit."""
+"""Every method as its YAML has it, and with its variants."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-import torch
 from omegaconf import OmegaConf
 
 from bnnbench.cli.configs import config_folder, options
 from bnnbench.cli.make import make, target
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.random_streams import Streams
-from bnnbench.settings import Network, Training
-from bnnbench.types import Hyper, Prediction, TrainingSet
+from bnnbench.methods.shared.contract import Method
 from support.config import compose, compose_only
 
-HYPER = {"noise_precision": 5.0, "prior_precision": 0.7, "dropout": 0.2}
-SEEDS = [11, 12]
-GROUPS = (0, 0, 1)
-COUNTS = (20, 17, 16)  # with batches of 8: three, three and two minibatches an epoch
 OF_A_PRESET = {"defaults", "label", "summary", "protocol"}
 
 
@@ -129,52 +121,6 @@ def programs() -> dict[type[Method], Case]:
     }
 
 
-def network_of(method: Method, width: int) -> Network:
-    """One hidden layer where the method takes any."""
-    return Network(depth=0) if method.linear_only else Network(width=width)
-
-
 def depth_of(option: str) -> list[str]:
     """What has to follow `method=OPTION` for a network that the method takes."""
     return ["depth=0"] if class_of(option).linear_only else []
-
-
-def training_set() -> TrainingSet:
-    """Three replicas, the first two of one group, of different numbers of rows."""
-    generator = torch.Generator().manual_seed(3)
-    inputs = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64)
-    targets = inputs[..., 0].sin() + 0.1 * torch.randn(
-        3, 20, generator=generator, dtype=torch.float64
-    )
-    real = torch.arange(20) < torch.tensor(COUNTS)[:, None]
-    return TrainingSet(inputs * real[..., None], targets * real, COUNTS, GROUPS)
-
-
-def hyper_of(method: Method, replicas: int) -> Hyper:
-    """A column for each of its hyper-parameters."""
-    return {name: torch.full((replicas, 1), HYPER[name]).double() for name in method.hyper_names}
-
-
-def small_task(
-    method: Method,
-    data: TrainingSet,
-    seeds: list[int] = SEEDS,
-    *,
-    epochs: int = 4,
-    compile: bool = False,
-    trace: Streams | None = None,
-) -> FitTask:
-    """Four epochs of minibatches of 8."""
-    training = Training(batch_size=8, samples=3, dtype="float64")
-    streams = Streams(seeds, data.groups, dtype=torch.float64)
-    hyper = hyper_of(method, data.replicas)
-    network = network_of(method, 5)
-    return FitTask(data, hyper, network, training, epochs, streams, compile, trace=trace)
-
-
-def predict(
-    method: Method, posterior: Posterior, data: TrainingSet, seeds: list[int] = SEEDS
-) -> Prediction:
-    """Of the first six rows, with 7 samples."""
-    streams = Streams([seed + 100 for seed in seeds], data.groups, dtype=torch.float64)
-    return method.predict(posterior, data.inputs[:, :6], 7, streams)

@@ -12,8 +12,9 @@ from dataclasses import replace
 import pytest
 import torch
 from support.divergences import divergence, sampled
-from support.methods import Case, programs, small_task, training_set
+from support.methods import Case, programs
 
+from bnnbench.checking.trial import small_task, training_set
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble

@@ -6,17 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.methods import (
-    METHODS,
-    SEEDS,
-    Case,
-    hyper_of,
-    plain_cases,
-    small_task,
-    takes_likelihood,
-    training_set,
-)
+from support.methods import METHODS, Case, plain_cases, takes_likelihood
 
+from bnnbench.checking.trial import SEEDS, hyper_of, small_task, training_set
 from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.methods import METHODS, Case, class_of, small_task, training_set
+from support.methods import METHODS, Case, class_of
 
+from bnnbench.checking.trial import small_task, training_set
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.stochastic import StochasticMethod
