@@ -61,5 +61,3 @@ def nothing_of_the_test_part_reaches_the_fit(trial: Trial) -> str | None:
 LEAKAGE: Check[Trial] = Check(
     "nothing of the test part reaches the fit", nothing_of_the_test_part_reaches_the_fit
 )
-    "nothing of the test part reaches the fit", nothing_of_the_test_part_reaches_the_fit
-)
