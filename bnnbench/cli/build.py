@@ -72,16 +72,16 @@ def count_workers(wanted: Any, jobs: int) -> int:
     Raises:
         UserError: if a number is asked for that is not one, or exceeds the cores.
     """
-    from joblib import cpu_count
+    from bnnbench.experiment.workers import cores
 
-    cores = cpu_count()
+    most = cores()
     if wanted == "auto":
-        return max(1, cores // jobs)
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted * jobs <= cores:
+        return max(1, most // jobs)
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted * jobs <= most:
         beside = f", divided by {jobs} concurrent jobs" if jobs > 1 else ""
         raise UserError(
-            f"workers must be auto or 1 to {max(1, cores // jobs)} "
-            f"({cores} cores{beside}), not {wanted!r}."
+            f"workers must be auto or 1 to {max(1, most // jobs)} "
+            f"({most} cores{beside}), not {wanted!r}."
         )
     return wanted
 

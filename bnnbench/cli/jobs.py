@@ -203,7 +203,7 @@ def sweeping() -> bool:
 
 def _concurrent_jobs() -> int:
     """How many jobs the launcher runs side by side; -1 is one per core."""
-    from joblib import cpu_count
+    from bnnbench.experiment.workers import cores
 
     jobs = HydraConfig.get().launcher.get("n_jobs", 1) if sweeping() else 1
-    return cpu_count() if jobs == -1 else jobs
+    return cores() if jobs == -1 else jobs

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
-
-import torch
+from pathlib import Path
 
 from bnnbench.cpp.library import prepare
 from bnnbench.experiment.base import Member
+from bnnbench.experiment.engines.base import Engine
+from bnnbench.experiment.engines.work import Work
 from bnnbench.experiment.environment import as_yaml, write_environment
 from bnnbench.experiment.lease import beating
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import Done, RunFolder
-from bnnbench.experiment.run_lock import assembling, claimed, working
+from bnnbench.experiment.run_lock import assembling, claimed
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
-from bnnbench.experiment.workers import run_all, worker_processes
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
@@ -37,6 +35,7 @@ def execute(
     sweep: SweepProgress | None = None,
     say: Callable[[str], object] = lambda sentence: None,
     meanwhile: Callable[[], object] = lambda: None,
+    engine: Engine | None = None,
 ) -> RunFolder:
     """Finishes what was asked for and is not there yet; a complete run is left alone.
 
@@ -46,6 +45,7 @@ def execute(
         sweep: that the run is a part of: some of its runs may train in one stack with this one.
         say: is told, before anything is run, how the run stands, and once if it will take long.
         meanwhile: what this process does while others run the units.
+        engine: that other runs of the command share; one of the run's own if not given.
 
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
@@ -60,24 +60,65 @@ def execute(
     prepare(say)
     again = now.units if run.resume else run.experiment.units()
     todo = list(dict.fromkeys([*run.open_units(), *again]))
-    groups = groups_of(run, todo)
+    works = works_of(run, todo, sweep)
     with ExitStack() as processes:
         # Before locks are taken and threads begin: a fork would copy both.
-        pool = processes.enter_context(_processes(run, len(groups)))
+        own = processes.enter_context(_opened(run, engine))
+        own.start(works)
         with claimed(run.store, todo):
             run.store.discard(again)
             write_text(folder.config, as_yaml(run.config))
             write_record(folder, recorded(run))
             if todo or not folder.environment.exists():
                 write_environment(folder, run.workers)
-            if todo:
-                stack = stack_of(run, sweep.runs if sweep else ())
-                with watch(run, sweep), free_of_others(run, stack) as free, beating():
-                    members = [one.member for one in free]
-                    run_groups(members, groups, run.workers, pool, meanwhile)
+            if works:
+                with watch(run, sweep), free_of_others(run, works[0].row) as free, beating():
+                    own.finish([work.of(free) for work in works], meanwhile)
             processes.close()  # with its threads, beside which figures are not drawn side by side
             finish(run, report)
     return folder
+
+
+def works_of(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> list[Work]:
+    """What is to be computed for these units of a run, with the runs that train in its stack."""
+    if not units:
+        return []
+    row = tuple(one.member for one in stack_of(run, sweep.runs if sweep else ()))
+    return [Work.on(row, group) for group in groups_of(run, units)]
+
+
+@contextmanager
+def shared_engine(runs: Sequence[Run], sweep: SweepProgress | None) -> Iterator[Engine | None]:
+    """The engine of all runs of a command, with their open units handed out.
+
+    So other machines have no idle tail at the end of each run. None where each run has its own.
+
+    Args:
+        runs: what will be executed.
+        sweep: that they are a part of.
+    """
+    if not runs or not runs[0].engine.remote:
+        yield None
+        return
+    engine = runs[0].engine.engine(runs[0].workers)
+    try:
+        # What is to be made anew is discarded first, each run at its turn.
+        fresh = [run for run in runs if run.resume]
+        engine.start([work for run in fresh for work in works_of(run, run.open_units(), sweep)])
+        yield engine
+    finally:
+        engine.stop()
+
+
+@contextmanager
+def _opened(run: Run, given: Engine | None) -> Iterator[Engine]:
+    """The engine that is given, or one of the run's own, until the block ends."""
+    engine = given or run.engine.engine(run.workers)
+    try:
+        yield engine
+    finally:
+        if given is None:
+            engine.stop()
 
 
 def groups_of(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
@@ -93,79 +134,25 @@ def groups_of(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 @contextmanager
-def _processes(run: Run, groups: int) -> Iterator[Executor | None]:
-    """Workers for so many groups; None where they are run in this process."""
-    count = min(run.workers, groups)
-    if count < 2 or run.experiment.lockstep:
-        yield None
-        return
-    run.experiment.prepare()
-    with worker_processes(count) as pool:
-        yield pool
-
-
-@contextmanager
-def free_of_others(run: Run, stack: Sequence[Run]) -> Iterator[list[Run]]:
-    """The runs of a stack that no other process works on, kept from others meanwhile.
+def free_of_others(run: Run, row: Sequence[Member]) -> Iterator[list[Path]]:
+    """The folders of a stack's runs that no other process works on, kept from others meanwhile.
 
     Args:
         run: one of them, whose units are claimed already.
-        stack: of `stack_of`.
+        row: the runs of the stack.
     """
+    own = run.member.store.folder.root
     with ExitStack() as locks:
-        free = {run.folder}
-        for other in (one for one in stack if one.folder != run.folder):
-            other.folder.create()
+        free = [own]
+        for experiment, store in row:
+            if store.folder.root == own:
+                continue
+            store.folder.create()
+            open_units = [unit for unit in experiment.units() if not store.finished(unit)]
             with suppress(UserError):
-                locks.enter_context(claimed(other.store, other.open_units()))
-                free.add(other.folder)
-        yield [one for one in stack if one.folder in free]
-
-
-def run_groups(
-    members: Sequence[Member],
-    groups: Sequence[Sequence[str]],
-    workers: int,
-    pool: Executor | None,
-    meanwhile: Callable[[], object] = lambda: None,
-) -> None:
-    """Runs groups of units.
-
-    Args:
-        members: the runs that train together.
-        groups: of units of each of them.
-        workers: cores that a lockstep experiment may use.
-        pool: where they are run; in this process if there is none.
-        meanwhile: what this process does while those of a pool run them.
-    """
-    if pool is None:
-        for group in groups:
-            run_group(members, workers, group)
-    else:
-        run_all(pool, partial(run_group, members, 1), groups, meanwhile)
-
-
-def run_group(members: Sequence[Member], workers: int, group: Sequence[str]) -> None:
-    """Runs one group of units in this process.
-
-    Args:
-        members: the runs that train together.
-        workers: cores that a lockstep experiment may use.
-        group: the units.
-    """
-    if is_finished(members, group):
-        return
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)  # momenta of dead units decay into denormals, which are slow
-    with working([member.store for member in members], group[0]), beating():
-        # Perhaps another process did it while this one waited.
-        if not is_finished(members, group):
-            type(members[0].experiment).run_group(members, group, workers)
-
-
-def is_finished(members: Sequence[Member], group: Sequence[str]) -> bool:
-    """Whether every unit of a group was saved by every run that trains with it."""
-    return all(member.store.finished(unit) for member in members for unit in group)
+                locks.enter_context(claimed(store, open_units))
+                free.append(store.folder.root)
+        yield free
 
 
 def finish(run: Run, report: Report) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from bnnbench.checks import check_bool, check_choice, check_int
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.code import code_of
+from bnnbench.experiment.engines.base import EngineSettings
+from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.record import Record
 from bnnbench.experiment.run_folder import FIGURES, RunFolder
 from bnnbench.experiment.unit_store import UnitStore
@@ -28,6 +30,7 @@ class Run:
         workers: processes.
         resume: whether what is finished already is kept; otherwise it is done again.
         figures: a key of `FIGURES`, as what the figures of its page are written.
+        engine: where its units are computed.
     """
 
     experiment: Experiment
@@ -36,6 +39,7 @@ class Run:
     workers: int = 1
     resume: bool = True
     figures: str = "png"
+    engine: EngineSettings = field(default_factory=Local)
 
     def __post_init__(self) -> None:
         check_int("workers", self.workers)

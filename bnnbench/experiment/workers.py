@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -21,25 +21,49 @@ START = "fork" if sys.platform == "linux" else "spawn"
 """Elsewhere system libraries do not survive a fork."""
 
 
+HELD: Sequence[Any] = ()
+"""What this process was given when it began, if it is a worker."""
+
+
+def cores() -> int:
+    """How many this process may use.
+
+    Of the machine, or fewer by its affinity mask, its container or the batch system's allocation.
+    """
+    from joblib import cpu_count
+
+    allotted = os.environ.get("SLURM_CPUS_PER_TASK", "")
+    return min(cpu_count(), int(allotted)) if allotted.isdecimal() else cpu_count()
+
+
 @contextmanager
-def worker_processes(count: int) -> Iterator[Executor]:
+def worker_processes(count: int, held: Sequence[Any] = ()) -> Iterator[Executor]:
     """So many processes, of one thread each, which end with the block, however that ends.
 
     They are there when the block begins: what starts threads of its own, as progress does, comes
     after, since a fork copies locks that another thread may hold.
+
+    Args:
+        count: how many.
+        held: what each of them has as `HELD`; a fork costs nothing, however large it is.
     """
     torch.set_num_threads(1)  # a pool of threads that exists would not in the children
     context = multiprocessing.get_context(START)
-    pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
+    pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(), held))
     try:
         pool.submit(os.getpid).result()
         yield pool
     except BaseException:
-        for child in multiprocessing.active_children():
-            child.kill()
+        kill_workers()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def kill_workers() -> None:
+    """Ends all processes that this one began, whatever they do; what they write is atomic."""
+    for child in multiprocessing.active_children():
+        child.kill()
 
 
 def run_all(
@@ -62,8 +86,10 @@ def run_all(
         future.result()
 
 
-def _begin(parent: int) -> None:
+def _begin(parent: int, held: Sequence[Any]) -> None:
     """What a worker does first."""
+    global HELD
+    HELD = held
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)

@@ -15,8 +15,8 @@ from typing import NoReturn
 import pytest
 from support.config import TINY
 
-import bnnbench.experiment.execution as execution
 from bnnbench.cli.endings import one_line
+from bnnbench.experiment.engines.local import LocalEngine
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -40,7 +40,7 @@ def test_what_the_machine_refuses(
     def fail(*arguments: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr(execution, "run_groups", fail)
+    monkeypatch.setattr(LocalEngine, "finish", fail)
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     code, out, errors = command("run", *table, *TINY, "splits=1")
     assert "Error executing" not in errors, "Hydra's words"
@@ -56,7 +56,7 @@ def test_an_error_of_the_program_keeps_its_traceback(
     def fail(*arguments: object) -> NoReturn:
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr(execution, "run_groups", fail)
+    monkeypatch.setattr(LocalEngine, "finish", fail)
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     with pytest.raises(ValueError, match="a mistake of ours"):
         command("run", *table, *TINY, "splits=1")
@@ -112,7 +112,7 @@ def test_a_full_disk_ends_a_sweep(
         calls.append(arguments)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(execution, "run_groups", fail)
+    monkeypatch.setattr(LocalEngine, "finish", fail)
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     code, _, errors = command("run", "-m", *table, *TINY, "splits=1", "seed=0,1,2")
     assert code == 1 and len(calls) == 1

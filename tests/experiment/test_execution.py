@@ -6,10 +6,9 @@ import json
 import multiprocessing
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,8 @@ from support.tiny_runs import SCORES, finished, no_page
 
 from bnnbench.cpp.library import Library, library
 from bnnbench.data.fingerprint import fingerprints_of_parts
-from bnnbench.experiment import execution
-from bnnbench.experiment.execution import execute, groups_of, run_group, run_groups
+from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.execution import execute, works_of
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
@@ -38,6 +37,12 @@ def row(run: Run, unit: str) -> dict[str, float]:
     piece = json.loads(run.store.file(unit, "json").read_text())
     (found,) = piece["tables"]["splits"]
     return found
+
+
+def run_units(run: Run, units: Sequence[str]) -> None:
+    """Runs the groups that hold some units, in this process."""
+    for work in works_of(run, units, None):
+        work.run()
 
 
 @pytest.mark.integration
@@ -67,8 +72,8 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     )
     for run in (one, stacked):
         run.folder.create()
-    run_groups([one.member], groups_of(one, one.experiment.units()), 1, None)
-    run_group([stacked.member], 1, stacked.experiment.units())
+    run_units(one, one.experiment.units())
+    Work.on([stacked.member], stacked.experiment.units()).run()
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
             assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)
@@ -157,7 +162,7 @@ def test_a_stack_of_splits_gives_what_each_gives_alone(tiny: Planner, tmp_path: 
     second = tiny(*given, "splits=[1]")
     for run in (together, second):
         run.folder.create()
-        run_groups([run.member], groups_of(run, ["split-01"]), 1, None)
+        run_units(run, ["split-01"])
     # The stack runs whole, so that resuming it meets the same stack.
     assert not together.open_units()
     for name in ("rmse", "log_likelihood", "crps"):
@@ -196,13 +201,13 @@ def test_lockstep_leaves_out_what_is_in_the_tables(
     pbp = ("method=pbp", "evaluation.out_of_fold=false")
     finished(tiny(*pbp, "splits=2"))
     groups: list[tuple[str, ...]] = []
-    run_one = execution.run_group
+    run_one = Work.run
 
-    def noted(members: Any, workers: int, group: Any) -> None:
-        groups.append(tuple(group))
-        run_one(members, workers, group)
+    def noted(work: Work, cores: int) -> None:
+        groups.append(work.group)
+        run_one(work, cores)
 
-    monkeypatch.setattr(execution, "run_group", noted)
+    monkeypatch.setattr(Work, "run", noted)
     _, table = finished(tiny(*pbp, "splits=3"))
     assert groups == [("split-02",)] and table["split"].tolist() == [0, 1, 2]
 

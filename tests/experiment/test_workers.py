@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from joblib import cpu_count
 
-from bnnbench.experiment.workers import START, run_all, worker_processes
+from bnnbench.experiment.workers import START, cores, run_all, worker_processes
 
 LOADED: list[str] = []
 """Filled by a test before its workers begin."""
@@ -87,3 +88,21 @@ def test_no_thread_of_ours_is_left() -> None:
     with worker_processes(2):
         pass
     assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize(("allotted", "expected"), [("1", 1), ("10000", None), ("", None)])
+def test_a_batch_system_says_how_many_cores_there_are(
+    monkeypatch: pytest.MonkeyPatch, allotted: str, expected: int | None
+) -> None:
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", allotted)
+    assert cores() == (expected or cpu_count())
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
+def test_a_process_bound_to_one_core_has_one() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, before)
