@@ -68,6 +68,8 @@ def complete(parser: ArgumentParser) -> None:
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
     _offer(commands["reproduce"], "overrides", settings)
     _offer(commands["list"], "groups", (*ALL_GROUPS, "suite"))
+    _offer(commands["check"], "settings", settings)
+    _offer(commands["check"], "config_dir", DirectoriesCompleter())
     _offer(commands["report"], "path", DirectoriesCompleter())
     _offer(commands["compare"], "paths", DirectoriesCompleter())
     for command in _commands(commands["data"]).values():

@@ -24,6 +24,7 @@ under the field's 20-split protocol, with hyper-parameter search, and writes tab
   bnnbench run -m method=vadam,bbb dataset=boston,yacht
   bnnbench run --help                            every setting, with examples
   bnnbench list                                  what can be chosen
+  bnnbench check method=mine                     does a method of your own keep the contract
   bnnbench report                                all finished runs in one table and chart
   bnnbench reproduce small                       published experiments, resumable
   bnnbench compare                               which method is better, and how surely
@@ -66,7 +67,17 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of everything but `run`, whose arguments are Hydra's."""
-    from bnnbench.cli import choose, compare, completion, data, listing, predict, report, reproduce
+    from bnnbench.cli import (
+        check,
+        choose,
+        compare,
+        completion,
+        data,
+        listing,
+        predict,
+        report,
+        reproduce,
+    )
 
     parser = Parser(
         prog="bnnbench",
@@ -80,6 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run a method on a data set", add_help=False)
     reproduce.add_parser(commands)
     listing.add_parser(commands)
+    check.add_parser(commands)
     data.add_parser(commands)
     report.add_parser(commands)
     compare.add_parser(commands)

@@ -55,6 +55,9 @@ def target(key: str, config: Mapping[str, Any]) -> Any:
         raise UserError(f"{key}._target_: {named} cannot be imported: {_place(error)}.") from None
     if not isinstance(found, type):
         raise wrong
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise UserError(f"{key}._target_: {name} does not have {', '.join(missing)} yet.")
     if _bare(found):
         raise UserError(f"{key}._target_: {name} is no dataclass: put @dataclass above the class.")
     return found
@@ -93,7 +96,7 @@ def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
             raise UserError(f"{key}.{name} is missing.")
     hints = get_type_hints(cls)
     for name, value in settings.items():
-        _check_kind(f"{key}.{name}", value, hints[name])
+        check_kind(f"{key}.{name}", value, hints[name])
     return cls(**{name: _declared(value, hints[name]) for name, value in settings.items()})
 
 
@@ -118,12 +121,12 @@ def make_from_groups(key: str, config: Mapping[str, Any], groups: Mapping[str, A
             value = make(field.name, value)
         elif isinstance(value, Mapping) and is_dataclass(declared):
             value = make(field.name, value, declared)  # type: ignore[arg-type]
-        _check_kind(field.name, value, declared)
+        check_kind(field.name, value, declared)
         settings[field.name] = value
     return construct(key, cls, settings)
 
 
-def _check_kind(key: str, value: Any, hint: Any) -> None:
+def check_kind(key: str, value: Any, hint: Any) -> None:
     """Raises `UserError` if a component is declared and the value is none of its kind."""
     kinds = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
     own = [kind for kind in kinds if kind.__module__.startswith("bnnbench.")]
