@@ -19,8 +19,14 @@ APART = {
 }
 """Columns that may tell runs of one method apart, in the order in which they are tried."""
 
+USUAL = {"divergence": "kl", "likelihood": "gaussian", "loss": "nll", "depth": 1}
+"""What goes unsaid where a run stands alone."""
+
 SEPARATOR = ", "
 """Between the parts of a name."""
+
+MOST_SAID = 3
+"""Experiments or seeds that a figure names; more are counted."""
 
 
 def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
@@ -48,6 +54,37 @@ def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
         if len(group) > 1:
             names.loc[group.index] += told_apart(group)
     return names.rename("label")
+
+
+def full_name(names: Mapping[str, Any]) -> str:
+    """One run by its record: `vadam on boston, depth 2, seed 0, experiment uci`.
+
+    Args:
+        names: of its record.
+    """
+    unusual = [
+        APART[column].format(names[column])
+        for column, usual in USUAL.items()
+        if names[column] != usual
+    ]
+    first = f"{names['method']} on {names['dataset']}"
+    last = f"seed {names['seed']}", f"experiment {names['experiment']}"
+    return SEPARATOR.join((first, *unusual, *last))
+
+
+def in_common(table: pd.DataFrame) -> str:
+    """What a figure over many runs is of: `experiment book_uci, seed 0`.
+
+    Args:
+        table: rows of `Runs.scored`.
+    """
+    parts = []
+    for column, several in (("experiment", "experiments"), ("seed", "seeds")):
+        found = sorted(table[column].astype(str).unique())
+        said = SEPARATOR.join(found) if len(found) <= MOST_SAID else f"{len(found)}"
+        before = several if len(found) > 1 else column
+        parts.append(f"{said} {before}" if len(found) > MOST_SAID else f"{before} {said}")
+    return " · ".join(parts)
 
 
 def marked_labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:

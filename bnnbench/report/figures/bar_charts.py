@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,14 +11,21 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale
 
-from bnnbench.report.figures.canvas import PALETTE, Look
+from bnnbench.report.figures.canvas import PALETTE, SMALL, Look, folded, headline, inches, legend
 from bnnbench.report.section import ERRORS
-from bnnbench.results.labels import SEPARATOR, labels
+from bnnbench.results.labels import SEPARATOR, in_common, labels
 from bnnbench.results.metrics import Metric
 
 WIDEST = 24.0  # inches, unless a single panel is wider
 MANY, LONG = 24, 40  # runs on one data set, letters of a name: beyond, bars lie, names beside
+LARGE = 12  # points of a panel's title
 DWARFED = 100  # times the median mean: where one is larger, the axis is logarithmic far out
+
+PUBLISHED_ERRORS = {
+    "std": "standard deviation over splits (from its standard error and number of splits)",
+    "stderr": "standard error",
+}
+"""By key of `ERRORS`, what the error bars of published values are."""
 
 PUBLISHED: Look = {
     "fmt": "D",
@@ -32,6 +38,8 @@ PUBLISHED: Look = {
 INSIDE: Look = {
     "fontsize": "x-small",
     "rotation": 90,
+    "ha": "center",
+    "zorder": 4,
     "bbox": {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
 }
 
@@ -40,7 +48,7 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     """Bars of one metric: a panel per data set, a bar per run, with the published values.
 
     Error bars are standard deviations over splits, as in the book's Figs. 4.16 and 4.17, or
-    standard errors; published values always carry their standard error.
+    standard errors: the same of ours and of published values.
 
     Args:
         table: what `with_published` returns.
@@ -51,46 +59,63 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     methods = list(dict.fromkeys(table["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
     panels = [group for _, group in table.groupby("dataset")]
-    most, longest = max(map(len, panels)), int(table["label"].str.len().max())
-    lying = most > MANY or longest > LONG
-    figure, grid = _panels(len(panels), most, longest, lying)
+    most, names = max(map(len, panels)), list(table["label"])
+    lying = most > MANY or max(map(len, names)) > LONG
+    figure, grid, room = _panels(len(panels), most, names, lying)
     for axes, group in zip(grid, panels, strict=False):
         (_lying if lying else _standing)(axes, group, metric, error, colours)
-        axes.set_title(group["dataset"].iloc[0], y=1)  # else it is sought among all names
+        # A place of its own, which else is sought among all names.
+        axes.set_title(folded(group["dataset"].iloc[0], room, LARGE), y=1)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
-    (figure.supxlabel if lying else figure.supylabel)(metric.axis)
-    figure.suptitle(
-        f"mean over splits, {metric.better} is better; error bars: {ERRORS[error]} over splits",
-        fontsize="medium",
+    if not lying:
+        figure.supylabel(metric.axis)
+    title = (
+        f"{in_common(table)}\n"
+        f"mean over splits, {metric.better} is better; error bars: {ERRORS[error]} over splits"
     )
     if table[f"{metric.key}_published"].notna().any():
-        handle: Any = grid[0].errorbar([], [], [], **PUBLISHED)
-        name = "published mean ± standard error"
-        figure.legend([handle], [name], loc="outside lower center", frameon=False)
+        theirs = f"published mean ± {PUBLISHED_ERRORS[error]}"
+        grid[0].errorbar([], [], [], **PUBLISHED, label=theirs)
+        legend(figure, grid, title=title)
+    else:
+        headline(figure, title)
     return figure
 
 
-def _panels(panels: int, most: int, longest: int, lying: bool) -> tuple[Figure, list[Axes]]:
-    """A figure of as many panels, each with room for `most` bars and the longest name."""
+def _panels(
+    panels: int, most: int, names: list[str], lying: bool
+) -> tuple[Figure, list[Axes], float]:
+    """A figure of as many panels, each with room for `most` bars and the longest name.
+
+    Returns:
+        The figure, its panels, and how wide the title of one may be, inches.
+    """
+    longest = max(inches(part, SMALL) for name in names for part in _parts(name, lying))
     if lying:
-        width, height = 2.8 + 0.08 * longest, 0.2 * most + 0.8
+        width, height = 3.4 + longest, 0.2 * most + 0.9
     else:
-        width, height = max(2.6, 0.42 * most + 0.8), 3.0
+        width, height = max(2.6, 0.42 * most + 0.8), 2.5 + longest
     columns = max(1, min(4, panels, int(WIDEST / width)))
     rows = math.ceil(panels / columns)
     # Inches, or the means at the right run into the next panel's names.
     layout = ConstrainedLayoutEngine(w_pad=0.1)
-    figure = Figure((max(5.5, columns * width), 0.9 + height * rows), layout=layout)
-    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())
+    figure = Figure((max(5.5, columns * width), 1.1 + height * rows), layout=layout)
+    room = figure.get_figwidth() / columns - 0.8 - longest * lying
+    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel()), room
+
+
+def _parts(name: str, lying: bool) -> list[str]:
+    """The lines of a name below or beside its bar."""
+    return [name] if lying else name.split(SEPARATOR)
 
 
 def _standing(
     axes: Axes, group: pd.DataFrame, metric: Metric, error: str, colours: Mapping[str, str]
 ) -> None:
     means, spread = group[f"{metric.key}_mean"], group[f"{metric.key}_{error}"]
-    bars = axes.bar(
+    axes.bar(
         range(len(group)),
         means,
         0.56,
@@ -98,17 +123,19 @@ def _standing(
         color=[colours[method] for method in group["method"]],
         error_kw={"ecolor": "#333333", "elinewidth": 1, "capsize": 3},
     )
-    axes.bar_label(bars, [f"{mean:.3g}" for mean in means], label_type="center", **INSIDE)
     axes.errorbar(
         [place + 0.4 for place in range(len(group))],
         group[f"{metric.key}_published"],
-        group[f"{metric.key}_published_stderr"].fillna(0),
+        group[f"{metric.key}_published_{error}"].fillna(0),
         **PUBLISHED,
     )
+    # At the foot of the bars and to the side where the panel is: a short bar has no room inside.
+    up = not means.min() < 0 or means.max() > -means.min()
     for place, mean in enumerate(means):
-        if math.isnan(mean):
-            axes.text(place, 0, " diverged", rotation=90, ha="center", va="bottom")
-    names = [label.replace(SEPARATOR, "\n") for label in group["label"]]
+        shown = "diverged" if math.isnan(mean) else f"{mean:.3g}"
+        beside: Look = {"xytext": (0, 4 if up else -4), "textcoords": "offset points"}
+        axes.annotate(shown, (place, 0), **beside, va="bottom" if up else "top", **INSIDE)
+    names = ["\n".join(_parts(label, lying=False)) for label in group["label"]]
     # Slanted names of several lines would run into each other.
     upright: Look = {"rotation": 90, "linespacing": 0.95}
     slanted: Look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
@@ -137,7 +164,7 @@ def _lying(
     axes.errorbar(
         group[f"{metric.key}_published"],
         [place + 0.4 for place in places],
-        xerr=group[f"{metric.key}_published_stderr"].fillna(0),
+        xerr=group[f"{metric.key}_published_{error}"].fillna(0),
         **PUBLISHED,
     )
     axes.set_yticks(places, group["label"], fontsize="small")
@@ -153,11 +180,11 @@ def _lying(
 def _scale(axes: Axes, direction: str, means: pd.Series, metric: Metric) -> None:
     """Makes an axis logarithmic far out, where some means dwarf others; no error is negative."""
     median = means.abs().median()
+    said = metric.axis if direction == "x" else ""
     if means.abs().max() > DWARFED * median > 0:
         bend = 10.0 ** math.ceil(math.log10(median))
-        axes.set(**{
-            f"{direction}scale": SymmetricalLogScale(None, linthresh=bend),
-            f"{direction}label": f"logarithmic beyond {bend:g}",
-        })  # fmt: skip
+        axes.set(**{f"{direction}scale": SymmetricalLogScale(None, linthresh=bend)})
+        said = f"{said}\nlogarithmic beyond {bend:g}".strip()
+    axes.set(**{f"{direction}label": said})
     if metric.unit == "target":  # an error bar may reach below zero
         axes.set(**{f"{direction}lim": (0, None)})

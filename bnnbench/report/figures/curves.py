@@ -9,7 +9,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, legend, sketch
+from bnnbench.report.figures.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    SMALL,
+    Look,
+    folded,
+    legend,
+    sketch,
+)
 from bnnbench.results.curves import Curve
 
 
@@ -47,16 +56,22 @@ def draw_curve(axes: Axes, curve: Curve) -> None:
     axes.set(xlim=(x.min(), x.max()), ylim=(seen.min() - margin, seen.max() + margin))
 
 
-def curves_figure(curves: Sequence[Curve]) -> Figure:
+def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
     """A panel per run: a row per label, a column per data set and depth.
 
     Book, Figs. 4.12 and 4.13; GVI thesis, Figs. 5.8, 5.9 and 7.2.
+
+    Args:
+        curves: of one run or more.
+        title: what the figure is of.
     """
     rows = list(dict.fromkeys(str(curve.run["label"]) for curve in curves))
     standing = columns_of(curves)
     columns = list(dict.fromkeys(standing))
+    heads = {folded(f"{row} · {column}", 3.0, SMALL) for row in rows for column in columns}
+    high = 2.0 + 0.15 * max(head.count("\n") for head in heads)
     figure, panels = sketch(
-        3.6 * len(columns) + 0.4, 2.1 * len(rows) + 0.6, len(columns), len(rows)
+        3.6 * len(columns) + 0.4, high * len(rows) + 0.8, len(columns), len(rows)
     )
     for axes in panels:
         axes.set_visible(False)
@@ -65,9 +80,10 @@ def curves_figure(curves: Sequence[Curve]) -> Figure:
         axes = panels[row * len(columns) + column]
         axes.set_visible(True)
         draw_curve(axes, curve)
-        axes.set_title(f"{rows[row]} · {columns[column]}", fontsize="small")
+        head = folded(f"{rows[row]} · {columns[column]}", 3.0, SMALL)
+        axes.set_title(head, fontsize="small", parse_math=False)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
-    shown = next(axes for axes in panels if axes.get_visible())
-    legend(figure, shown, columns=min(5, int(figure.get_figwidth() // 2)))
+    shown = [axes for axes in panels if axes.get_visible()]
+    legend(figure, shown, columns=5, title=title)
     return figure

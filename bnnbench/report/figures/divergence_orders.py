@@ -8,17 +8,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import GREY, PALETTE, legend, sketch
+from bnnbench.report.figures.canvas import GREY, PALETTE, folded, legend, sketch
 from bnnbench.results.divergence_orders import reference
 from bnnbench.results.metrics import Metric, printed_in
 
 
-def orders_figure(rows: pd.DataFrame, table: pd.DataFrame) -> Figure:
+def orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str = "") -> Figure:
     """A row of panels per score, a column per data set, a line per family.
 
     Args:
         rows: of `with_orders`, of one method and depth.
         table: all runs, for the KL reference.
+        title: what the figure is of.
     """
     datasets = list(rows["dataset"].unique())
     families = list(rows["divergence_family"].unique())
@@ -34,10 +35,11 @@ def orders_figure(rows: pd.DataFrame, table: pd.DataFrame) -> Figure:
             if kl is not None:
                 draw_reference(axes, kl, metric)
             axes.axvline(1, color=GREY, linewidth=0.5)
-            axes.set_title(str(dataset) if i == 0 else "", fontsize="medium")
+            head = folded(str(dataset), 2.4) if i == 0 else ""
+            axes.set_title(head, fontsize="medium", parse_math=False)
             axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
             axes.set_ylabel(metric.loss_axis if j == 0 else "")
-    legend(figure, panels[0])
+    legend(figure, panels, title=title)
     return figure
 
 

@@ -8,29 +8,36 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from bnnbench.report.figures.canvas import sketch
+from bnnbench.report.figures.canvas import SMALL, folded, headline, inches, sketch, square
 
 MOST_COLUMNS = 4
 """Panels side by side."""
 
 
-def heat_map(pairs: pd.DataFrame) -> Figure:
+def heat_map(pairs: pd.DataFrame, title: str = "") -> Figure:
     """P(row better than column) beyond the ROPE, one panel per data set.
+
+    Names stand at the left and below the lowest panel of a column, and are the same in all.
 
     Args:
         pairs: of `significance.named`, of one metric.
+        title: what the figure is of.
     """
     groups = list(pairs.groupby("dataset"))
     names = sorted({*pairs["a"], *pairs["b"]})
     columns = min(MOST_COLUMNS, len(groups))
-    rows, side = -(-len(groups) // columns), 1.4 + 0.55 * len(names)
-    figure, panels = sketch(side * columns + 0.8, side * rows + 0.4, columns, rows)
-    for axes, (dataset, group) in zip(panels, groups, strict=False):
-        image = _panel(axes, _chances(group, names))
-        axes.set_title(str(dataset), fontsize="medium")
+    rows, side = -(-len(groups) // columns), max(1.6, 0.42 * len(names) + 0.3)
+    longest = max(inches(name, SMALL) for name in names)
+    size = (side * columns + longest + 1.4, (side + 0.4) * rows + longest + 0.9)
+    figure, panels = sketch(*size, columns, rows)
+    for place, (axes, (dataset, group)) in enumerate(zip(panels, groups, strict=False)):
+        below, left = place + columns >= len(groups), place % columns == 0
+        image = _panel(axes, _chances(group, names), below, left)
+        axes.set_title(folded(str(dataset), side - 0.2), fontsize="medium", parse_math=False)
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
-    figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8)
+    figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8, panchor=False)
+    headline(figure, title)
     return figure
 
 
@@ -43,11 +50,12 @@ def _chances(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return table
 
 
-def _panel(axes: Axes, chances: pd.DataFrame) -> AxesImage:
+def _panel(axes: Axes, chances: pd.DataFrame, below: bool, left: bool) -> AxesImage:
     image = axes.imshow(chances, vmin=0, vmax=1, cmap="cividis")
+    square(axes)
     places, names = range(len(chances)), list(chances.index)
-    axes.set_xticks(places, names, rotation=60, ha="right", fontsize="small")
-    axes.set_yticks(places, names, fontsize="small")
+    axes.set_xticks(places, names if below else [""] * len(names), rotation=90, fontsize="small")
+    axes.set_yticks(places, names if left else [""] * len(names), fontsize="small")
     for i, j in np.argwhere(chances.notna().to_numpy()):
         value = float(chances.to_numpy()[i, j])
         colour = "black" if value > 0.6 else "white"

@@ -14,7 +14,9 @@ from bnnbench.report.figures.canvas import (
     GREY,
     ORANGE,
     PALETTE,
+    SMALL,
     Look,
+    folded,
     legend,
     line_look,
     sketch,
@@ -32,36 +34,38 @@ def settle(axes: Axes, curves: list[pd.Series]) -> None:
         axes.set_ylim(low - margin, high + 2 * margin)
 
 
-def objective_figure(table: pd.DataFrame) -> Figure:
+def objective_figure(table: pd.DataFrame, name: str = "") -> Figure:
     """One run: every split's objective, and the medians of its two parts.
 
     Args:
         table: of `read_objective`.
+        name: of the run.
     """
     figure, (axes,) = sketch(6.4, 4.6)
     wide = table.pivot(index="epoch", columns="split", values="objective")
     for number, split in enumerate(wide):
-        name = "" if number else "objective, one split"
-        axes.plot(wide.index, wide[split], color=GREY, linewidth=0.5, alpha=0.6, label=name)
+        said = "" if number else "objective, one split"
+        axes.plot(wide.index, wide[split], color=GREY, linewidth=0.5, alpha=0.6, label=said)
     looks: dict[str, Look] = {
         "objective": {"color": BLUE, "linewidth": 2},
         "loss": {"color": ORANGE, "linewidth": 1.2},
         "complexity": {"color": PALETTE[2], "linewidth": 1.2},
     }
-    medians = {name: medians_by_epoch(table, name) for name in looks}
-    for name, look in looks.items():
-        axes.plot(medians[name], label=f"{name}, median", **look)
+    medians = {part: medians_by_epoch(table, part) for part in looks}
+    for part, look in looks.items():
+        axes.plot(medians[part], label=f"{part}, median", **look)
     settle(axes, [*medians.values(), *(wide[split] for split in wide)])
     axes.set(xlabel="epoch", ylabel="nats per data point, standardised target")
-    legend(figure, axes, columns=2)
+    legend(figure, axes, columns=2, title=name)
     return figure
 
 
-def objectives_figure(medians: pd.DataFrame) -> Figure:
+def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
     """Panels by depth and data set, a line per label.
 
     Args:
         medians: of `results.objectives.median_objectives`.
+        title: what the figure is of.
     """
     datasets, depths = list(medians["dataset"].unique()), sorted(medians["depth"].unique())
     names = list(medians["label"].unique())
@@ -76,11 +80,11 @@ def objectives_figure(medians: pd.DataFrame) -> Figure:
             axes.plot(curve["epoch"], curve["objective"], linewidth=1.1, label=label, **look)
         # Objectives differ by orders of magnitude, and may be negative.
         axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
-        axes.set_title(f"{dataset} · depth {depth}", fontsize="small")
+        head = folded(f"{dataset} · depth {depth}", 2.4, SMALL)
+        axes.set_title(head, fontsize="small", parse_math=False)
         axes.tick_params(labelsize=7)
     figure.supxlabel("epoch", fontsize="medium")
     # On two lines, which a single row of panels is high enough for.
     figure.supylabel("objective [nats per data point;\nlogarithmic beyond 1]", fontsize="medium")
-    most = max(panels, key=lambda axes: len(axes.lines))
-    legend(figure, most, columns=int(figure.get_figwidth() // 2.2))
+    legend(figure, panels, columns=len(names), title=title)
     return figure

@@ -6,21 +6,23 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, legend, sketch
+from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, label_axes, legend, sketch
 from bnnbench.report.numbers import unit_of
 from bnnbench.results.metrics import printed_in
 
 
-def splits_figure(splits: pd.DataFrame, target: str) -> Figure:
+def splits_figure(splits: pd.DataFrame, target: str, name: str = "") -> Figure:
     """RMSE and log-likelihood of each split, with their mean and standard error beside.
 
     Args:
         splits: rows of `splits.csv`; the diverged ones are marked at the bottom.
         target: the target's name and unit.
+        name: of the run.
     """
     kept, lost = splits[splits["diverged"] == 0], splits[splits["diverged"] != 0]
     figure, panels = sketch(10, 4, 2)
-    side = splits["split"].max() + 2
+    first, last = splits["split"].min(), splits["split"].max()
+    side = last + max(2, 0.1 * (last - first))
     for axes, metric in zip(panels, printed_in("figures"), strict=True):
         scores = kept[metric.key]
         axes.plot(kept["split"], scores, "o", color=BLUE, label="one split")
@@ -38,11 +40,11 @@ def splits_figure(splits: pd.DataFrame, target: str) -> Figure:
         if len(lost):
             floor: Look = {"transform": axes.get_xaxis_transform(), "clip_on": False}
             axes.plot(lost["split"], [0.02] * len(lost), "x", color=GREY, label="diverged", **floor)
-        axes.set_xlabel("split")
-        name = f"test {metric.word}{unit_of(target)}" if metric.unit == "target" else metric.axis
-        # A user's "$" is a currency, not the start of a formula.
-        axes.set_ylabel(name, parse_math=False)
-        numbers = np.unique(np.linspace(splits["split"].min(), side - 2, 6).astype(int))
+        in_target = metric.unit == "target"
+        label_axes(
+            axes, "split", f"test {metric.word}{unit_of(target)}" if in_target else metric.axis
+        )
+        numbers = np.unique(np.linspace(first, last, 5).round().astype(int))
         axes.set_xticks([*numbers, side], [*map(str, numbers), "mean"])
-    legend(figure, panels[0])
+    legend(figure, panels, title=name)
     return figure

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, legend, sketch
+from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, label_axes, legend, sketch
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
@@ -22,51 +25,86 @@ def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def search_figure(search: pd.DataFrame, initial: int) -> Figure:
+def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     """How the hyper-parameter search went.
 
-    Left, the best objective (mean validation log-likelihood) after each evaluation: the median
-    over splits, its quartile band and each split; the random phase is shaded. Right, where both
-    were searched, the noise and prior precisions tried, the chosen ones ringed.
+    First, the best objective (mean validation log-likelihood) after each evaluation: the median
+    over splits, its quartile band and each split; the random phase is shaded. Then the values
+    tried, a panel for each pair of hyper-parameters, or one against the objective; the chosen
+    ones are ringed.
 
     Args:
         search: rows of `search.csv`.
         initial: evaluations placed at random before the search learns.
+        name: of the run.
     """
-    pair = ["hp.noise_precision", "hp.prior_precision"]
     finite = search[np.isfinite(search["objective"])]
-    both = len(finite) > 0 and set(pair) <= set(search)
-    figure, panels = sketch(11 if both else 6.4, 4.8, 2 if both else 1)
-    axes, best = panels[0], best_so_far(search)
-    low, middle, high = (best.quantile(q, axis=1) for q in (0.25, 0.5, 0.75))
-    axes.axvspan(0.5, initial + 0.5, color="#EEEEEE", zorder=0, label="random phase")
-    for number, split in enumerate(best):
-        name = "" if number else "one split"
-        axes.plot(best.index, best[split], color=GREY, linewidth=0.5, alpha=0.6, label=name)
-    axes.fill_between(best.index, low, high, color=BLUE, alpha=0.25, label="quartiles over splits")
-    axes.plot(best.index, middle, color=BLUE, linewidth=2, label="median over splits")
-    if low.notna().any():
-        # The first, random points of some splits are so bad that they would flatten the rest.
-        floor, top = low.min(), best.max(axis=None)
-        margin = 0.06 * (top - floor) or 0.1
-        axes.set_ylim(floor - margin, top + margin)
-    axes.set_xlim(0.5, len(best) + 0.5)
-    axes.set(xlabel="evaluation", ylabel="best mean validation log-likelihood so far [nats]")
-    legend(figure, axes)
-    if both:
-        _tried(figure, panels[1], finite)
+    varied = [column for column in finite if _is_searched(finite, str(column))]
+    pairs = list(combinations(varied, 2)) or [(column, "objective") for column in varied]
+    columns, rows = min(2, 1 + len(pairs)), 1 + len(pairs) // 2
+    figure, panels = sketch(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
+    _courses(panels[0], best_so_far(search), initial)
+    cloud = None
+    for axes, (x, y) in zip(panels[1:], pairs, strict=False):
+        cloud = _tried(axes, finite, x, y)
+    if cloud is not None:  # the same colours in all panels
+        words = "nats below the best of its split"
+        bar: Look = {"pad": 0.02, "aspect": 20 * rows}
+        figure.colorbar(cloud, ax=panels[1::2], extend="max", label=words, **bar)
+    for axes in panels[1 + len(pairs) :]:
+        axes.set_visible(False)
+    legend(figure, panels[:2], columns=5, title=name)
     return figure
 
 
-def _tried(figure: Figure, axes: Axes, search: pd.DataFrame) -> None:
-    shown = search.sort_values("objective")
-    x, y = shown["hp.noise_precision"], shown["hp.prior_precision"]
-    low = shown["objective"].quantile(0.1)
-    colours = axes.scatter(x, y, c=shown["objective"], cmap="viridis", vmin=low, s=16)
-    best = shown.loc[shown.groupby("split")["objective"].idxmax()]
+def _is_searched(search: pd.DataFrame, column: str) -> bool:
+    return column.startswith("hp.") and search[column].nunique() > 1
+
+
+def _courses(axes: Axes, best: pd.DataFrame, initial: int) -> None:
+    """The best objective so far, evaluation by evaluation."""
+    low, middle, high = (best.quantile(q, axis=1) for q in (0.25, 0.5, 0.75))
+    axes.axvspan(0.5, initial + 0.5, color="#EEEEEE", zorder=0, label="random phase")
+    for number, split in enumerate(best):
+        said = "" if number else "one split"
+        axes.plot(best.index, best[split], color=GREY, linewidth=0.5, alpha=0.6, label=said)
+    axes.fill_between(best.index, low, high, color=BLUE, alpha=0.25, label="quartiles over splits")
+    axes.plot(best.index, middle, color=BLUE, linewidth=2, label="median over splits")
+    # Some of the first, random points are so bad that they would flatten all that follows.
+    settled = low[low.index >= initial]
+    if settled.notna().any():
+        floor, top = settled.min(), best.max(axis=None)
+        floor = min(floor, best.iloc[-1].min())
+        margin = 0.06 * (top - floor) or 0.1
+        axes.set_ylim(floor - margin, top + margin)
+    axes.set_xlim(0.5, len(best) + 0.5)
+    label_axes(axes, "evaluation", "best validation log-likelihood [nats]")
+
+
+def _tried(axes: Axes, search: pd.DataFrame, x: str, y: str) -> PathCollection:
+    """Every evaluation by two of its values, the darker the worse for its split."""
+    best = search.groupby("split")["objective"].transform("max")
+    # The best are drawn last, on top.
+    shown = search.assign(below=best - search["objective"]).sort_values("below", ascending=False)
+    look: Look = {"cmap": "viridis_r", "vmin": 0, "s": 14, "linewidths": 0}
+    worst = shown["below"].quantile(0.75) or 1.0
+    cloud = axes.scatter(shown[x], shown[y], c=shown["below"], vmax=worst, **look)
+    chosen = search.loc[search.groupby("split")["objective"].idxmax()]
     ring: Look = {"facecolors": "none", "edgecolors": ORANGE, "linewidths": 1.6, "s": 70}
-    axes.scatter(best["hp.noise_precision"], best["hp.prior_precision"], **ring)
-    axes.set(xscale="log", yscale="log", ylabel="prior precision (standardised units)")
-    axes.set_xlabel("noise precision (standardised units)")
-    axes.set_title("tried by all splits; chosen ones ringed", fontsize="medium")
-    figure.colorbar(colours, ax=axes, extend="min", label="mean validation log-likelihood [nats]")
+    axes.scatter(chosen[x], chosen[y], label="chosen for a split", **ring)
+    axes.set_xscale("log")
+    if y == "objective":
+        low = search[y].quantile(0.1)
+        axes.set_ylim(low, search[y].max() + 0.06 * (search[y].max() - low))
+    else:
+        axes.set_yscale("log")
+    label_axes(axes, _named(x), _named(y))
+    return cloud
+
+
+def _named(column: str) -> str:
+    """`hp.noise_precision` in words."""
+    if column == "objective":
+        return "validation log-likelihood [nats]"
+    words = column.removeprefix("hp.").replace("_", " ")
+    return f"{words} (standardised units)" if "precision" in words else words

@@ -9,8 +9,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, sketch
+from bnnbench.report.figures.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    SMALL,
+    Look,
+    folded,
+    headline,
+    inches,
+    sketch,
+)
 from bnnbench.results.metrics import Metric
+
+NAME = 7
+"""Points of the names below, which are many."""
 
 
 def limits(values: list[np.ndarray]) -> tuple[float, float]:
@@ -65,17 +78,19 @@ DRAWN: Mapping[str, Callable[[Axes, list[int], list[np.ndarray]], None]] = {
 }
 
 
-def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str) -> Figure:
+def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = "") -> Figure:
     """Panels by depth and data set.
 
     Args:
         losses: of `losses_by_split`.
         metric: one of its columns.
         kind: a key of `DRAWN`.
+        title: what the figure is of.
     """
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
     width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
-    size = (width * len(datasets) + 0.4, 2.3 * len(depths) + 1.1)
+    longest = max(inches(str(name), NAME) for name in losses["label"].unique())
+    size = (width * len(datasets) + 0.4, 2.4 * len(depths) + 0.6 + longest)
     figure, panels = sketch(*size, len(datasets), len(depths))
     for j, dataset in enumerate(datasets):
         column = losses[losses["dataset"] == dataset]
@@ -89,8 +104,12 @@ def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str) -> Figure:
                 DRAWN[kind](axes, places, values)
             shown = names if i == len(depths) - 1 else [""] * len(names)
             axes.set_xlim(-0.6, len(names) - 0.4)
-            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)
-            axes.set_title(f"{dataset} · depth {depth}", fontsize="small", pad=10)
+            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=NAME)
+            head = folded(f"{dataset} · depth {depth}", width - 0.5, SMALL)
+            axes.set_title(head, fontsize="small", pad=10, parse_math=False)
             axes.set_ylabel(metric.loss_axis if j == 0 else "", fontsize="small")
-            axes.tick_params(axis="y", labelsize=7)
+            axes.tick_params(axis="y", labelsize=NAME)
+            # Whole numbers: a common factor would stand on the counts above the panel.
+            axes.yaxis.set_major_formatter("{x:g}")
+    headline(figure, title)
     return figure

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.section import (
     Data,
@@ -20,6 +22,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.curves import Curve, curve_table, curves_of
+from bnnbench.results.labels import in_common
 from bnnbench.results.reader import Runs
 
 ORDER = 7
@@ -77,5 +80,8 @@ def drawings(curves: Sequence[Curve]) -> list[Drawing]:
     for place, start in enumerate(range(0, len(names), MOST_ROWS), 1):
         own = [c for c in curves if c.run["label"] in names[start : start + MOST_ROWS]]
         caption = "Data, true function, predictive mean and bands"
-        found.append(Drawing(numbered("curves", place), caption, partial(curves_figure, own)))
+        title = in_common(pd.DataFrame([curve.run for curve in own]))
+        found.append(
+            Drawing(numbered("curves", place), caption, partial(curves_figure, own, title))
+        )
     return found

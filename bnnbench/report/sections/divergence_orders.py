@@ -21,6 +21,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.divergence_orders import best_orders, with_orders
+from bnnbench.results.labels import in_common
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs
 
@@ -55,7 +56,8 @@ def section(runs: Runs, style: Style) -> Section | None:
     keys = ["experiment", "method", "likelihood", "loss", "depth"]
     for place, (key, group) in enumerate(rows.groupby(keys, sort=False), 1):
         experiment, method, _, _, depth = key
-        draw = partial(orders_figure, group, runs.scored)
+        title = f"{method}, depth {depth} · {in_common(group)}"
+        draw = partial(orders_figure, group, runs.scored, title)
         cells = tuple(best_row(row) for row in best_orders(group).to_dict("records"))
         blocks += [
             Heading(f"{experiment}, {method}, depth {depth}", 3),

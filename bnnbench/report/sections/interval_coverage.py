@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import pandas as pd
+
 from bnnbench.report.figures.interval_coverage import sigma_figure
 from bnnbench.report.section import (
     Data,
@@ -18,6 +20,7 @@ from bnnbench.report.section import (
 )
 from bnnbench.results.curves import curves_of
 from bnnbench.results.interval_coverage import sigma_table
+from bnnbench.results.labels import in_common
 from bnnbench.results.reader import Runs
 
 ORDER = 8
@@ -42,10 +45,11 @@ def section(runs: Runs, style: Style) -> Section | None:
         for row in table.to_dict("records")
     ]
     caption = "Share of targets within k deviations, a line per run"
+    title = in_common(pd.DataFrame([curve.run for curve in curves]))
     return Section((
         Heading("Inside k deviations"),
         Paragraph(SIGMA_STATEMENT),
         *by_group(COLUMNS, table["dataset"], rows),
         Data("sigma", table),
-        Drawing("sigma", caption, partial(sigma_figure, curves)),
+        Drawing("sigma", caption, partial(sigma_figure, curves, title)),
     ))  # fmt: skip

@@ -6,6 +6,7 @@ from functools import partial
 
 from bnnbench.report.figures.objective import objectives_figure
 from bnnbench.report.section import Drawing, Heading, Paragraph, Section, Style
+from bnnbench.results.labels import in_common
 from bnnbench.results.objectives import median_objectives
 from bnnbench.results.reader import Runs
 
@@ -24,6 +25,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     medians = median_objectives(runs)
     if medians.empty:
         return None
-    draw = partial(objectives_figure, medians)
+    title = in_common(runs.scored.loc[medians["run"].unique()])
+    draw = partial(objectives_figure, medians, title)
     drawing = Drawing("objectives", "Objective by epoch, a line per run", draw)
     return Section((Heading("Objective"), Paragraph(OBJECTIVE_STATEMENT), drawing))

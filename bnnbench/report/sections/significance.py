@@ -17,7 +17,7 @@ from bnnbench.report.section import (
     numbers,
     words,
 )
-from bnnbench.results.labels import labels, marked_labels
+from bnnbench.results.labels import in_common, labels, marked_labels
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
 from bnnbench.results.reader import Runs
@@ -55,8 +55,11 @@ def section(runs: Runs, style: Style) -> Section | None:
     columns = (*words("Metric", "Method"), *numbers("Wins", "Ties", "Losses"))
     blocks.append(Table(columns, tuple(counts.itertuples(index=False, name=None))))
     if len({*pairs["a"], *pairs["b"]}) <= MOST_COMPARED:
+        title = in_common(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
         for metric in printed_in("figures"):
             own = pairs[pairs["metric"] == metric.key]
             caption = f"Test {metric.word}: probability that the row's method beats the column's"
-            blocks.append(Drawing(f"comparison_{metric.key}", caption, partial(heat_map, own)))
+            blocks.append(
+                Drawing(f"comparison_{metric.key}", caption, partial(heat_map, own, title))
+            )
     return Section(tuple(blocks))

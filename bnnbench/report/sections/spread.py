@@ -6,6 +6,7 @@ from functools import partial
 
 from bnnbench.report.figures.spread import DRAWN, spread_figure
 from bnnbench.report.section import Block, Drawing, Heading, Paragraph, Section, Style
+from bnnbench.results.labels import in_common
 from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
@@ -41,9 +42,10 @@ def section(runs: Runs, style: Style) -> Section | None:
     if len(shown) > MOST_PLACES:
         return Section((heading, Paragraph(TOO_MANY)))
     blocks: list[Block] = [heading, Paragraph(SPREAD_STATEMENT)]
+    title = in_common(shown)
     for kind in DRAWN:
         for metric in printed_in("figures"):
             caption = f"{kind.capitalize()} of the {metric.loss_axis} by name, depth and data set"
-            draw = partial(spread_figure, losses, metric, kind)
+            draw = partial(spread_figure, losses, metric, kind, title)
             blocks.append(Drawing(f"{kind}_{metric.key}", caption, draw))
     return Section(tuple(blocks))

@@ -11,6 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from support.runs import RMSE, make_run
 
 from bnnbench.report.figures.bar_charts import MANY, bars_figure
+from bnnbench.report.section import ERRORS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reader import read_runs
 from bnnbench.results.with_published import with_published
@@ -18,9 +19,9 @@ from bnnbench.results.with_published import with_published
 ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
 
 
-@pytest.mark.parametrize(("error", "size"), [("std", 14 / 3), ("stderr", 14 / 12)])
-def test_bars_show_means_errors_and_published_values(
-    tmp_path: Path, error: str, size: float
+@pytest.mark.parametrize(("error", "size", "splits"), [("std", 14 / 3, 20), ("stderr", 14 / 12, 1)])
+def test_bars_show_means_errors_and_published_values_with_the_same_error(
+    tmp_path: Path, error: str, size: float, splits: int
 ) -> None:
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", rmse=np.array(RMSE) + 1)
@@ -33,6 +34,10 @@ def test_bars_show_means_errors_and_published_values(
     low, high = ours[2][0].get_segments()[0][:, 1]
     assert (low, high) == pytest.approx((5 - math.sqrt(size), 5 + math.sqrt(size)))
     assert theirs[0].get_ydata().tolist() == [3.58808, 3.85754]
+    low, high = theirs[2][0].get_segments()[0][:, 1]
+    assert (high - low) / 2 == pytest.approx(0.20933 * math.sqrt(splits))
+    named = figure.legends[0].get_texts()[0].get_text().replace("\n", " ")
+    assert named.startswith(f"published mean ± {ERRORS[error]}")
     assert [name.get_text() for name in boston.get_xticklabels()] == ["bbb_x1", "vadam"]
 
 

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from support.runs import make_points, make_search, make_splits
 
 from bnnbench.report.figures.objective import objective_figure
-from bnnbench.report.figures.predictions import predictions_figure
+from bnnbench.report.figures.predictions import predictions_figure, spread_out
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import best_so_far, search_figure
@@ -24,6 +25,11 @@ def boastful(seed: int) -> pd.DataFrame:
     target = np.random.default_rng(seed).normal(size=2000)
     variances = {"epistemic_variance": 0.04, "noise_variance": 0.05}
     return pd.DataFrame({"split": 0, "target": target, "mean": 0.0, **variances})
+
+
+def said(figure: Figure) -> str:
+    """What stands above the entries of its legend."""
+    return figure.legends[0].get_title().get_text()
 
 
 def test_diverged_splits_are_crosses_at_the_bottom() -> None:
@@ -41,8 +47,33 @@ def test_predictions_name_the_target_and_skip_lost_points() -> None:
     axes = predictions_figure(points, TARGET).axes[0]
     assert axes.get_xlabel() == "observed median value [1000 USD]"
     assert len(axes.collections[0].get_offsets()) == len(points) - 1
-    nothing = predictions_figure(points.iloc[:1], TARGET).axes[0]
-    assert nothing.get_title().startswith("0 of 0 test points")
+    assert said(predictions_figure(points.iloc[:1], TARGET, "vadam")) == "vadam\nno test points"
+
+
+def test_many_points_are_shown_by_their_density_and_all_of_them_counted() -> None:
+    points = boastful(0)
+    few, many = predictions_figure(points, TARGET), predictions_figure(pd.concat([points] * 2), "")
+    assert len(few.axes) == 1 and len(few.axes[0].collections[0].get_offsets()) == 2000
+    cells = many.axes[0].collections[0].get_array()
+    assert many.axes[1].get_ylabel() == "test points in a cell"
+    assert cells is not None and cells.sum() == 4000
+    # Intervals of a third of the deviation: half of them reach 0.2, which holds 16 % of targets.
+    assert said(few).endswith("50 % intervals hold 15 %, 95 % intervals hold 44 %")
+
+
+def test_a_wild_prediction_does_not_flatten_the_others() -> None:
+    points = pd.DataFrame(make_points())
+    points.loc[3, "mean"] = 1e9
+    figure = predictions_figure(points, TARGET)
+    assert figure.axes[0].get_ylim()[1] < 100 and "(1 beyond the panel)" in said(figure)
+
+
+def test_error_bars_are_chosen_by_the_targets_alone() -> None:
+    points = pd.DataFrame(make_points())
+    chosen = spread_out(points, 5)["target"].to_numpy()
+    again = spread_out(points.assign(mean=-points["mean"]), 5)["target"].to_numpy()
+    assert np.array_equal(chosen, again) and len(chosen) == 5
+    assert (chosen[0], chosen[-1]) == (points["target"].min(), points["target"].max())
 
 
 def test_reliability_is_the_share_inside_each_level() -> None:
@@ -73,12 +104,18 @@ def test_the_best_so_far_is_no_diverged_evaluation() -> None:
     assert math.isnan(best[0]) and best[1:] == [-3, -3, -2]
 
 
-def test_a_search_has_a_second_panel_only_for_a_pair_of_precisions() -> None:
+def test_a_search_has_a_panel_for_each_pair_of_what_it_searched() -> None:
     search = make_search()
     tried = search_figure(search, 3).axes[1]
     best = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
     assert sorted(tried.collections[1].get_offsets()[:, 0]) == pytest.approx(sorted(best))
-    assert len(search_figure(search.drop(columns="hp.prior_precision"), 3).axes) == 1
+    alone = search_figure(search.drop(columns="hp.prior_precision"), 3).axes[1]
+    assert alone.get_ylabel() == "validation log-likelihood [nats]"
+    three = search_figure(search.assign(**{"hp.dropout": np.arange(24.0) + 1}), 3)
+    pairs = [(axes.get_xlabel(), axes.get_ylabel()) for axes in three.axes[1:4]]
+    noise, prior = (f"{name} precision (standardised units)" for name in ("noise", "prior"))
+    assert pairs == [(noise, prior), (noise, "dropout"), (prior, "dropout")]
+    assert len(search_figure(search[["split", "iteration", "objective"]], 3).axes) == 1
 
 
 def test_an_objective_is_its_splits_and_the_medians_of_its_parts() -> None:

@@ -1,0 +1,146 @@
+"""Every figure can be read, whatever the names and the numbers: nothing cut off or overprinted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from support.layout import unreadable
+from support.made_data import calibrated, curve
+from support.pairs import duels
+from support.runs import make_points, make_search, make_splits
+
+from bnnbench.report.figures.bar_charts import MANY, bars_figure
+from bnnbench.report.figures.canvas import sketch
+from bnnbench.report.figures.curves import curves_figure
+from bnnbench.report.figures.divergence_orders import orders_figure
+from bnnbench.report.figures.heat_map import heat_map
+from bnnbench.report.figures.interval_coverage import sigma_figure
+from bnnbench.report.figures.objective import objective_figure, objectives_figure
+from bnnbench.report.figures.predictions import MOST_DOTS, predictions_figure
+from bnnbench.report.figures.reliability import reliability_figure
+from bnnbench.report.figures.scores_by_split import splits_figure
+from bnnbench.report.figures.search import search_figure
+from bnnbench.report.figures.spread import spread_figure
+from bnnbench.results.metrics import BY_KEY, printed_in
+
+RUN = (
+    "mc_dropout_gal2016_with_more on a_table_of_my_own_measurements, tv_lower_w2, heteroscedastic, "
+    "beta_nll, depth 10, seed 2026, experiment the_whole_comparison_of_last_november"
+)
+LABEL = "mc_dropout_gal2016, tv_lower_w2, heteroscedastic, beta_nll, depth 10, final epochs 40000"
+DATASET = "a_table_of_my_own_measurements_of_last_november"
+TARGET = (
+    "compressive strength of the concrete after 28 days under water, the mean of three cylinders "
+    "of one batch [N/mm² at 20 degrees Celsius, $ and _ included]"
+)
+SCORE, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
+HUGE = 123456789.0
+
+
+def labels(count: int) -> list[str]:
+    return [f"{LABEL}, variant {k}" for k in range(count)]
+
+
+def scored(count: int, names: list[str], datasets: list[str], size: float) -> pd.DataFrame:
+    """Rows as `with_published` has them, scores as large as `size` and as small as 1."""
+    rows = [
+        {"dataset": dataset, "method": name, "experiment": f"{DATASET}_{k % 5}", "seed": k,
+         "divergence": "kl", "likelihood": "gaussian", "loss": "nll", "depth": 1, "settings": {},
+         "divergence_family": f"alpha_{LABEL[:30]}", "order": 0.5 * k, "label": name}
+        for dataset in datasets
+        for k, name in enumerate(names[:count])
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    for metric in printed_in("figures"):
+        mean = -metric.sign * np.geomspace(1, size, len(table)) * -1
+        mean[len(mean) // 2] = np.nan
+        spreads = {f"{metric.key}_{kind}": 0.2 * np.abs(mean) for kind in ("std", "stderr")}
+        theirs = {f"{metric.key}_published": mean}
+        theirs |= {
+            f"{metric.key}_published_{kind}": 0.1 * np.abs(mean) for kind in ("std", "stderr")
+        }
+        table = table.assign(**{f"{metric.key}_mean": mean, **spreads, **theirs})
+    return table
+
+
+def points(count: int, size: float) -> pd.DataFrame:
+    few = pd.DataFrame(make_points())
+    return pd.concat([few] * (count // len(few) + 1)).assign(target=lambda p: size * p["target"])
+
+
+def traces(names: list[str], datasets: list[str]) -> pd.DataFrame:
+    return pd.DataFrame([
+        {"run": f"{name}{dataset}{depth}", "dataset": dataset, "depth": depth, "label": name,
+         "epoch": epoch, "objective": HUGE / epoch, "split": 0, "loss": HUGE, "complexity": -HUGE}
+        for name in names for dataset in datasets for depth in (1, 10) for epoch in (1, 1000)
+    ])  # fmt: skip
+
+
+def losses(names: list[str], datasets: list[str]) -> pd.DataFrame:
+    places = [
+        (n, d, depth, k) for n in names for d in datasets for depth in (1, 10) for k in range(4)
+    ]
+    table = pd.DataFrame(places, columns=["label", "dataset", "depth", "split"])
+    size = np.where(table["split"] == 3, HUGE, 1.0) * (1 + np.arange(len(table)) % 7)
+    return table.assign(rmse=size, log_likelihood=size)
+
+
+def searched(size: float) -> pd.DataFrame:
+    found = make_search()
+    dropout = np.linspace(1e-6, 0.5, len(found))
+    return found.assign(**{"hp.dropout": dropout, "objective": size * found["objective"]})
+
+
+def compared(names: list[str], datasets: list[str]) -> pd.DataFrame:
+    pairs = pd.concat([duels(dict.fromkeys(names, 1), dataset) for dataset in datasets])
+    own = pairs[pairs["metric"] == "rmse"]
+    return own.assign(a=own["run_a"], b=own["run_b"])
+
+
+SETS = [DATASET, f"{DATASET}_2"]
+RAW = points(40, 1.0)
+CURVES = [
+    curve(name, dataset, depth=depth) for name in labels(2) for dataset in SETS for depth in (1, 2)
+]
+SIGMA = [calibrated(1.0, label=name, dataset=DATASET) for name in labels(9)]
+SHORT = [f"mc_dropout_gal2016_{k}" for k in range(3)]
+PARTS = [f"mc_dropout_gal2016, depth {k}" for k in range(6)]
+NOBODY = scored(1, SHORT, SETS, 2).iloc[:0].assign(splits=20)
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "splits": lambda: splits_figure(make_splits(rmse=HUGE, log_likelihood=-HUGE), TARGET, RUN),
+    "many splits": lambda: splits_figure(make_splits(split=[0, 50, 900, 999]), TARGET, RUN),
+    "predictions": lambda: predictions_figure(points(30, 1e6), TARGET, RUN),
+    "density": lambda: predictions_figure(points(MOST_DOTS, 1e-6), TARGET, RUN),
+    "calibration": lambda: reliability_figure(RAW, RAW, RUN),
+    "search": lambda: search_figure(searched(1e7), 3, RUN),
+    "objective": lambda: objective_figure(traces([LABEL], ["d"]).query("depth == 1"), RUN),
+    "objectives": lambda: objectives_figure(traces(labels(9), SETS), RUN),
+    "curves": lambda: curves_figure(CURVES, RUN),
+    "sigma": lambda: sigma_figure(SIGMA, RUN),
+    "standing": lambda: bars_figure(scored(6, PARTS, SETS, 1e6), LIKELIHOOD),
+    "slanted": lambda: bars_figure(scored(3, SHORT, SETS, 9), SCORE, "stderr"),
+    "lying": lambda: bars_figure(scored(MANY + 1, labels(MANY + 1), SETS, HUGE), SCORE),
+    "orders": lambda: orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
+    "boxes": lambda: spread_figure(losses(labels(9), SETS), SCORE, "boxes", RUN),
+    "means": lambda: spread_figure(losses(labels(9), SETS), LIKELIHOOD, "means", RUN),
+    "pairs": lambda: heat_map(compared(labels(5), SETS), RUN),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_cut_off_or_overprinted(name: str) -> None:
+    assert unreadable(FIGURES[name]()) == []
+
+
+def test_the_check_sees_what_is_wrong() -> None:
+    figure, (axes,) = sketch(3, 2)
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, "first", rotation=30)
+    axes.text(0.5, 0.53, "second")
+    figure.text(0.95, 0.1, "beyond the edge")
+    assert unreadable(figure) == ["'beyond the edge' is cut off", "'first' stands on 'second'"]

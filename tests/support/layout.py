@@ -1,0 +1,80 @@
+"""Whether a figure can be read: no text is cut off at an edge, and none stands on another."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
+
+from bnnbench.report.figures.canvas import DOTS
+
+SLACK = 2.0
+"""Pixels by which boxes may meet: letters do not fill theirs."""
+
+
+class Recorder(RendererBase):
+    """Draws nothing, and keeps the box around every line that is written.
+
+    Attributes:
+        lines: what is written.
+        boxes: their corners `[4, 2]`, turned as they are, pixels from the lower left.
+    """
+
+    def __init__(self, figure: Figure) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.boxes: list[np.ndarray] = []
+        self.size, self.measure = figure.bbox.size, RendererAgg(8, 8, figure.dpi)
+
+    def get_canvas_width_height(self) -> tuple[float, float]:
+        return tuple(self.size)
+
+    def points_to_pixels(self, points: float) -> float:
+        return self.measure.points_to_pixels(points)
+
+    def get_text_width_height_descent(self, *given: Any) -> tuple[float, float, float]:
+        return self.measure.get_text_width_height_descent(*given)
+
+    def flipy(self) -> bool:
+        return False
+
+    def draw_text(
+        self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, *rest: Any, **more: Any
+    ) -> None:
+        if s.strip():
+            ismath = rest[0] if rest else more.get("ismath", False)
+            width, height, descent = self.get_text_width_height_descent(s, prop, ismath)
+            low, high = SLACK - descent, height - descent - SLACK
+            flat = [(SLACK, low), (width - SLACK, low), (width - SLACK, high), (SLACK, high)]
+            turned = Affine2D().rotate_deg(angle).translate(x, y)
+            self.lines.append(s)
+            self.boxes.append(turned.transform(np.array(flat)))
+
+    def draw_path(self, *given: Any, **more: Any) -> None:
+        """Nothing."""
+
+    draw_markers = draw_path_collection = draw_image = draw_quad_mesh = draw_path
+
+
+def unreadable(figure: Figure) -> list[str]:
+    """A sentence on every line of text that is cut off or stands on another one."""
+    figure.set_dpi(DOTS)
+    recorder = Recorder(figure)
+    figure.draw(recorder)
+    lines, boxes = recorder.lines, recorder.boxes
+    low, high = (np.array([f(box, axis=0) for box in boxes]) for f in (np.min, np.max))
+    size = figure.bbox.size
+    cut = ((low < 0) | (high > size)).any(axis=1)
+    found = [f"{line!r} is cut off" for line, outside in zip(lines, cut, strict=True) if outside]
+    shapes = [Path([*box, box[0]], closed=True) for box in boxes]
+    for i, j in combinations(range(len(lines)), 2):
+        near = (low[i] < high[j]).all() and (low[j] < high[i]).all()
+        if near and shapes[i].intersects_path(shapes[j], filled=True):
+            found.append(f"{lines[i]!r} stands on {lines[j]!r}")
+    return found
