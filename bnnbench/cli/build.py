@@ -14,6 +14,8 @@ from bnnbench.checks import check_choice, check_folder, check_name
 from bnnbench.cli.configs import ALL_GROUPS
 from bnnbench.cli.make import Config, make, make_from_groups, target
 from bnnbench.experiment.base import Experiment
+from bnnbench.experiment.engines.base import EngineSettings
+from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.run import Run
 from bnnbench.types import Redundant, UserError
 
@@ -33,6 +35,7 @@ EXECUTION = (
     "hydra",
     "protocol",
     "device",
+    "engine",
 )
 """Keys that every experiment has a use for: where and how it runs."""
 
@@ -52,18 +55,47 @@ CARRIED = {
 """Groups that reach an experiment inside one of its fields."""
 
 
-def pick_device(wanted: Any) -> str:
-    """`cpu` or `cuda`.
+def make_engine(config: Config) -> EngineSettings:
+    """What was chosen of the group `engine`.
 
     Raises:
-        UserError: if CUDA is asked for and absent.
+        UserError: if a setting of it is wrong.
+    """
+    engine = make("engine", config["engine"])
+    if not isinstance(engine, EngineSettings):
+        raise UserError(f"engine._target_ must name an engine, not {type(engine).__name__}.")
+    return engine
+
+
+def pick_device(wanted: Any, engine: EngineSettings) -> str:
+    """`cpu` or `cuda`.
+
+    Args:
+        wanted: one of them or `auto`.
+        engine: what computes: of other machines nothing is known here.
+
+    Raises:
+        UserError: if CUDA is asked for and absent here, or other machines are to choose.
     """
     import torch
 
     check_choice("device.name", wanted, ("auto", "cpu", "cuda"))
+    if engine.remote:
+        _check_asked("device", wanted, engine)
+        return str(wanted)
     if wanted == "cuda" and not torch.cuda.is_available():
         raise UserError("device=cuda, but torch finds no CUDA device here; use device=cpu.")
     return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _check_asked(key: str, value: Any, engine: EngineSettings) -> None:
+    """Raises `UserError` if this machine would decide what depends on those that compute."""
+    if value == "auto":
+        choices = "always or never" if key == "training.compile" else "cpu or cuda"
+        raise UserError(
+            f"{key}=auto is decided by the machine that computes, and engine={engine.name} has "
+            f"others do it; choose {key}={choices}."
+        )
 
 
 def count_workers(wanted: Any, jobs: int) -> int:
@@ -98,20 +130,29 @@ def build(config: Config, jobs: int = 1) -> Run:
     """
     check_folder("outputs_dir", config["outputs_dir"])
     workers = count_workers(config["workers"], jobs)
-    experiment = assembled(config).resolved()
+    engine = make_engine(config)
+    parts = assembled(config, engine)
+    if engine.remote:
+        training = getattr(parts, "training", None)
+        _check_asked("training.compile", getattr(training, "compile", None), engine)
+    experiment = parts.resolved()
     experiment.check()
     outputs = Path(expanduser(config["outputs_dir"]))
-    return Run(experiment, outputs, config, workers, config["resume"], config["figures"])
+    return Run(experiment, outputs, config, workers, config["resume"], config["figures"], engine)
 
 
-def assembled(config: Config) -> Experiment:
+def assembled(config: Config, engine: EngineSettings | None = None) -> Experiment:
     """The experiment, made of its parts and not yet of its data.
+
+    Args:
+        config: resolved, plain containers.
+        engine: what computes; this machine if not given.
 
     Raises:
         UserError: on the first thing that is wrong.
     """
     _check_groups(config)
-    groups = offered(config)
+    groups = offered(config, engine or Local())
     chosen = {
         name: target(name, group)
         for name, group in groups.items()
@@ -165,7 +206,7 @@ def _check_protocol(config: Config, names: Collection[str]) -> None:
         )
 
 
-def offered(config: Config) -> Config:
+def offered(config: Config, engine: EngineSettings) -> Config:
     """What the fields of an experiment are built from, by their names.
 
     The groups of the configuration, where `protocol` holds settings for others: `bounds` and
@@ -175,7 +216,7 @@ def offered(config: Config) -> Config:
     dataset, method = (groups.get(name, {}).pop("protocol", {}) for name in ("dataset", "method"))
     return {
         **groups,
-        "device": pick_device(config["device"]["name"]),
+        "device": pick_device(config["device"]["name"], engine),
         "bounds": {**(dataset.get("bounds") or {}), **(method.get("bounds") or {})},
         "known": dataset.get("fixed") or {},
         "in_target_units": {

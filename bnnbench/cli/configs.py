@@ -13,7 +13,7 @@ from bnnbench.types import UserError
 GROUPS = (
     *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
     *("protocol", "depth"),
-    "device",
+    *("device", "engine"),
 )
 """Groups of the main configuration."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -21,6 +22,7 @@ from bnnbench.cli.waiting import announced
 from bnnbench.types import Redundant, UserError
 
 if TYPE_CHECKING:
+    from bnnbench.experiment.engines.base import Engine
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
     from bnnbench.experiment.sweep_progress import SweepProgress
@@ -50,6 +52,9 @@ class Jobs:
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
             or before the first.
         remarked: what has been said of the data already.
+        begun: whether it is known what all runs share.
+        engine: that all runs share, if they do.
+        opened: what ends with the command.
     """
 
     words: Sequence[str]
@@ -62,6 +67,9 @@ class Jobs:
     planned: list[float] = field(default_factory=list)
     sweep: SweepProgress | None = None
     remarked: set[str] = field(default_factory=set)
+    begun: bool = False
+    engine: Engine | None = None
+    opened: ExitStack = field(default_factory=ExitStack)
 
     def run(self, config: DictConfig) -> None:
         """One job; an error is kept for the end, without Hydra's words."""
@@ -110,8 +118,9 @@ class Jobs:
             keys = [word.lstrip("+~").partition("=")[0] for word in task]
             refuse_idle(type(run.experiment), run.experiment.label, keys)
             # A launcher with processes of its own runs each by itself.
-            one_by_one = sweeping() and "n_jobs" not in HydraConfig.get().launcher
-            if one_by_one and self.sweep is None:
+            if sweeping() and own_launcher():
+                _refuse_two(run)
+            elif sweeping() and self.sweep is None:
                 runs = runs_of(self.words)
                 self.sweep = SweepProgress(runs) if len(runs) > 1 else None
         self._remark(run.experiment.remarks())
@@ -121,11 +130,22 @@ class Jobs:
             self.planned.append(show_plan(run))
             return
         # What shows a run is slow to import (matplotlib), and is not needed before there is one.
-        folder = execute(run, partial(_write_page, run), self.sweep, note, _load_pages)
-        from bnnbench.cli.show import show_run
+        page, engine = partial(_write_page, run), self._shared(run)
+        folder = execute(run, page, self.sweep, note, _load_pages, engine)
+        from bnnbench.cli.printing import show_run
 
         show_run(folder)
         self.ran.append(folder)
+
+    def _shared(self, run: Run) -> Engine | None:
+        """The engine of all runs of the command, which begins with the first of them."""
+        from bnnbench.experiment.execution import shared_engine
+
+        if not self.begun:
+            runs = self.sweep.runs if self.sweep else [run]
+            self.engine = self.opened.enter_context(shared_engine(runs, self.sweep))
+            self.begun = True
+        return self.engine
 
     def _remark(self, remarks: Sequence[str]) -> None:
         """Says what is to be told, each sentence once for all jobs of this process."""
@@ -156,7 +176,7 @@ class Jobs:
             show_total(self.planned)
         if not self.ran:  # a plan was printed, or Hydra printed something
             return 0
-        from bnnbench.cli.show import without_numbers
+        from bnnbench.cli.printing import without_numbers
 
         lost = without_numbers("the run" if len({*self.ran}) == 1 else "every run", self.ran)
         if lost:
@@ -165,7 +185,7 @@ class Jobs:
 
 
 def _load_pages() -> None:
-    import_module("bnnbench.cli.show")
+    import_module("bnnbench.cli.printing")
 
 
 def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:
@@ -199,6 +219,20 @@ def sweeping() -> bool:
     """Whether the job is one of several."""
     mode = HydraConfig.get().mode
     return mode is not None and mode.name == "MULTIRUN"
+
+
+def own_launcher() -> bool:
+    """Whether Hydra starts the jobs of a sweep in processes of their own."""
+    return not str(HydraConfig.get().launcher["_target_"]).endswith(".BasicLauncher")
+
+
+def _refuse_two(run: Run) -> None:
+    """Raises `UserError` where both Hydra and an engine would hand out the work."""
+    if run.engine.remote:
+        raise UserError(
+            f"engine={run.engine.name} hands out all runs of a sweep by itself; leave out "
+            "hydra/launcher."
+        )
 
 
 def _concurrent_jobs() -> int:

@@ -111,8 +111,8 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     Raises:
         UserError: if a setting is wrong, at once; in the end, if a run was refused.
     """
-    from bnnbench.cli.show import show_run, without_numbers
-    from bnnbench.experiment.execution import execute
+    from bnnbench.cli.printing import show_run, without_numbers
+    from bnnbench.experiment.execution import execute, shared_engine
     from bnnbench.experiment.sweep_progress import SweepProgress
     from bnnbench.report.pages import page_writer
 
@@ -122,11 +122,12 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     runs = [_checked(sweep, given) for sweep in sweeps]
     whole = SweepProgress([run for some in runs for run in some])
     refused = []
-    for run in whole.runs:
-        try:
-            show_run(execute(run, page_writer(run), whole, note))
-        except UserError as error:
-            refused.append(str(error))
+    with shared_engine(whole.runs, whole) as engine:
+        for run in whole.runs:
+            try:
+                show_run(execute(run, page_writer(run), whole, note, engine=engine))
+            except UserError as error:
+                refused.append(str(error))
     for gathered in _reported(sweeps, runs):
         _report(gathered)
     empty = [

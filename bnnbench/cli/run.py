@@ -52,7 +52,7 @@ def run_command(overrides: Sequence[str]) -> int:
             jobs.run(config)
 
         try:
-            with _seen_from_outside(jobs, own), _one_voice(words):
+            with _seen_from_outside(jobs, own), _one_voice(words), jobs.opened:
                 decorate(one_job)()
         except CONFIGURATION as error:
             raise UserError(sentence(error, own)) from None
