@@ -8,7 +8,7 @@ from importlib import import_module
 from traceback import extract_tb
 from typing import Any, get_args, get_origin, get_type_hints
 
-from bnnbench.project import enter_project
+from bnnbench.project import FILE, enter_project
 from bnnbench.types import UserError
 
 Config = dict[str, Any]
@@ -42,7 +42,10 @@ def target(key: str, config: Mapping[str, Any]) -> Any:
     """
     named = str(config.get("_target_"))
     module, _, name = named.rpartition(".")
-    wrong = UserError(f"{key}._target_ names no class that can be imported: {named!r}.")
+    wrong = UserError(
+        f"{key}._target_ names no class that can be imported: {named!r}; "
+        f"{FILE} says in which folders modules of yours are."
+    )
     if not all(part.isidentifier() for part in module.split(".")):
         raise wrong
     enter_project()

@@ -14,7 +14,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from bnnbench.cli.listing import SUITES, offered
+from bnnbench.cli.listing import SUITES, summaries
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,5 +90,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def choices(group: str) -> str:
     """A table of a group's options."""
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
-    rows = [f"| `{name}` | {summary} |" for name, summary in offered(group).items()]
+    rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
     return "\n".join([f"| {head} | |", "|:--|:--|", *rows])
