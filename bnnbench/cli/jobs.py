@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from multiprocessing import current_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -55,6 +56,7 @@ class Jobs:
         begun: whether it is known what all runs share.
         engine: that all runs share, if they do.
         opened: what ends with the command.
+        home: the machine and the process that the command runs in.
     """
 
     words: Sequence[str]
@@ -70,6 +72,7 @@ class Jobs:
     begun: bool = False
     engine: Engine | None = None
     opened: ExitStack = field(default_factory=ExitStack)
+    home: tuple[str, int] = field(default_factory=lambda: _here())
 
     def run(self, config: DictConfig) -> None:
         """One job; an error is kept for the end, without Hydra's words."""
@@ -86,10 +89,18 @@ class Jobs:
             self._keep(*ending)
 
     def _keep(self, text: str, code: int = 0, passed: bool = False) -> None:
-        """Keeps a sentence; of another process's job in a file, since its memory is its own."""
-        if current_process().name != "MainProcess":
-            word = json.dumps({"text": text, "code": code, "passed": passed})
-            (self.aside / f"{uuid4()}{TOLD}").write_text(word)
+        """Keeps a sentence; of another process's job in a file, since its memory is its own.
+
+        Raises:
+            UserError: with the sentence, in a job of another machine, which has no such file: Hydra
+                carries that home.
+        """
+        if self.home != _here():
+            if self.aside.is_dir():
+                word = json.dumps({"text": text, "code": code, "passed": passed})
+                (self.aside / f"{uuid4()}{TOLD}").write_text(word)
+            elif not passed:
+                raise UserError(text) from None
         elif code:
             self.failed = (text, code)
         else:
@@ -182,6 +193,10 @@ class Jobs:
         if lost:
             note(lost)
         return int(bool(lost))
+
+
+def _here() -> tuple[str, int]:
+    return platform.node(), os.getpid()
 
 
 def _load_pages() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from bnnbench.cli.jobs import _first_word
+from bnnbench.cli.jobs import Jobs, _first_word
+from bnnbench.types import UserError
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
 
@@ -22,3 +25,20 @@ def test_the_first_word_names_what_is_really_read(task: list[str], said: str) ->
 
 def test_a_group_that_is_no_mapping_is_left_to_the_checks() -> None:
     assert _first_word({**CONFIG, "dataset": None}, []) == "reading the configuration"
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+def test_what_is_wrong_in_a_job_of_another_process_comes_home(
+    tmp_path: Path, reachable: bool
+) -> None:
+    """By a file; by the launcher, which carries errors, where the job is on another machine."""
+    jobs = Jobs([], tmp_path)
+    away = Jobs([], tmp_path if reachable else tmp_path / "elsewhere", home=("node17", 1))
+    if reachable:
+        away._keep("splits must be fewer.")
+        jobs.listen([])
+    else:
+        away._keep("passed over", passed=True)
+        with pytest.raises(UserError, match=r"splits must be fewer\."):
+            away._keep("splits must be fewer.")
+    assert jobs.refused == ["splits must be fewer."] * reachable and not away.refused
