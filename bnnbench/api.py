@@ -89,7 +89,7 @@ def load_run(path: str | Path) -> FinishedRun:
     Raises:
         UserError: if there is none, or more than one.
     """
-    from bnnbench.cli.fitted import run_at
+    from bnnbench.cli.run_at import run_at
 
     return FinishedRun(run_at(Path(path).expanduser()))
 

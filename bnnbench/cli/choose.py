@@ -74,8 +74,8 @@ def choose(file: str, target: str, methods: Sequence[str], overrides: Sequence[s
     Raises:
         UserError: if a setting is wrong, or fewer than two methods can take part.
     """
+    from bnnbench.cli.printing import without_numbers
     from bnnbench.cli.report import report_command
-    from bnnbench.cli.show import without_numbers
     from bnnbench.experiment.execution import execute
     from bnnbench.experiment.sweep_progress import SweepProgress
     from bnnbench.report.pages import page_writer

@@ -15,7 +15,7 @@ from bnnbench.cli.waiting import announced
 from bnnbench.data.own_table.columns import NUMBER, Encoding
 from bnnbench.experiment.model import Model, chosen_values, fit_model
 from bnnbench.experiment.model_file import KeptModel, load_model, save_model
-from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
@@ -44,24 +44,6 @@ class Fitted:
     encodings: tuple[Encoding, ...]
     target: str
     label: str
-
-
-def run_at(path: Path) -> RunFolder:
-    """The one finished run on splits at or below a folder.
-
-    Raises:
-        UserError: if there is none, or more than one.
-    """
-    if not path.is_dir():
-        raise UserError(f"{path} is no folder; name that of a run, the last line it printed.")
-    found = list(finished_runs(path))
-    if not found:
-        raise UserError(f"no finished run at or below {path}.")
-    if len(found) > 1:
-        raise UserError(
-            f"{path} holds {len(found)} finished runs; name one, such as {found[0].root}."
-        )
-    return found[0]
 
 
 def fitted_model(folder: RunFolder, certain: bool = False) -> Fitted:

@@ -77,6 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
         predict,
         report,
         reproduce,
+        show,
     )
 
     parser = Parser(
@@ -94,6 +95,7 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_parser(commands)
     data.add_parser(commands)
     report.add_parser(commands)
+    show.add_parser(commands)
     compare.add_parser(commands)
     choose.add_parser(commands)
     predict.add_parser(commands)

@@ -72,7 +72,8 @@ def run(arguments: Any) -> int:
     check_between("--interval", arguments.interval, 0, 1)
     if arguments.output is not None and arguments.output.is_dir():
         raise UserError(f"--output must be a file, and {arguments.output} is a folder.")
-    from bnnbench.cli.fitted import fitted_model, run_at
+    from bnnbench.cli.fitted import fitted_model
+    from bnnbench.cli.run_at import run_at
     from bnnbench.data.own_table.reading import read_frame
 
     folder = run_at(arguments.folder)

@@ -6,15 +6,18 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
 from bnnbench.discovery import plugins
+from bnnbench.experiment.run_folder import FIGURES
 from bnnbench.files import write_text
 from bnnbench.report import sections
 from bnnbench.report.figures.saving import save_all
 from bnnbench.report.folder import ReportFolder
-from bnnbench.report.renderers import latex, markdown, terminal
+from bnnbench.report.renderers import html, latex, markdown, terminal
+from bnnbench.report.run_details import details_of
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
 from bnnbench.report.sections.results import result_tables
 from bnnbench.results.metrics import printed_in
@@ -46,7 +49,7 @@ def sections_of(runs: Runs, style: Style) -> list[Section]:
 def write_report(
     runs: Runs, style: Style | None = None, to: Path | None = None, processes: int = 1
 ) -> ReportFolder:
-    """Writes tables (CSV, Markdown, LaTeX) and figures (PNG, PDF) of all runs.
+    """Writes pages (HTML, Markdown, LaTeX), tables (CSV) and figures (PNG, PDF) of all runs.
 
     Args:
         runs: of `read_runs`.
@@ -66,7 +69,17 @@ def write_report(
         if isinstance(block, Data):
             write_text(report.table(block.name), block.table.to_csv(index=False))
     drawings = {block.name: block.draw for block in blocks if isinstance(block, Drawing)}
-    save_all(drawings, report.figure, processes=processes)
+    with TemporaryDirectory() as aside:
+        svg = Path(aside)
+
+        def place(name: str, suffix: str) -> Path:
+            return svg / f"{name}.svg" if suffix == "svg" else report.figure(name, suffix)
+
+        save_all(drawings, place, (*FIGURES["both"], "svg"), processes)
+        figures = {name: place(name, "svg").read_text("utf-8") for name in drawings}
+    title = f"{runs.path.resolve().name}, {len(runs.folders)} runs"
+    details = list(details_of(runs, report.root))
+    write_text(report.html, html.page(title, found, figures, details))
     return report
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.section import Table
+from bnnbench.report.shown import Shown
+from bnnbench.results.reader import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +29,8 @@ class Page:
         notes: sentences that belong below it.
         read_back: names of the tables that `write` leaves and a report over many runs reads.
         drawings: the figures that the run's files can show.
+        many: what each of the runs of a report shows in its page, by digest, made of what is read
+            already; None makes it of `table` and `notes`.
     """
 
     kind: str
@@ -35,3 +39,4 @@ class Page:
     notes: Callable[[RunFolder], list[str]]
     read_back: tuple[str, ...] = ()
     drawings: Callable[[RunFolder], Drawings] = lambda folder: {}
+    many: Callable[[Runs], Iterator[tuple[str, Shown]]] | None = None

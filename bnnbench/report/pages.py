@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import FIGURES, RunFolder
 from bnnbench.report.figures.saving import save_all
 from bnnbench.report.page import Page
 from bnnbench.report.renderers import terminal
@@ -56,7 +56,7 @@ def write_page(folder: RunFolder, figures: str = "both", processes: int = 1) -> 
     """
     page = page_of(folder)
     page.write(folder)
-    save_all(page.drawings(folder), folder.figure, figures, processes)
+    save_all(page.drawings(folder), folder.figure, FIGURES[figures], processes)
     return [folder.table(name).name for name in page.read_back]
 
 

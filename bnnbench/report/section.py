@@ -86,6 +86,7 @@ class Table:
         group: see `name`.
         title: stands above.
         caption: plain text, says what the numbers are.
+        runs: of each row, the digest of the run that it is of, for media with a page on each.
     """
 
     columns: tuple[Column, ...]
@@ -94,6 +95,7 @@ class Table:
     group: str = ""
     title: str = ""
     caption: str = ""
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

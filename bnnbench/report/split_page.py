@@ -1,13 +1,9 @@
-"""What one finished run on splits shows: its summary, its figures and its table."""
+"""The page of a run on splits: its summary, its figures, its table and what a report shows."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -22,16 +18,12 @@ from bnnbench.report.figures.predictions import predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
-from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
 from bnnbench.report.page import Drawings, Page
-from bnnbench.report.section import Column, Table, numbers, words
+from bnnbench.report.split_shown import shown_runs
+from bnnbench.report.split_table import run_notes, run_table
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.curves import read_curve
-from bnnbench.results.labels import mark
-from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
-from bnnbench.results.published import counterpart, z_of
-from bnnbench.results.published_settings import difference
-from bnnbench.results.reader import row_of
+from bnnbench.results.labels import full_name
 from bnnbench.results.run_files import (
     CALIBRATION,
     kept_points,
@@ -41,15 +33,10 @@ from bnnbench.results.run_files import (
     read_search,
     read_splits,
 )
-from bnnbench.results.summary import SPREADS, summarise
+from bnnbench.results.summary import summarise
 
 SUMMARY = "summary"
 """Table: every metric over the splits."""
-
-Z_STATEMENT = (
-    "z = (ours - published) in combined standard errors; on the same splits it is pessimistic, "
-    "since what makes a split hard is in both errors."
-)
 
 
 def write_split_page(folder: RunFolder) -> None:
@@ -77,114 +64,24 @@ def split_drawings(folder: RunFolder) -> Drawings:
     """Everything the run's files can show, those first that take longest."""
     names, splits = read_record(folder).names, read_splits(folder)
     target, points = str(names["target"]), points_of(folder, splits)
+    name = full_name(names)
     found: dict[str, Callable[[], Figure]] = {}
     search = read_search(folder)
     if len(search):
-        found["search"] = partial(search_figure, search, int(names["initial_points"]))
-    found["splits"] = partial(splits_figure, splits, target)
+        found["search"] = partial(search_figure, search, int(names["initial_points"]), name)
+    found["splits"] = partial(splits_figure, splits, target, name)
     if points is not None:
-        found["predictions"] = partial(predictions_figure, points, target)
-        found["calibration"] = partial(reliability_figure, points, read_held_out(folder))
+        found["predictions"] = partial(predictions_figure, points, target, name)
+        found["calibration"] = partial(reliability_figure, points, read_held_out(folder), name)
     curve = read_curve(folder, names)
     if curve:
-        found["curve"] = partial(curves_figure, [curve])
+        found["curve"] = partial(curves_figure, [curve], name)
     objective = read_objective(folder)
     if objective is not None:
-        found["objective"] = partial(objective_figure, objective)
+        found["objective"] = partial(objective_figure, objective, name)
     return found
 
 
-def run_table(folder: RunFolder) -> Table:
-    """The run's results, with the published values beside where known."""
-    splits = read_splits(folder)
-    summary = summarise(splits).to_dict("records")
-    scores = {f"{row['metric']}_{name}": row[name] for row in summary for name in SPREADS}
-    return scores_table({**row_of(folder, splits), **scores})
-
-
-def scores_table(run: Mapping[str, Any]) -> Table:
-    """The same of a run as a row of `Runs.scored`."""
-    several, unit = run["splits"] > 1, unit_of(str(run["target"]))
-    rows = []
-    for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
-        mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
-        if key.startswith(DIAGNOSTIC) and math.isnan(mean):  # of another method
-            continue
-        in_target = key in BY_KEY and BY_KEY[key].unit == "target"
-        spread = f"{std:.2g}" if math.isfinite(std) else MISSING * several
-        beside = published_cells(run, key)
-        name = heading_of(key) + unit * in_target
-        rows.append((name, plus_minus(mean, error), spread, *beside))
-    columns = (
-        *words("metric"),
-        *numbers(*(("mean ± stderr", "std") if several else ("value", ""))),
-    )
-    if any(row[3] for row in rows):
-        columns = (*columns, *numbers("published", "z"), Column("source", "text"))
-    return Table(
-        columns,
-        tuple(row[: len(columns)] for row in rows),
-        title=f"{run['dataset']}, {run['method']}" + mark(run["settings_differ"]),
-        caption=statement([run["splits"]]) + "; std = standard deviation over splits" * several,
-    )
-
-
-def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
-    """A published value, how far ours is from it, and where it stands.
-
-    Args:
-        run: of `row_of`, with mean and standard error of a metric.
-        key: of the metric.
-    """
-    theirs = counterpart(run, key)
-    if theirs is None:
-        return "", "", ""
-    z = z_of(run, key, theirs)
-    # The method's name without its conditions, which results.csv spells out.
-    source = theirs.source.partition(" (")[0]
-    return plus_minus(theirs.mean, theirs.stderr), number(z, "+.1f"), source
-
-
-def run_notes(folder: RunFolder) -> list[str]:
-    """What a reader of the numbers must know: lost splits, values on a bound, what z means."""
-    splits = read_splits(folder)
-    return notes_of(row_of(folder, splits), splits)
-
-
-def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
-    """The same of a run as a row of `Runs.scored` and its rows of `splits.csv`."""
-    notes = []
-    lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
-    if lost:
-        which = ", ".join(map(str, lost))
-        notes.append(
-            f"{len(lost)} of {len(splits)} splits diverged (split {which}); "
-            "means and errors leave them out."
-        )
-    edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
-    for name, count in sorted(edges.items()):
-        notes.append(
-            f"chosen {name} on a search bound in {count} of {len(splits)} splits; "
-            "wider bounds might score better."
-        )
-    return [*notes, *published_notes(run)]
-
-
-def published_notes(run: Mapping[str, Any]) -> list[str]:
-    """In what the settings behind published values differ, and how z is to be read.
-
-    Args:
-        run: of `row_of`.
-    """
-    like = [theirs for metric in METRICS if (theirs := counterpart(run, metric.key))]
-    sources = {theirs.method: theirs.source.partition(" (")[0] for theirs in like}
-    found = {source: difference(run, method) for method, source in sources.items()}
-    notes = [Z_STATEMENT] if any(one.slight for one in found.values()) else []
-    return notes + [
-        f"{source} had other settings than {one.words}{'.' if one.slight else '; z is left out.'}"
-        for source, one in found.items()
-        if one.words
-    ]
-
-
-PAGE = Page(KIND, write_split_page, run_table, run_notes, (CALIBRATION,), split_drawings)
+PAGE = Page(
+    KIND, write_split_page, run_table, run_notes, (CALIBRATION,), split_drawings, shown_runs
+)

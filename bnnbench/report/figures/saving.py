@@ -27,7 +27,7 @@ MADE_FOR_FORKS = {"jemalloc_bg_thd\n"}
 def save_all(
     drawings: Mapping[str, Draw],
     path_of: Callable[[str, str], Path],
-    figures: str = "both",
+    suffixes: Sequence[str] = FIGURES["both"],
     processes: int = 1,
 ) -> None:
     """Draws and saves figures.
@@ -35,15 +35,14 @@ def save_all(
     Args:
         drawings: what draws each of them, by its name.
         path_of: where the figure of some name goes, with some suffix.
-        figures: a key of `FIGURES`.
+        suffixes: of the files wanted, as for `canvas.save`.
         processes: that may draw side by side, this one included.
 
     Raises:
         Exception: what a drawing raises, whichever process it is in.
     """
     works = [
-        partial(_save, draw, partial(path_of, name), FIGURES[figures])
-        for name, draw in drawings.items()
+        partial(_save, draw, partial(path_of, name), suffixes) for name, draw in drawings.items()
     ]
     count = min(processes, len(works)) if is_alone() else 1
     if count < 2:

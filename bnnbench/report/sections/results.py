@@ -128,7 +128,9 @@ def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, T
             result_row(names[run], row, metrics)
             for run, row in zip(group.index, group.to_dict("records"), strict=True)
         )
-        found[str(dataset)] = Table(columns, rows, "results", str(dataset), caption=caption)
+        found[str(dataset)] = Table(
+            columns, rows, "results", str(dataset), caption=caption, runs=tuple(group.index)
+        )
     return found
 
 

@@ -1,0 +1,175 @@
+"use strict";
+// Sorting, filtering, and the pages of single runs; charts are drawn from the numbers in #data.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const SVG = "http://www.w3.org/2000/svg";
+
+  const make = (name, attributes = {}, ...children) => {
+    const svg = attributes.svg;
+    const made = svg ? document.createElementNS(SVG, name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) if (key !== "svg") made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const shape = (name, attributes, ...children) => make(name, { svg: true, ...attributes }, ...children);
+
+  // A cell's number, of "3.18 ± 0.15" the first; NaN sorts last.
+  const numberOf = (text) => {
+    const found = text.replaceAll("\u2212", "-").match(/^[^\d+-]*([+-]?\d+(\.\d+)?(e[+-]?\d+)?)/i);
+    return found ? Number(found[1]) : NaN;
+  };
+  const order = (numbers, falling) => (a, b) => {
+    const sign = falling ? -1 : 1;
+    if (!numbers) return sign * a.text.localeCompare(b.text, "en", { numeric: true });
+    if (Number.isNaN(a.value) || Number.isNaN(b.value)) return Number.isNaN(a.value) - Number.isNaN(b.value);
+    return sign * (a.value - b.value);
+  };
+
+  const sortable = (table) => {
+    const body = table.tBodies[0];
+    if (!body || body.rows.length < 2) return;
+    [...table.tHead.rows[0].cells].forEach((head, place) => {
+      const button = make("button", { type: "button" }, head.textContent);
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const falling = head.getAttribute("aria-sort") === "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+        const rows = [...body.rows].map((row) => {
+          const text = row.cells[place].textContent;
+          return { row, text, value: numberOf(text) };
+        });
+        rows.sort(order(head.classList.contains("number"), falling));
+        body.append(...rows.map((one) => one.row));
+      });
+    });
+  };
+
+  // A row is shown if it, its table's caption or the heading above has every word.
+  const filterable = (input, output, report) => {
+    const rows = [];
+    let heading = "";
+    for (const part of report.querySelectorAll("h2, h3, table, ul.runs")) {
+      if (part.tagName === "TABLE") {
+        const above = `${heading} ${part.caption ? part.caption.textContent : ""}`;
+        for (const row of part.tBodies[0].rows) rows.push([row, `${above} ${row.textContent}`.toLowerCase()]);
+      } else if (part.tagName === "UL") {
+        for (const item of part.children) rows.push([item, item.textContent.toLowerCase()]);
+      } else heading = part.textContent;
+    }
+    const apply = () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const [row, text] of rows) {
+        row.hidden = !words.every((word) => text.includes(word));
+        shown += !row.hidden;
+      }
+      output.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
+    };
+    input.addEventListener("input", apply);
+  };
+
+  // Round numbers of an axis.
+  const ticks = (low, high) => {
+    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+    const found = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(v);
+    return found;
+  };
+  const short = (value) => String(Number(value.toPrecision(4)));
+
+  const draw = (chart) => {
+    const W = 480, H = 320, left = 62, right = 12, top = 12, bottom = 48;
+    const xs = chart.series.flatMap((s) => s.x);
+    const ys = chart.series.flatMap((s) => s.y.flatMap((y, i) => (s.error ? [y - s.error[i], y + s.error[i]] : [y])));
+    const both = chart.diagonal ? [...xs, ...ys] : null;
+    const span = (values) => {
+      const low = Math.min(...values), high = Math.max(...values), room = (high - low || Math.abs(high) || 1) * 0.04;
+      return [low - room, high + room];
+    };
+    const [x0, x1] = span(both || xs), [y0, y1] = span(both || ys);
+    const px = (x) => left + ((x - x0) / (x1 - x0)) * (W - left - right);
+    const py = (y) => H - bottom - ((y - y0) / (y1 - y0)) * (H - top - bottom);
+    const at = (v) => v.toFixed(1);
+    const svg = shape("svg", { viewBox: `0 0 ${W} ${H}`, class: "chart", role: "img", "aria-label": chart.title });
+    svg.append(shape("path", { class: "axis", d: `M${left} ${top}V${H - bottom}H${W - right}` }));
+    for (const v of ticks(x0, x1)) svg.append(shape("text", { x: at(px(v)), y: H - bottom + 16, "text-anchor": "middle" }, short(v)));
+    for (const v of ticks(y0, y1)) svg.append(shape("text", { x: left - 6, y: at(py(v) + 4), "text-anchor": "end" }, short(v)));
+    svg.append(shape("text", { x: (left + W - right) / 2, y: H - 10, "text-anchor": "middle" }, chart.x));
+    svg.append(shape("text", { transform: `translate(14 ${(top + H - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, chart.y));
+    if (chart.diagonal) svg.append(shape("path", { class: "axis", d: `M${at(px(x0))} ${at(py(x0))}L${at(px(x1))} ${at(py(x1))}` }));
+    chart.series.forEach((s, place) => {
+      if (s.joined) {
+        const line = shape("path", { class: `line${place}`, d: "M" + s.x.map((x, i) => `${at(px(x))} ${at(py(s.y[i]))}`).join("L") });
+        line.append(shape("title", {}, s.name));
+        svg.append(line);
+        return;
+      }
+      s.x.forEach((x, i) => {
+        const said = `${short(x)}: ${short(s.y[i])}${s.error ? ` ± ${short(s.error[i])}` : ""}`;
+        if (s.error) svg.append(shape("path", { class: "bar", d: `M${at(px(x))} ${at(py(s.y[i] - s.error[i]))}V${at(py(s.y[i] + s.error[i]))}` }));
+        svg.append(shape("circle", { cx: at(px(x)), cy: at(py(s.y[i])), r: 2.5 }, shape("title", {}, said)));
+      });
+    });
+    const names = chart.series.map((s) => s.name).join(", ");
+    return make("figure", {}, svg, make("figcaption", {}, `${chart.title} (${names})`));
+  };
+
+  const grid = (table) => {
+    const head = make("tr"), body = make("tbody");
+    for (const [title, numbers] of table.columns) head.append(make("th", { scope: "col", ...(numbers ? { class: "number" } : {}) }, title));
+    for (const row of table.rows) {
+      const line = make("tr");
+      row.forEach((text, place) => line.append(make("td", table.columns[place][1] ? { class: "number" } : {}, text)));
+      body.append(line);
+    }
+    const made = make("table", {}, make("thead", {}, head), body);
+    sortable(made);
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title || "numbers" }, made);
+  };
+  const pairs = (entries) => {
+    const list = make("dl");
+    for (const [key, value] of entries) list.append(make("dt", {}, key), make("dd", {}, value));
+    return list;
+  };
+
+  const page = (name) => {
+    const run = data.runs[name];
+    const parts = [
+      make("p", {}, make("a", { href: "#content" }, "back to the report")),
+      make("h1", { tabindex: "-1" }, run.table.title || name),
+      make("p", { class: "faint" }, make("a", { href: run.folder }, "its files"), run.started ? `, begun ${run.started}` : ""),
+      grid(run.table),
+    ];
+    if (run.table.caption) parts.push(make("p", { class: "faint" }, `${run.table.caption}.`));
+    if (run.notes.length) parts.push(make("ul", {}, ...run.notes.map((note) => make("li", {}, note))));
+    if (run.charts.length) parts.push(make("div", { class: "charts" }, ...run.charts.map(draw)));
+    for (const table of run.tables) parts.push(make("h2", {}, table.title), grid(table));
+    const settings = { ...data.settings, ...run.settings };
+    for (const key of run.absent) delete settings[key];
+    parts.push(make("h2", {}, "Settings"), pairs(Object.entries(settings).sort(([a], [b]) => a.localeCompare(b))));
+    parts.push(make("h2", {}, "Environment"), pairs(Object.entries(data.environments[run.environment])));
+    return parts;
+  };
+
+  const report = document.getElementById("report"), article = document.getElementById("run");
+  const follow = () => {
+    const name = location.hash.startsWith("#run=") ? location.hash.slice(5) : "";
+    const known = Object.hasOwn(data.runs, name);
+    report.hidden = known;
+    article.hidden = !known;
+    document.querySelector("nav").hidden = known;
+    if (known) {
+      article.replaceChildren(...page(name));
+      scrollTo(0, 0);
+      article.querySelector("h1").focus({ preventScroll: true });
+    } else article.replaceChildren();
+  };
+
+  for (const table of report.querySelectorAll("table")) sortable(table);
+  const find = document.getElementById("find");
+  if (find) filterable(find, document.getElementById("found"), report);
+  addEventListener("hashchange", follow);
+  follow();
+})();

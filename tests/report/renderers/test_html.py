@@ -1,0 +1,131 @@
+"""The page as text: everything of the report is in it, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+
+from bnnbench.report.figures.canvas import sketch
+from bnnbench.report.figures.inline_svg import inline_svg
+from bnnbench.report.renderers import html
+from bnnbench.report.run_details import RunDetails
+from bnnbench.report.section import (
+    Drawing,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Table,
+    numbers,
+    words,
+)
+from bnnbench.report.shown import Chart, Series, Shown
+
+EVIL = "</script><!-- <b>&amp;"
+
+TABLE = Table(
+    (*words("Method"), *numbers("RMSE")),
+    (("vadam", "3.1 ± 0.2"), (EVIL, "2.9 ± 0.1")),
+    title="Scores",
+    runs=("one", "two"),
+)
+
+
+def details(name: str, **settings: str) -> RunDetails:
+    points = Series("points", (0.0, 1.0, float("nan")), (1.23456789, 2.0, 3.0), (0.1, 0.2, 0.3))
+    chart = Chart("Chart", "x", "y", (points, Series("none", (), ())))
+    shown = Shown(TABLE, (EVIL,), (), (chart,))
+    return RunDetails(name, f"../{name}", shown, {"seed": "0", **settings}, {"cores": "2"}, "")
+
+
+@pytest.fixture(scope="module")
+def made() -> str:
+    blocks = (
+        Heading("Results", 1),
+        Heading("boston"),
+        Heading("boston"),
+        Paragraph(EVIL),
+        Items(("first", "second")),
+        TABLE,
+        Drawing("bars", "Bars", Figure),
+    )
+    runs = [details("one"), details("two", width="50"), details("three")]
+    return html.page("All", [Section(blocks)], {"bars": "<svg></svg>"}, runs)
+
+
+def data(page: str) -> dict:
+    (found,) = re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found)
+
+
+def test_words_of_users_are_words(made: str) -> None:
+    assert EVIL not in made
+    assert made.count("</script>") == 2
+    assert data(made)["runs"]["one"]["notes"] == [EVIL]
+
+
+def test_headings_of_one_name_have_anchors_of_their_own(made: str) -> None:
+    assert re.findall(r'<h2 id="(boston[^"]*)"', made) == ["boston-1", "boston-2"]
+    for anchor in re.findall(r'<a href="#([^"=]+)"', made):
+        assert f'id="{anchor}"' in made
+
+
+def test_nothing_is_loaded(made: str) -> None:
+    assert not re.search(r'(src|href)="(?!#|\.\./)[^"]*//', made)
+    assert "@import" not in made and "url(" not in made
+
+
+def test_rows_lead_to_runs_that_are_there(made: str) -> None:
+    linked = re.findall(r'<td><a href="#run=(\w+)"', made)
+    assert linked == ["one", "two"] and {*linked} < {*data(made)["runs"]}
+
+
+def test_common_settings_are_said_once(made: str) -> None:
+    found = data(made)
+    assert found["settings"] == {"seed": "0"} and found["environments"] == [{"cores": "2"}]
+    assert found["runs"]["one"]["settings"] == {}
+    assert found["runs"]["two"]["settings"] == {"width": "50"}
+
+
+def test_charts_have_the_points_that_have_a_place(made: str) -> None:
+    (chart,) = data(made)["runs"]["one"]["charts"]
+    assert chart["series"] == [
+        {"name": "points", "x": [0, 1], "y": [1.2346, 2], "joined": False, "error": [0.1, 0.2]}
+    ]
+
+
+def drawn() -> Figure:
+    figure, (left, right) = sketch(4, 2, 2)
+    left.set_title("boston")
+    left.bar([0, 1], [3.5, 2.5], yerr=[0.5, 0.5])
+    left.set_xticks([0, 1], ["vadam", "bbb\nkl"])
+    right.plot([1, 2, 3], [1, 4, 9], "o", label="squares")
+    right.plot([1, 2, 3], [1, 4, 9], label="a line")
+    figure.draw_without_rendering()
+    return figure
+
+
+def test_marks_of_a_figure_say_their_numbers() -> None:
+    titles = re.findall("<title>([^<]*)</title>", inline_svg(drawn(), "f"))
+    assert titles == [
+        "boston, vadam: 3.5", "boston, bbb kl: 2.5", "squares: 1, 1", "squares: 2, 4",
+        "squares: 3, 9", "a line",
+    ]  # fmt: skip
+
+
+def test_two_figures_in_a_page_share_no_id_and_refer_to_their_own() -> None:
+    found = []
+    for make in (partial(inline_svg, name="a"), partial(inline_svg, name="b")):
+        text = make(drawn())
+        root = ElementTree.fromstring(text)
+        ids = [one.get("id") for one in root.iter() if one.get("id")]
+        assert len(ids) == len({*ids})
+        referred = {*re.findall(r'(?:url\(#|href="#)([^)"]+)', text)}
+        assert referred and referred <= {*ids}
+        found.append({*ids})
+    assert not found[0] & found[1]

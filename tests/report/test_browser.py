@@ -1,0 +1,145 @@
+"""The report's page in a real browser: sorts, filters, opens runs, fits screens, is readable.
+
+Chromium is used where it is installed; `BNNBENCH_BROWSER` names another, which must be there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from support.runs import RMSE, add_arrays, add_search, make_run
+
+from bnnbench.report.overview import write_report
+from bnnbench.report.section import Style
+from bnnbench.results.reader import read_runs
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.integration
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Without the last ones it looks for its maker's hosts, which a closed network refuses.
+ALONE = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE, DESK = {"width": 360, "height": 740}, {"width": 1600, "height": 1000}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    path = os.environ.get("BNNBENCH_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), "")
+    if not path:
+        pytest.skip("there is no Chromium")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=path, args=list(ALONE))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three methods on two data sets; one has a name that would end a careless page's script."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    for dataset in ("boston", "yacht"):
+        for place, method in enumerate(("vadam", "mc_dropout", "<!--<script>mine")):
+            rmse = np.array(RMSE) + 0.3 * place
+            folder = make_run(outputs, f"v{place}", dataset=dataset, method=method, rmse=rmse)
+            add_arrays(folder)
+            add_search(folder)
+    return write_report(read_runs(outputs), Style(), processes=1).html.as_uri()
+
+
+@pytest.fixture
+def page(browser: playwright.Browser, report: str) -> Iterator[playwright.Page]:
+    """The page on a desk; whatever its console says is an error, and so is what it asks for."""
+    opened = browser.new_page(viewport=DESK)
+    said: list[str] = []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.on("request", lambda request: said.append(request.url))
+    opened.goto(report)
+    yield opened
+    assert [word for word in said if not word.startswith(report)] == []
+    opened.close()
+
+
+def numbers(column: playwright.Locator) -> list[float]:
+    return [float(text.split()[0]) for text in column.all_inner_texts()]
+
+
+def test_a_column_sorts_both_ways(page: playwright.Page) -> None:
+    table = page.locator("#report .scroll", has=page.locator("td a")).first
+    head, column = table.locator("th:nth-child(2)"), table.locator("td:nth-child(2)")
+    shown = numbers(column)
+    assert len({*shown}) == 3
+    for turn, word in enumerate(("ascending", "descending")):
+        head.get_by_role("button").click()
+        assert numbers(column) == sorted(shown, reverse=bool(turn))
+        assert head.get_attribute("aria-sort") == word
+
+
+def test_rows_are_filtered_by_words_of_row_and_heading(page: playwright.Page) -> None:
+    rows = page.locator("#report tbody tr:visible")
+    every = rows.count()
+    page.fill("#find", "Yacht vadam")
+    few = rows.count()
+    assert 0 < few < every
+    assert all("vadam" in text.lower() for text in rows.all_inner_texts())
+    named = page.locator("ul.runs li:visible").count()
+    assert named == 1 and page.locator("#found").inner_text().startswith(f"{few + named} of ")
+    page.fill("#find", "")
+    assert rows.count() == every
+
+
+def test_a_run_opens_and_the_way_back(page: playwright.Page) -> None:
+    link = page.locator("#report td a", has_text="<!--<script>mine").first
+    link.click()
+    article = page.locator("#run")
+    assert article.is_visible() and not page.locator("#report").is_visible()
+    assert article.locator("h1").inner_text().startswith("boston, <!--<script>mine")
+    for heading in ("Splits", "Settings", "Environment"):
+        assert article.get_by_role("heading", name=heading).is_visible()
+    assert article.locator("svg.chart circle").count() == 40
+    assert article.locator("svg.chart path.line0").count() == 1
+    page.go_back()
+    assert page.locator("#report").is_visible() and not article.is_visible()
+
+
+def test_figures_tell_their_numbers_and_share_no_id(page: playwright.Page) -> None:
+    titles = page.locator("svg.figure title").all_text_contents()
+    assert any(title.startswith("boston, vadam: ") for title in titles)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len({*ids})
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_and_everybody_can_read_it(
+    browser: playwright.Browser, report: str, size: playwright.ViewportSize, scheme: str
+) -> None:
+    """No sideways scrolling, and nothing that axe finds against WCAG 2.1 AA."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page.goto(report)
+    for place in ("", page.locator("#report td a").first.get_attribute("href")):
+        page.goto(report + place)
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
+        assert found.violations_count == 0, found.generate_report()
+    page.close()
+
+
+def test_on_paper_it_has_no_controls(page: playwright.Page) -> None:
+    page.emulate_media(media="print")
+    assert not page.locator("header").is_visible() and not page.locator("nav").is_visible()
+    assert page.locator("#report h1").is_visible()
