@@ -30,7 +30,7 @@ SURE = 0.1
 
 def shapes(trial: Trial) -> str | None:
     """The state of R replicas, and a mixture of Gaussians for each of their rows."""
-    fitted, found, replicas = trial.posterior, trial.prediction, trial.data.replicas
+    fitted, replicas = trial.posterior, trial.data.replicas
     for name, value in fitted.state.items():
         if value.shape[:1] != (replicas,):
             return f"state[{name!r}] of {replicas} replicas is {list(value.shape)}, replicas first"
@@ -38,7 +38,7 @@ def shapes(trial: Trial) -> str | None:
         return f"`diverged` must be [{replicas}] of bool, not {list(fitted.diverged.shape)}"
     if bool(fitted.diverged.any()):
         return "an ordinary fit is said to have diverged"
-    rows = (replicas, TEST_ROWS)
+    found, rows = trial.prediction, (replicas, TEST_ROWS)
     if found.loc.ndim != 3 or found.loc.shape[1:] != rows:
         return f"`loc` must be [S, {rows[0]}, {rows[1]}], not {list(found.loc.shape)}"
     for name in ("epistemic", "noise"):
