@@ -22,6 +22,11 @@ class ReportFolder:
         return self.root / "results.md"
 
     @property
+    def html(self) -> Path:
+        """The same to open in a browser, with a page on every run: one file."""
+        return self.root / "report.html"
+
+    @property
     def glossary(self) -> Path:
         """What every number of the page is."""
         return self.root / "glossary.md"
