@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import errno
-from argparse import RawDescriptionHelpFormatter
-from collections.abc import Collection
-from contextlib import suppress
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.cli import wanted
 from bnnbench.cli.endings import note
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
+    from bnnbench.results.choice import Choice
     from bnnbench.results.reader import Runs
 
 DESCRIPTION = """\
@@ -22,7 +24,8 @@ Gather every finished run at or below PATH into tables and figures, written to P
 
   results.md          a page to read: figures, tables, published results beside ours
   results.csv         one row per run, every metric at full precision
-  results.tex         the tables for a paper (booktabs, longtable)
+  results.tex         the tables in LaTeX (booktabs, longtable)
+  glossary.md         what every number is, with its formula
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
@@ -39,8 +42,13 @@ Gather every finished run at or below PATH into tables and figures, written to P
   criteria.csv        BIC, AIC and HQC of runs that scored their training part
 
 Runs that have not finished are left out; so are damaged ones, each of which is named. Nothing is
-trained again, so ask as often as you like. Where the runs of a suite are there, it adds what its
-publication says beside ours:
+trained again, so ask as often as you like. With --style paper it writes instead
+
+  paper.tex           one compact table (booktabs), the best in bold by the correlated t-test
+  paper_* (.pdf)      a figure for each metric, as wide as a column or two, fonts embedded
+  paper.csv           the same at full precision
+
+Where the runs of a suite are there, the report adds what its publication says beside ours:
 
 """
 
@@ -50,6 +58,9 @@ examples:
   bnnbench report outputs/uci           one experiment
   bnnbench report --error stderr        error bars show standard errors
   bnnbench report --published all       beside every value on record for these data sets
+  bnnbench report --methods vadam,pbp --datasets yacht,boston --metric crps
+  bnnbench report --beside mine.csv     beside values that you bring
+  bnnbench report --style paper --methods mine,vadam --name mine="Ours" --name boston=Boston
 """
 
 
@@ -73,10 +84,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--error",
         choices=("std", "stderr"),
-        default="std",
         help="what the figures' error bars show over the splits: std, the standard deviation, "
         "says how much one split differs from another; stderr, the standard error, says how "
-        "well the mean is known (default: std). Tables always give mean ± stderr.",
+        "well the mean is known (default: std, with --style paper stderr). Tables always give "
+        "mean ± stderr.",
     )
     parser.add_argument(
         "--published",
@@ -95,10 +106,31 @@ def add_parser(subparsers: Any) -> None:
         help="also write the summary, calibration.csv and the figures (PNG and PDF) of every run "
         "anew, from its splits.csv, predictions.npz and out_of_fold.npz",
     )
-    parser.set_defaults(
-        run=lambda given: report_command(
-            given.path, given.error, given.to, given.refresh, published=given.published
+    wanted.add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: Namespace) -> int:
+    """Does what the words of the command line ask for."""
+    names, choice = wanted.names_of(given.name), wanted.choice_of(given)
+    if given.style == "paper":
+        from bnnbench.cli.paper import paper_command
+
+        if given.published != "like" or given.refresh:
+            raise UserError("--published all and --refresh go with a report, not --style paper.")
+        return paper_command(
+            given.path, choice, names, given.error or "stderr", given.to, given.beside
         )
+    if names:
+        raise UserError("--name goes with --style paper.")
+    return report_command(
+        given.path,
+        given.error or "std",
+        given.to,
+        given.refresh,
+        published=given.published,
+        choice=choice,
+        beside=given.beside,
     )
 
 
@@ -136,6 +168,8 @@ def report_command(
     refresh: bool = False,
     labels: Collection[str] | None = None,
     published: str = "like",
+    choice: Choice | None = None,
+    beside: Path | None = None,
 ) -> int:
     """Writes the report, prints its table and, last, where it lies.
 
@@ -146,40 +180,56 @@ def report_command(
         refresh: first rewrite what each run shows of itself.
         labels: of the folders in `path` whose runs are gathered; all of them if not given.
         published: which published values stand in it, a key of `section.PUBLISHED`.
+        choice: of which runs, and what; all of them if not given.
+        beside: a file of published values that stand in it, too.
 
     Raises:
-        UserError: if `path` holds no finished run, or the report cannot be written there.
+        UserError: if `path` holds no finished run, a name or the file is wrong, or the report
+            cannot be written there.
         OSError: if the disk is full.
     """
     # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
     from joblib import cpu_count
 
     from bnnbench.cli.console import stdout
-    from bnnbench.report.folder import ReportFolder
     from bnnbench.report.overview import results_table, write_report
     from bnnbench.report.section import Style
-    from bnnbench.results.reader import read_runs
+    from bnnbench.results.choice import Choice
 
-    style, runs = Style(error, published), read_runs(path, labels)
+    style = Style(error, published, choice or Choice())
+    runs = wanted.gathered(path, labels, style.choice, beside)
     say_left_out(runs)
-    try:
+    with writing(path, to):
         if refresh:
             rewrite_pages(runs, cpu_count())
-            runs = read_runs(path, labels)
+            runs = wanted.gathered(path, labels, style.choice, beside)
         for sentence in runs.mended:
             note(sentence)
         report = write_report(runs, style, to, cpu_count())
+    if len(runs.scored):
+        stdout().print(results_table(runs, style))
+    print(f"report: {report.root}")
+    return 0
+
+
+@contextmanager
+def writing(path: Path, to: Path | None) -> Iterator[None]:
+    """Makes one sentence of a place that cannot be written; a full disk is said elsewhere.
+
+    Args:
+        path: of the runs.
+        to: where to write; `path/report` if not given.
+    """
+    from bnnbench.report.folder import ReportFolder
+
+    try:
+        yield
     except OSError as failure:
-        place = to or path
         with suppress(OSError):  # where not a file has found room
             (to or ReportFolder.below(path).root).rmdir()
         if failure.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise UserError(
-            f"cannot write the report to {place} ({failure.strerror}); "
+            f"cannot write the report to {to or path} ({failure.strerror}); "
             "choose a writable folder with --to DIR."
         ) from None
-    if len(runs.scored):
-        stdout().print(results_table(runs))
-    print(f"report: {report.root}")
-    return 0

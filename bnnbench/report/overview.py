@@ -20,6 +20,7 @@ from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.run_details import details_of
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
 from bnnbench.report.sections.results import result_tables
+from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
 
@@ -62,7 +63,8 @@ def write_report(
     """
     found = sections_of(runs, style or Style())
     report = ReportFolder(to) if to else ReportFolder.below(runs.path)
-    write_text(report.page, markdown.page(found))
+    write_text(report.page, f"{markdown.page(found)}\n{markdown.SEE_GLOSSARY}\n")
+    write_text(report.glossary, markdown.glossary_page(TERMS))
     write_text(report.latex, latex.paper(found))
     blocks = [block for section in found for block in section.blocks]
     for block in blocks:
@@ -83,6 +85,7 @@ def write_report(
     return report
 
 
-def results_table(runs: Runs) -> Table:
+def results_table(runs: Runs, style: Style | None = None) -> Table:
     """The main results for a terminal of 80 columns, the data sets as row groups."""
-    return terminal.grid(list(result_tables(runs.scored, printed_in("terminal")).values()))
+    metrics = (style or Style()).choice.wanted(printed_in("terminal"))
+    return terminal.grid(list(result_tables(runs.scored, metrics).values()))

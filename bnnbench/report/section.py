@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
 from bnnbench.checks import check_choice
+from bnnbench.results.choice import Choice
 from bnnbench.results.reader import Runs
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ class Style:
     Attributes:
         error: a key of `ERRORS`.
         published: a key of `PUBLISHED`.
+        choice: of which metrics, and in which order the methods of the runs are.
     """
 
     error: str = "std"
     published: str = "like"
+    choice: Choice = field(default_factory=Choice)
 
     def __post_init__(self) -> None:
         check_choice("--error", self.error, tuple(ERRORS))

@@ -6,7 +6,7 @@ nothing: split 3 of one seed is another one than split 3 of another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
 
 LEAST_SPLITS = 3  # common ones, from which a t-test is made: two leave it one degree of freedom
@@ -43,25 +43,29 @@ Meeting = tuple[str, SplitScores, SplitScores, Iterable[tuple[str, str]]]
 """A data set, what the first and the second of each couple scored on it, and the couples."""
 
 
-def meetings(first: Runs, second: Runs | None = None) -> Iterator[Meeting]:
-    """By data set, the couples that may be compared, in the order of their labels.
+def meetings(
+    first: Runs, second: Runs | None = None, *, metrics: Sequence[Metric] = printed_in("pairs")
+) -> Iterator[Meeting]:
+    """By data set, the couples that may be compared, in the order of their methods and labels.
 
     Args:
-        first: runs.
+        first: runs, in the order in which their methods are.
         second: whose runs they meet; each other if not given.
+        metrics: that are compared.
     """
-    table = first.scored.assign(label=labels(first.scored)).sort_values(["dataset", "label"])
-    for dataset, group in table.groupby("dataset", sort=second is None):
+    places = first.scored.groupby(["dataset", "method"], sort=False).ngroup()
+    table = first.scored.assign(label=labels(first.scored), place=places)
+    for dataset, group in table.sort_values(["place", "label"]).groupby("dataset", sort=False):
         own = first.splits[first.splits["run"].isin(group.index)]
         if second is None:
-            scores = scores_of(own)
+            scores = scores_of(own, metrics)
             yield str(dataset), scores, scores, combinations(group.index, 2)
             continue
         others = second.scored.index[second.scored["dataset"] == dataset]
         other = second.splits[second.splits["run"].isin(others)]
         # A folder may hold the same run as the other, with other numbers: each keeps its own.
         keys = keyed(own).index.union(keyed(other).index).unique()
-        ours, theirs = scores_of(own, keys), scores_of(other, keys)
+        ours, theirs = scores_of(own, metrics, keys), scores_of(other, metrics, keys)
         yield str(dataset), ours, theirs, product(group.index, others)
 
 
@@ -75,11 +79,14 @@ def keyed(splits: pd.DataFrame) -> pd.DataFrame:
     return splits.set_index([splits["fingerprint"], again])
 
 
-def scores_of(splits: pd.DataFrame, keys: pd.Index | None = None) -> SplitScores:
+def scores_of(
+    splits: pd.DataFrame, metrics: Sequence[Metric], keys: pd.Index | None = None
+) -> SplitScores:
     """The scores of all runs of some rows.
 
     Args:
         splits: rows of `Runs.splits` on one data set.
+        metrics: which scores.
         keys: which splits, in the order of the scores, an index of `keyed`; all if not given.
     """
     own = keyed(splits)
@@ -90,7 +97,7 @@ def scores_of(splits: pd.DataFrame, keys: pd.Index | None = None) -> SplitScores
         wide = wide if keys is None else wide.reindex(keys)
         return {str(run): wide[run].to_numpy(float) for run in wide}
 
-    scores = {metric.key: by_run(own[metric.key]) for metric in printed_in("pairs")}
+    scores = {metric.key: by_run(own[metric.key]) for metric in metrics}
     return SplitScores(scores, by_run(share))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -49,14 +50,21 @@ class Published:
     Attributes:
         mean: in original units.
         stderr: its standard error, NaN where none is known.
+        splits: how many it is over.
         method: the paper's name for it.
         paper: authors and year.
     """
 
     mean: float
     stderr: float
+    splits: int
     method: str
     paper: str
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over splits that the standard error stands for."""
+        return self.stderr * math.sqrt(self.splits)
 
     @property
     def source(self) -> str:
@@ -102,23 +110,57 @@ def values() -> dict[tuple[str, str, str], Published]:
     found: dict[tuple[str, str, str], Published] = {}
     for row in published().to_dict("records"):
         paper = f"{row['source']} {row['year']}"
-        value = Published(float(row["mean"]), float(row["stderr"]), str(row["method"]), paper)
+        numbers = float(row["mean"]), float(row["stderr"]), int(row["n_splits"])
+        value = Published(*numbers, str(row["method"]), paper)
         found.setdefault((row["dataset"], row["metric"], row["method"]), value)
     return found
 
 
-def counterpart(run: Mapping[Any, Any], metric: str) -> Published | None:
+@dataclass(frozen=True)
+class Brought(Published):
+    """One that a reader brought; of its settings nothing is known."""
+
+
+Values = Mapping[tuple[str, str, str], Published]
+"""By data set, metric and name of the method."""
+
+
+def brought(rows: pd.DataFrame) -> Values:
+    """The values that a reader brought.
+
+    Args:
+        rows: of `read_beside`, or none.
+    """
+    return {
+        (row["dataset"], row["metric"], row["method"]): Brought(
+            row["mean"],
+            row["stderr"],
+            row["n_splits"],
+            row["method"],
+            f"{row['source']} {row['year']}".strip() or "brought",
+        )
+        for row in rows.to_dict("records")
+    }
+
+
+def counterpart(
+    run: Mapping[Any, Any], metric: str, own: Values = MappingProxyType({})
+) -> Published | None:
     """The published value that a run stands beside, if there is one.
 
     The published networks have one hidden layer, a Gaussian likelihood and KL, so that others
     match nothing; values of one metric are never returned for another. Of several that whose
     settings are most like the run's, else the best match. Whether the two may be compared is
-    for those to say, `published_settings.difference`.
+    for those to say, `published_settings.difference`. What a reader brought under the name of the
+    run's method comes before all of them.
 
     Args:
         run: the names of its record, its `settings` and how many `splits` it has.
         metric: column of `published_uci.csv`'s `metric`.
+        own: what a reader brought, of `brought`.
     """
+    if found := own.get((run["dataset"], metric, run["method"])):
+        return found
     like = (
         has_protocol(run)
         and run["depth"] == 1
@@ -139,6 +181,6 @@ def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) 
 
 def z_of(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
     """How far a run is from a published value; NaN where more than slight settings differ."""
-    if not difference(run, theirs.method).slight:
+    if not isinstance(theirs, Brought) and not difference(run, theirs.method).slight:
         return math.nan
     return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)

@@ -24,6 +24,10 @@ REPORT = "report"
 ORDER = ("dataset", "method", "experiment", "variant")
 """Columns by which the runs are sorted."""
 
+BESIDE = ("method", "dataset", "metric", "mean", "stderr", "n_splits", "decimals", "source",
+          "year", "splits")  # fmt: skip
+"""What published values that a reader brings have at least."""
+
 T = TypeVar("T")
 
 
@@ -45,6 +49,7 @@ class Runs:
         calibrations: of each run that has one, what its page found, of `read_calibration`.
         left_out: a sentence on every run that is not in it, since a file of it is damaged.
         mended: a sentence on every damaged file whose numbers are computed anew.
+        beside: published values that the reader brought, of `read_beside`; none as a rule.
     """
 
     path: Path
@@ -54,6 +59,7 @@ class Runs:
     calibrations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
+    beside: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(BESIDE)))
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -11,7 +11,7 @@ for whoever counts several runs as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.pairing import LEAST_SPLITS, MOST_NAMED, Meeting, meetings
 from bnnbench.results.reader import Runs
 
-ROPE = 0.01  # of a metric in the target's unit a fraction, of another in its unit
+ROPE = 0.01  # of a log-likelihood nats, of another metric a fraction
 DECIDED = 0.95  # probability from which a comparison counts as won, lost or tied
 
 COLUMNS = (
@@ -72,9 +72,9 @@ def equivalence(metric: Metric, mean: float, rope: float = ROPE) -> float:
     Args:
         metric: what is compared.
         mean: of the two scores compared.
-        rope: in the target's unit a fraction of that mean, for a log-likelihood nats.
+        rope: for a log-likelihood nats, else a fraction of that mean.
     """
-    return rope * mean if metric.unit == "target" else rope
+    return rope if metric.unit == "nats" else rope * mean
 
 
 def compare_scores(
@@ -122,18 +122,48 @@ def pairs_between(first: Runs, second: Runs, rope: float = ROPE) -> pd.DataFrame
     return tested(meetings(first, second), rope)
 
 
-def tested(met: Iterable[Meeting], rope: float) -> pd.DataFrame:
-    """The comparisons of all couples that share enough splits, under `COLUMNS`."""
+def tested(
+    met: Iterable[Meeting], rope: float = ROPE, metrics: Sequence[Metric] = printed_in("pairs")
+) -> pd.DataFrame:
+    """The comparisons of all couples that share enough splits, under `COLUMNS`.
+
+    Args:
+        met: of `meetings`, of these metrics.
+        rope: as for `equivalence`.
+        metrics: that are compared.
+    """
     rows: list[dict[str, Any]] = []
     for dataset, first, second, couples in met:
         for a, b in couples:
             names = {"dataset": dataset, "run_a": a, "run_b": b}
             names["of_splits"] = max(first.has(a).sum(), second.has(b).sum())
-            for metric in printed_in("pairs"):
+            for metric in metrics:
                 scores = first.scores[metric.key][a], second.scores[metric.key][b]
                 cells = compare_scores(*scores, first.tested[a], metric, rope)
                 rows += [{**names, "metric": metric.key, **cells}] if cells else []
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def not_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) -> set[str]:
+    """The run of the best mean, and every other that is not credibly worse than it.
+
+    Credibly worse is one to which the best is better beyond the ROPE with probability over
+    `DECIDED`. Of runs that share too few splits with the best nothing is known: they are left out.
+
+    Args:
+        means: of the metric by run, on one data set.
+        pairs: rows of `tested` on that data set, of that metric.
+        metric: what they are.
+    """
+    losses = (metric.sign * means).dropna()
+    if losses.empty:
+        return set()
+    best = str(losses.idxmin())
+    beaten = pd.concat([
+        pairs[pairs["run_a"] == best].set_index("run_b")["p_better"],
+        pairs[pairs["run_b"] == best].set_index("run_a")["p_worse"],
+    ])  # fmt: skip
+    return {best, *beaten.index[beaten <= DECIDED]}
 
 
 def shared(pairs: pd.DataFrame) -> str:

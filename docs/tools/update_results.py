@@ -46,12 +46,20 @@ def gather(experiment: Path) -> None:
 def publish(runs: Runs, target: Path) -> None:
     """A report without what git should not hold; the page says where that is to be had."""
     report = write_report(runs, to=target)
+    report.glossary.unlink()
+    link_glossary(report)
     for twin in target.glob("*.pdf"):
         twin.unlink()
     for table in target.glob("*.csv"):
         if table.stat().st_size > LARGEST:
             table.unlink()
             leave_out(report, table.name)
+
+
+def link_glossary(report: ReportFolder) -> None:
+    """Turns the page's link to its glossary into one to that of the pages."""
+    own = f"]({report.glossary.name}"
+    report.page.write_text(report.page.read_text().replace(own, f"](../../{report.glossary.name}"))
 
 
 def keep_splits(runs: Runs, target: Path) -> None:

@@ -13,7 +13,22 @@ NEEDS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
 FORMS = {"numbers": "r", "words": "l", "text": "p{45mm}"}
 """Of a column, by what it holds."""
 
-SIGNS = {"±": r"$\pm$", "·": r"$\cdot$", "²": "$^2$", MISSING: "--"}
+SIGNS = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "²": "$^2$",
+    "†": r"$^\dagger$",
+    "…": r"\dots{}",
+    MISSING: "--",
+}
+"""What LaTeX takes for something else, or does not have."""
 
 
 def paper(sections: Iterable[Section]) -> str:
@@ -52,7 +67,4 @@ def cell(text: str) -> str:
     """`text` with LaTeX's special characters made plain and its numbers in math mode."""
     if re.fullmatch(r"[-+]?[\d.]+(e[-+]\d+)?( ± [\d.]+)?", text):
         return "$" + text.replace("±", r"\pm") + "$"
-    text = re.sub(r"([&%$#_{}])", r"\\\1", text)
-    for sign, command in SIGNS.items():
-        text = text.replace(sign, command)
-    return text
+    return "".join(SIGNS.get(sign, sign) for sign in text)

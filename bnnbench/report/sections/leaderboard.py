@@ -16,10 +16,10 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.leaderboard import leaderboard
-from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs
 
-ORDER = 10
+ORDER = 12
 
 LEADERBOARD_STATEMENT = (
     "Everything on record that papers print of these data sets, best first, with our runs among "
@@ -31,18 +31,26 @@ LEADERBOARD_STATEMENT = (
     "published_modern.csv, in the package."
 )
 
+BROUGHT_STATEMENT = (
+    "The values brought with --beside, best first, with our runs on these data sets among them "
+    "(source: ours). Of their splits and settings nothing is known here but what the file says."
+)
+
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """A table for each data set and metric; None unless all published values are asked for."""
-    if style.published != "all" or runs.scored.empty:
+    """A table for each data set and metric.
+
+    None unless all published values are asked for, or some were brought.
+    """
+    every = style.published == "all"
+    if not (every or len(runs.beside)) or runs.scored.empty:
         return None
-    table = leaderboard(runs)
+    table = leaderboard(runs, style.choice.wanted(printed_in("published")), every)
     if table.empty:
         return None
-    blocks: list[Block] = [
-        Heading("Every published value on these data sets"),
-        Paragraph(LEADERBOARD_STATEMENT),
-    ]
+    heading = "Every published value on these data sets" if every else "Beside the values brought"
+    statement = LEADERBOARD_STATEMENT if every else BROUGHT_STATEMENT
+    blocks: list[Block] = [Heading(heading), Paragraph(statement)]
     for (dataset, key), group in table.groupby(["dataset", "metric"], sort=False):
         metric = BY_KEY[str(key)]
         columns = (*words("Method"), *numbers(metric.heading), *words("Splits"),
