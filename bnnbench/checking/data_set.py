@@ -123,7 +123,7 @@ def is_read_alike_twice(read: Reading) -> str | None:
 
 
 DATA_SET: tuple[Check[Reading], ...] = (
-    Check("it is read, and fits together", fits_together),
+    Check("it is read, and fits together", fits_together, basic=True),
     Check("the table has the name of its source", is_called_what_it_is),
     Check("its numbers are finite", is_finite),
     Check("its splits are apart and in range", splits_are_apart),

@@ -24,10 +24,12 @@ class Check(Generic[T]):
     Attributes:
         name: what holds if it does.
         find: what is wrong with a subject, a sentence; None if nothing is.
+        basic: whether those after it rest on it, and would say what is not so.
     """
 
     name: str
     find: Callable[[T], str | None]
+    basic: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Verdict:
     Attributes:
         name: of the check.
         fault: what is wrong; None if nothing is.
-        tried: whether it was: the first check of a contract is what the others rest on.
+        tried: whether it was, which it is not after a basic check that failed.
     """
 
     name: str
@@ -46,12 +48,12 @@ class Verdict:
 
 
 def verdicts(checks: Sequence[Check[T]], subject: T) -> Iterator[Verdict]:
-    """What comes of the checks, one by one; the rest is not tried where the first fails."""
-    first, *others = checks
-    verdict = tried(first, subject)
-    yield verdict
-    for check in others:
-        yield Verdict(check.name, tried=False) if verdict.fault else tried(check, subject)
+    """What comes of the checks, one by one; the rest is not tried where a basic one fails."""
+    resting = True
+    for check in checks:
+        verdict = tried(check, subject) if resting else Verdict(check.name, tried=False)
+        resting = resting and not (check.basic and verdict.fault)
+        yield verdict
 
 
 def tried(check: Check[T], subject: T) -> Verdict:

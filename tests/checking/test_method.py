@@ -223,10 +223,13 @@ def test_a_flag_that_is_wrong_is_found() -> None:
     assert "have an epistemic variance" in str(found["it is as unsure of itself as it says"])
 
 
-def test_nothing_rests_on_a_first_check_that_fails() -> None:
-    method, _, _ = WRONG["no noise"]
-    first, *others = verdicts(METHOD, Trial(method))
-    assert first.tried and first.fault
+@pytest.mark.parametrize(("name", "holding"), [("no noise", 0), ("torch's own random numbers", 1)])
+def test_nothing_is_tried_that_rests_on_what_fails(name: str, holding: int) -> None:
+    method, _, _ = WRONG[name]
+    found = list(verdicts(METHOD, Trial(method)))
+    failed, *others = found[holding:]
+    assert not any(verdict.fault for verdict in found[:holding])
+    assert failed.tried and failed.fault
     assert others and not any(verdict.tried or verdict.fault for verdict in others)
 
 
