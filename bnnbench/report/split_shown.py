@@ -57,10 +57,9 @@ def search_chart(folder: RunFolder) -> Chart | None:
     search = read_search(folder)
     if not len(search):
         return None
-    wide = search.pivot_table(index="iteration", columns="split", values="objective")
-    best = wide.cummax()
+    best = search.pivot(index="iteration", columns="split", values="objective").cummax().ffill()
     median, low, high = (best.quantile(q, axis=1).to_numpy() for q in (0.5, 0.1, 0.9))
-    x = tuple(1.0 + np.arange(len(best)))
+    x = tuple((best.index + 1.0).tolist())
     series = tuple(
         Series(name, x, tuple(y.tolist()), joined=True)
         for name, y in (("median over splits", median), ("10 %", low), ("90 %", high))

@@ -16,13 +16,8 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
 from bnnbench.report.numbers import MISSING
 from bnnbench.report.pages import write_page
-from bnnbench.report.split_page import (
-    Z_STATEMENT,
-    points_of,
-    run_notes,
-    run_table,
-    split_drawings,
-)
+from bnnbench.report.split_page import points_of, split_drawings
+from bnnbench.report.split_table import Z_STATEMENT, run_notes, run_table
 from bnnbench.results.recalibration import RECALIBRATIONS
 from bnnbench.results.run_files import (
     CALIBRATION,

@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 from matplotlib.figure import Figure
 
+from bnnbench.experiment.run_folder import FIGURES
 from bnnbench.report.figures import saving
 from bnnbench.report.figures.saving import is_alone, save_all
 from bnnbench.types import UserError
@@ -44,7 +45,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.usefixtures("alone")
 def test_side_by_side_they_are_the_same_files(tmp_path: Path) -> None:
     for processes in (1, 2, 9):
-        save_all(LINES, place(tmp_path / str(processes)), "both", processes)
+        save_all(LINES, place(tmp_path / str(processes)), processes=processes)
     one, two, nine = (contents(tmp_path / name) for name in ("1", "2", "9"))
     assert len(one) == 10 and len({*one.values()}) == 10 and one == two == nine
 
@@ -55,7 +56,7 @@ def test_every_process_draws_a_part(tmp_path: Path) -> None:
         (tmp_path / f"{k}.txt").write_text(str(os.getpid()))
         return line(k)
 
-    save_all({f"{k}": partial(draw, k) for k in range(5)}, place(tmp_path), "png", 2)
+    save_all({f"{k}": partial(draw, k) for k in range(5)}, place(tmp_path), ("png",), 2)
     drew = [int((tmp_path / f"{k}.txt").read_text()) for k in range(5)]
     assert drew[0] == drew[2] == drew[4] == os.getpid() and drew[1] == drew[3] != os.getpid()
 
@@ -63,7 +64,7 @@ def test_every_process_draws_a_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("figures", ["png", "pdf"])
 def test_what_is_not_asked_for_is_not_left_from_before(tmp_path: Path, figures: str) -> None:
     save_all(LINES, place(tmp_path))
-    save_all(LINES, place(tmp_path), figures)
+    save_all(LINES, place(tmp_path), FIGURES[figures])
     assert {*contents(tmp_path)} == {f"{name}.{figures}" for name in LINES}
 
 
@@ -76,7 +77,7 @@ def test_an_error_is_raised_here_wherever_it_was(tmp_path: Path, place_of_error:
     drawings = dict(LINES)
     drawings[f"line_{place_of_error}"] = fail
     with pytest.raises(UserError, match=r"^a torn table$"):
-        save_all(drawings, place(tmp_path), "png", 2)
+        save_all(drawings, place(tmp_path), ("png",), 2)
 
 
 @pytest.mark.usefixtures("alone")
@@ -88,7 +89,7 @@ def test_an_error_that_cannot_be_sent_is_raised_all_the_same(tmp_path: Path) -> 
         raise OfThisTestError("a mistake of ours")
 
     with pytest.raises(OfThisTestError, match="a mistake of ours"):
-        save_all({**LINES, "line_1": fail}, place(tmp_path), "png", 2)
+        save_all({**LINES, "line_1": fail}, place(tmp_path), ("png",), 2)
 
 
 @pytest.mark.usefixtures("alone")
@@ -100,7 +101,7 @@ def test_the_part_of_a_child_that_was_killed_is_done_here(tmp_path: Path) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         return line(1.0)
 
-    save_all({**LINES, "line_1": die_elsewhere}, place(tmp_path), "png", 2)
+    save_all({**LINES, "line_1": die_elsewhere}, place(tmp_path), ("png",), 2)
     assert {*contents(tmp_path)} == {f"{name}.png" for name in LINES}
 
 
