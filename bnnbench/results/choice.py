@@ -33,6 +33,10 @@ class Choice:
         """The metrics to show where some are usual."""
         return tuple(BY_KEY[key] for key in self.metrics) or tuple(usual)
 
+    def among(self, usual: Sequence[Metric]) -> tuple[Metric, ...]:
+        """Those to show where no others can be: the usual ones that are wanted."""
+        return tuple(metric for metric in self.wanted(usual) if metric in usual)
+
 
 def check_known(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
     """Refuses a name that stands for nothing.

@@ -46,6 +46,9 @@ def leaderboard(
     order = {str(name): place for place, name in enumerate(own.loc[like, "dataset"].unique())}
     places = {metric.key: place for place, metric in enumerate(metrics)}
     rows = rows[rows["dataset"].isin(order) & rows["metric"].isin(places)]
+    if not every:
+        there = pd.MultiIndex.from_frame(runs.beside[["dataset", "metric"]])
+        rows = rows[pd.MultiIndex.from_frame(rows[["dataset", "metric"]]).isin(there)]
     signs = rows["metric"].map({metric.key: metric.sign for metric in metrics})
     rows = rows.assign(
         loss=signs * rows["mean"],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published import Brought, Values, brought, counterpart, z_of
 from bnnbench.results.published_settings import difference
 from bnnbench.results.published_splits import paired_with_published
@@ -21,8 +21,12 @@ COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "dif
 NOTHING = (math.nan, math.nan, math.nan, math.nan, "", "", math.nan, math.nan, 0)
 
 
-def with_published(runs: Runs) -> pd.DataFrame:
-    """The runs with scores and, for each metric that papers print, what was published.
+def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published")) -> pd.DataFrame:
+    """The runs with scores and what was published beside them.
+
+    Args:
+        runs: with what the reader brought.
+        metrics: of which scores; by default those that papers print.
 
     Returns:
         `Runs.scored` with the new columns `<metric>_published`, `<metric>_published_stderr`,
@@ -37,7 +41,7 @@ def with_published(runs: Runs) -> pd.DataFrame:
     own = brought(runs.beside)
     columns: dict[str, list[Any]] = {}
     for name, run in zip(runs.scored.index, runs.scored.to_dict("records"), strict=True):
-        for metric in (metric.key for metric in printed_in("published")):
+        for metric in (metric.key for metric in metrics):
             cells = beside(run, metric, pairs.get(name, {}), own)
             for column, cell in zip(COLUMNS, cells, strict=True):
                 columns.setdefault(f"{metric}_{column}", []).append(cell)

@@ -58,7 +58,7 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     table = table.assign(label=labels(table))
     methods = list(dict.fromkeys(table["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
-    panels = [group for _, group in table.groupby("dataset")]
+    panels = [group for _, group in table.groupby("dataset", sort=False)]
     most, names = max(map(len, panels)), list(table["label"])
     lying = most > MANY or max(map(len, names)) > LONG
     figure, grid, room = _panels(len(panels), most, names, lying)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,7 +16,7 @@ MOST_COLUMNS = 4
 """Panels side by side."""
 
 
-def heat_map(pairs: pd.DataFrame, title: str = "") -> Figure:
+def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) -> Figure:
     """P(row better than column) beyond the ROPE, one panel per data set.
 
     Names stand at the left and below the lowest panel of a column, and are the same in all.
@@ -22,9 +24,11 @@ def heat_map(pairs: pd.DataFrame, title: str = "") -> Figure:
     Args:
         pairs: of `significance.named`, of one metric.
         title: what the figure is of.
+        order: of the names; alphabetical if not given.
     """
-    groups = list(pairs.groupby("dataset"))
-    names = sorted({*pairs["a"], *pairs["b"]})
+    groups = list(pairs.groupby("dataset", sort=False))
+    there = {*pairs["a"], *pairs["b"]}
+    names = [name for name in order if name in there] or sorted(there)
     columns = min(MOST_COLUMNS, len(groups))
     rows, side = -(-len(groups) // columns), max(1.6, 0.42 * len(names) + 0.3)
     longest = max(inches(name, SMALL) for name in names)

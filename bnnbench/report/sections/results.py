@@ -62,11 +62,14 @@ def section(runs: Runs, style: Style) -> Section | None:
     """Bar charts, then by data set our means and what papers print; None without scores."""
     if runs.scored.empty:
         return None
-    table = with_published(runs)
+    drawn = style.choice.wanted(printed_in("figures"))
+    beside = style.choice.wanted(printed_in("published"))
+    table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))
     blocks: list[Block] = [Heading("Results", 1), Paragraph(sentence(table))]
-    for metric in printed_in("figures"):
+    for metric in drawn:
         blocks += [Heading(f"Test {metric.word}"), *bar_charts(table, metric, style.error)]
-    ours, theirs = result_tables(table, printed_in("page")), comparison_tables(table)
+    ours = result_tables(table, style.choice.wanted(printed_in("page")))
+    theirs = comparison_tables(table, beside)
     for dataset, own in ours.items():
         blocks += [Heading(dataset), own]
         if dataset in theirs:
@@ -141,18 +144,21 @@ def result_row(label: str, run: Mapping[Any, Any], metrics: Sequence[Metric]) ->
     return (label, *scores, f"{run['splits']}{lost}")
 
 
-def comparison_tables(table: pd.DataFrame) -> dict[str, Table]:
+def comparison_tables(
+    table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
+) -> dict[str, Table]:
     """By data set that has published results, the parts of one table under `COMPARISON`.
 
     Args:
         table: what `with_published` returns.
+        metrics: which, of those that it has.
     """
     names, found = labels(table), {}
     for dataset, group in table.groupby("dataset", sort=False):
         rows = tuple(
             (names[run], *cells)
             for run, row in zip(group.index, group.to_dict("records"), strict=True)
-            for cells in comparison_cells(row)
+            for cells in comparison_cells(row, metrics)
         )
         if rows:
             found[str(dataset)] = Table(
@@ -161,7 +167,7 @@ def comparison_tables(table: pd.DataFrame) -> dict[str, Table]:
     return found
 
 
-def comparison_cells(run: Mapping[Any, Any]) -> list[tuple[str, ...]]:
+def comparison_cells(run: Mapping[Any, Any], metrics: Sequence[Metric]) -> list[tuple[str, ...]]:
     """The cells of `COMPARISON` after the label, for each metric that was published."""
     return [
         (
@@ -173,7 +179,7 @@ def comparison_cells(run: Mapping[Any, Any]) -> list[tuple[str, ...]]:
             run[f"{key}_source"],
             run[f"{key}_differs"] or MISSING,
         )
-        for metric in printed_in("published")
+        for metric in metrics
         for key in (metric.key,)
         if math.isfinite(run[f"{key}_published"])
     ]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+
+import numpy as np
+import pandas as pd
 
 from bnnbench.report.figures.heat_map import heat_map
 from bnnbench.report.section import (
@@ -18,10 +22,10 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.labels import in_common, labels, marked_labels
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import all_pairs, named, shared, tally
+from bnnbench.results.significance import all_pairs, named, shared, tally, tested
 
 ORDER = 2
 
@@ -40,8 +44,9 @@ def section(runs: Runs, style: Style) -> Section | None:
     """Wins, ties and losses, and a heat map; None without two runs on one data set."""
     if runs.scored.empty:
         return None
-    names = labels(runs.scored)
-    pairs = named(runs.once(all_pairs), names)
+    names, metrics = labels(runs.scored), style.choice.wanted(printed_in("pairs"))
+    found = pairs_of(runs, metrics)
+    pairs = named(found, names)
     apart = [Paragraph(sentence) for sentence in unpaired(meetings(runs), names)]
     if pairs.empty:
         return Section((Heading("Which method is better"), *apart)) if apart else None
@@ -51,15 +56,34 @@ def section(runs: Runs, style: Style) -> Section | None:
         *apart,
         Data("comparisons", pairs, "Every comparison:"),
     ]
-    counts = tally(named(runs.once(all_pairs), marked_labels(runs.scored))).astype(str)
+    marked = marked_labels(runs.scored)
+    counts = tally(named(found, marked)).astype(str)
+    if style.choice.methods:
+        counts = in_order(counts, [metric.key for metric in metrics], list(marked))
     columns = (*words("Metric", "Method"), *numbers("Wins", "Ties", "Losses"))
     blocks.append(Table(columns, tuple(counts.itertuples(index=False, name=None))))
     if len({*pairs["a"], *pairs["b"]}) <= MOST_COMPARED:
         title = in_common(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
-        for metric in printed_in("figures"):
+        order = list(dict.fromkeys(names)) if style.choice.methods else sorted(set(names))
+        for metric in style.choice.wanted(printed_in("figures")):
             own = pairs[pairs["metric"] == metric.key]
             caption = f"Test {metric.word}: probability that the row's method beats the column's"
             blocks.append(
-                Drawing(f"comparison_{metric.key}", caption, partial(heat_map, own, title))
+                Drawing(f"comparison_{metric.key}", caption, partial(heat_map, own, title, order))
             )
     return Section(tuple(blocks))
+
+
+def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:
+    """The rows of a tally by metric, then by method, both as they are listed."""
+    places = counts["metric"].map(metrics.index), counts["method"].map(names.index)
+    return counts.iloc[np.lexsort(places[::-1])]
+
+
+def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Every pair by some metrics; the usual ones are compared once for all sections."""
+    usual = printed_in("pairs")
+    if not {*metrics} <= {*usual}:
+        return tested(meetings(runs, metrics=metrics), metrics=metrics)
+    every = runs.once(all_pairs)
+    return every if metrics == usual else every[every["metric"].isin([m.key for m in metrics])]
