@@ -29,7 +29,7 @@ def test_sections_find_themselves_and_suites_stand_behind() -> None:
     behind = [make for page in plugins("page") for make in getattr(page, "SECTIONS", ())]
     own = [make.__module__ for make in found[: len(found) - len(behind)]]
     assert found[len(own) :] == behind and len(behind) > 4
-    assert own[0].endswith(".results") and len(own) == 10
+    assert own[0].endswith(".results") and len(own) == 12
     assert all(name.startswith("bnnbench.report.sections.") for name in own)
 
 
@@ -86,7 +86,7 @@ def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
         monkeypatch.setattr(RunFolder, kind, counting)
     sections = sections_of(read_runs(tmp_path), Style())
-    assert len(sections) == 10
+    assert len(sections) == 11
     assert {Path(name).name for name, count in opened.items() if count} == {
         "splits.csv", "calibration.csv", "predictions.npz", "training.npz", "objective.npz",
     }  # fmt: skip

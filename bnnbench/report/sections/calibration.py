@@ -21,7 +21,7 @@ from bnnbench.results.calibration import RECALIBRATED, gather_calibration
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.reader import Runs
 
-ORDER = 5
+ORDER = 7
 
 COLUMNS = (
     *words("Method"),

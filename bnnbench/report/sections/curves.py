@@ -25,7 +25,7 @@ from bnnbench.results.curves import Curve, curve_table, curves_of
 from bnnbench.results.labels import in_common
 from bnnbench.results.reader import Runs
 
-ORDER = 7
+ORDER = 9
 
 MOST_ROWS = 8
 """Rows of panels on one figure; further runs go on further figures."""

@@ -25,7 +25,7 @@ from bnnbench.results.labels import in_common
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs
 
-ORDER = 3
+ORDER = 5
 
 ORDERS_STATEMENT = (
     "Families of divergences by their order alpha: mean ± standard error over splits, lower is "

@@ -19,7 +19,7 @@ from bnnbench.results.information_criteria import CRITERIA, criteria_table
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.reader import Runs
 
-ORDER = 9
+ORDER = 11
 
 COLUMNS = (*words("Method"), *numbers("Depth", "p", "n", *CRITERIA.values()))
 

@@ -23,7 +23,7 @@ from bnnbench.results.interval_coverage import sigma_table
 from bnnbench.results.labels import in_common
 from bnnbench.results.reader import Runs
 
-ORDER = 8
+ORDER = 10
 
 COLUMNS = (*words("Method"), *numbers("Depth", "Inside 1 sigma", "Difference"))
 

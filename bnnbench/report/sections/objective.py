@@ -10,7 +10,7 @@ from bnnbench.results.labels import in_common
 from bnnbench.results.objectives import median_objectives
 from bnnbench.results.reader import Runs
 
-ORDER = 6
+ORDER = 8
 
 OBJECTIVE_STATEMENT = (
     "The objective of the final fit after every epoch: the loss of the training part, averaged "

@@ -11,7 +11,7 @@ from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 
-ORDER = 4
+ORDER = 6
 
 MOST_PLACES = 600
 """Boxes of one figure; of more, nothing could be read."""

@@ -15,6 +15,7 @@ from support.runs import make_points, make_search, make_splits
 
 from bnnbench.report.figures.bar_charts import MANY, bars_figure
 from bnnbench.report.figures.canvas import sketch
+from bnnbench.report.figures.critical_difference import ranks_figure
 from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.figures.divergence_orders import orders_figure
 from bnnbench.report.figures.heat_map import heat_map
@@ -25,7 +26,9 @@ from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
 from bnnbench.report.figures.spread import spread_figure
+from bnnbench.report.figures.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.ranking import RANKED, ranked
 
 RUN = (
     "mc_dropout_gal2016_with_more on a_table_of_my_own_measurements, tv_lower_w2, heteroscedastic, "
@@ -109,6 +112,14 @@ CURVES = [
 SIGMA = [calibrated(1.0, label=name, dataset=DATASET) for name in labels(9)]
 SHORT = [f"mc_dropout_gal2016_{k}" for k in range(3)]
 PARTS = [f"mc_dropout_gal2016, depth {k}" for k in range(6)]
+RANKS = [
+    ranked(pd.DataFrame({name: np.arange(4.0) + k for k, name in enumerate(labels(9))}), metric)
+    for metric in RANKED
+]
+TIMED = scored(9, labels(9), SETS, HUGE).assign(
+    total_seconds_mean=np.geomspace(1e-3, 1e6, 18), total_seconds_std=1e5,
+    rmse_front=[True, False] * 9,
+)  # fmt: skip
 NOBODY = scored(1, SHORT, SETS, 2).iloc[:0].assign(splits=20)
 
 FIGURES: dict[str, Callable[[], Figure]] = {
@@ -128,6 +139,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "orders": lambda: orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
     "boxes": lambda: spread_figure(losses(labels(9), SETS), SCORE, "boxes", RUN),
     "means": lambda: spread_figure(losses(labels(9), SETS), LIKELIHOOD, "means", RUN),
+    "ranks": lambda: ranks_figure(RANKS, RUN),
+    "times": lambda: time_figure(TIMED, SCORE),
     "pairs": lambda: heat_map(compared(labels(5), SETS), RUN),
 }
 

@@ -13,7 +13,7 @@ from support.runs import RMSE, add_arrays, make_folder, make_run, of_order
 from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report.numbers import MISSING
 from bnnbench.report.overview import found_sections, results_table
-from bnnbench.report.section import Data, Drawing, Heading, Paragraph, Section, Style, Table
+from bnnbench.report.section import Data, Drawing, Heading, Items, Paragraph, Section, Style, Table
 from bnnbench.report.sections import (
     calibration,
     curves,
@@ -21,9 +21,11 @@ from bnnbench.report.sections import (
     information_criteria,
     interval_coverage,
     objective,
+    ranking,
     results,
     significance,
     spread,
+    time_against_score,
 )
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.reader import read_runs
@@ -203,3 +205,34 @@ def test_runs_of_other_splits_are_said_not_to_be_compared(tmp_path: Path) -> Non
     assert section is not None and Heading("Which method is better") in section.blocks
     (said,) = [block.text for block in section.blocks if isinstance(block, Paragraph)]
     assert "On boston 1 of 1 pairs of runs share fewer than 3 splits" in said
+
+
+def test_ranks_are_said_with_how_little_few_data_sets_say(tmp_path: Path) -> None:
+    for dataset in ("boston", "yacht"):
+        for level, method in enumerate(("pbp", "vadam", "bbb_x1")):
+            make_run(tmp_path, times=5, dataset=dataset, method=method, crps=1.0 + level)
+        assert (dataset == "yacht") == bool(ranking.section(read_runs(tmp_path), Style()))
+    section = ranking.section(read_runs(tmp_path), Style())
+    (table,) = tables(section)
+    assert table.rows[0] == ("bbb_x1", "2.00", "2.00", "3.00")
+    assert section is not None
+    said = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
+    assert "3 methods rank on the 2 data sets that all of them have: boston, yacht." in said
+    assert "With 2 data sets the test has hardly any power" in said
+    (verdicts,) = (block.texts for block in section.blocks if isinstance(block, Items))
+    assert verdicts[0].startswith("By RMSE: Friedman's chi-squared is 0.00, F(2, 2) = 0.00, p = 1:")
+    assert "all 2 data sets rank the 3 methods alike" in verdicts[2]
+    assert drawn(section) == ["ranks"] and kept(section) == ["ranks"]
+
+
+def test_time_against_score_is_drawn_where_two_runs_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path, method="pbp")
+    assert time_against_score.section(read_runs(tmp_path), Style()) is None
+    make_run(tmp_path, method="vadam", total_seconds=5.0)
+    section = time_against_score.section(read_runs(tmp_path), Style())
+    assert drawn(section) == ["time_rmse", "time_log_likelihood"]
+    assert kept(section) == ["time_against_score"]
+    monkeypatch.setattr(time_against_score, "MOST_RUNS", 1)
+    assert drawn(time_against_score.section(read_runs(tmp_path), Style())) == []
