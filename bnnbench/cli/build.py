@@ -152,7 +152,7 @@ def assembled(config: Config, engine: EngineSettings | None = None) -> Experimen
         UserError: on the first thing that is wrong.
     """
     _check_groups(config)
-    groups = offered(config, engine or Local())
+    groups = offered(config, engine)
     chosen = {
         name: target(name, group)
         for name, group in groups.items()
@@ -167,7 +167,7 @@ def assembled(config: Config, engine: EngineSettings | None = None) -> Experimen
     names = {field.name for field in fields(chosen["experiment"])}
     _check_protocol(config, names)
     if "method" in names:
-        _check_parts(groups, chosen["method"])
+        check_parts(groups, chosen["method"])
     experiment: Experiment = make_from_groups("experiment", groups["experiment"], groups)
     return experiment
 
@@ -206,7 +206,7 @@ def _check_protocol(config: Config, names: Collection[str]) -> None:
         )
 
 
-def offered(config: Config, engine: EngineSettings) -> Config:
+def offered(config: Config, engine: EngineSettings | None = None) -> Config:
     """What the fields of an experiment are built from, by their names.
 
     The groups of the configuration, where `protocol` holds settings for others: `bounds` and
@@ -216,7 +216,7 @@ def offered(config: Config, engine: EngineSettings) -> Config:
     dataset, method = (groups.get(name, {}).pop("protocol", {}) for name in ("dataset", "method"))
     return {
         **groups,
-        "device": pick_device(config["device"]["name"], engine),
+        "device": pick_device(config["device"]["name"], engine or Local()),
         "bounds": {**(dataset.get("bounds") or {}), **(method.get("bounds") or {})},
         "known": dataset.get("fixed") or {},
         "in_target_units": {
@@ -244,7 +244,7 @@ def refuse_idle(cls: type[Experiment], label: str, keys: Sequence[str]) -> None:
             raise UserError(f"experiment={label} has no use for {key}.")
 
 
-def _check_parts(groups: Mapping[str, Any], method: type) -> None:
+def check_parts(groups: Mapping[str, Any], method: type) -> None:
     """Refuses what is wrong with the parts of a method, or would name a run and change nothing.
 
     Before the method, which holds them, so that a mistake has the shorter name.
@@ -277,3 +277,30 @@ def _check_parts(groups: Mapping[str, Any], method: type) -> None:
             f"likelihood={model['likelihood']} with loss={model['loss']} does not go with "
             f"method={label}, which is made for likelihood=gaussian and loss=nll."
         )
+    _check_handed_on(
+        groups["method"],
+        names,
+        {
+            "divergence": parts["divergence"].name != USUAL["divergence"]
+            or prior != USUAL["prior"],
+            "likelihood": any(model[name] != USUAL[name] for name in model),
+        },
+    )
+
+
+def _check_handed_on(
+    settings: Mapping[str, Any], names: Collection[str], unusual: Mapping[str, bool]
+) -> None:
+    """Refuses a choice that the YAML of a method does not hand on to it.
+
+    Args:
+        settings: of the method.
+        names: of its fields.
+        unusual: by part, whether the choice is another than the one that it has by itself.
+    """
+    for part, chosen in unusual.items():
+        if chosen and part in names and part not in settings:
+            raise UserError(
+                f"method={settings['label']} is not given the {part} that is chosen: its YAML "
+                f"needs the line {part}: ${{{part}}}."
+            )

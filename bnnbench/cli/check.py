@@ -6,12 +6,13 @@ import inspect
 import math
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.cli.waiting import announced
-from bnnbench.types import UserError
+from bnnbench.types import Redundant, UserError
 
 if TYPE_CHECKING:
     from bnnbench.checking.verdicts import Verdict
@@ -117,9 +118,12 @@ def _method(config: dict[str, Any]) -> Subject:
     from bnnbench.checking.method import METHOD
     from bnnbench.checking.trial import Trial
     from bnnbench.checking.verdicts import verdicts
+    from bnnbench.cli.build import check_parts, offered
     from bnnbench.methods.shared.contract import Method
 
     method: Method = _made("method", config, Method)
+    with suppress(Redundant):  # a divergence that is checked beside it is not for it
+        check_parts(offered(config), type(method))
     bounds = {
         **_protocol(config, "dataset").get("bounds", {}),
         **_protocol(config, "method").get("bounds", {}),

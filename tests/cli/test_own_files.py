@@ -209,6 +209,11 @@ WRONG: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
         {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"},
         ["check", "method=mine"], ["searches spread", "protocol.bounds"],
     ),
+    "a likelihood that is not handed on": (
+        {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"
+                                     "protocol: {bounds: {spread: [0.1, 1]}}\n"},
+        ["check", "method=mine", "loss=gamma"], ["is not given the likelihood", "${likelihood}"],
+    ),
     "nothing named": ({}, ["check", "loss=nll"], ["name what to check", "dataset=NAME"]),
     "no such option": ({}, ["check", "method=yours"], ["method=yours does not exist", "mine"]),
     "no folder given": (
