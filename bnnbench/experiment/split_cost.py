@@ -29,12 +29,18 @@ def fits_stack(network: Network, training: Training, predicted: int = 1) -> int:
     return max(1, min(STACK, STACK_ACTIVATIONS // each, STACK_PREDICTIONS // predicted))
 
 
-def step_seconds(network: Network, training: Training, batch: int, replicas: int) -> float:
+SUGGESTION = 0.01  # seconds of an evaluation's search
+
+
+def step_seconds(
+    network: Network, training: Training, batch: int, replicas: int, native: bool = False
+) -> float:
     """Of one step of a stack: launching its operations, and computing (measured on Boston)."""
     widths = network.widths
     # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
     units = batch * (sum(widths) or 1) + 2.5 * sum(a * b for a, b in pairwise(widths))
-    return 1e-4 + 4.4e-9 * training.samples * units * replicas
+    launched, computed = (2e-6, 1.6e-9) if native else (1e-4, 4.4e-9)
+    return launched + computed * training.samples * units * replicas
 
 
 def group_seconds(
@@ -46,6 +52,7 @@ def group_seconds(
     iterations: int,
     folds: int,
     out_of_fold: bool,
+    native: bool = False,
 ) -> float:
     """Of search, final fit and out-of-fold fit of splits that advance together.
 
@@ -58,8 +65,9 @@ def group_seconds(
         iterations: evaluations per split.
         folds: of the cross-validation.
         out_of_fold: whether the folds are fitted once more.
+        native: whether whole epochs are one call of native code.
     """
-    searched = step_seconds(network, training, batch, splits * folds)
-    final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold))
+    searched = step_seconds(network, training, batch, splits * folds, native)
+    final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
     epochs = iterations * training.epochs * searched + training.final_epochs * final
-    return math.ceil(rows / batch) * epochs
+    return math.ceil(rows / batch) * epochs + SUGGESTION * splits * iterations

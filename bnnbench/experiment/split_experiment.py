@@ -316,6 +316,7 @@ class SplitExperiment(Experiment):
             iterations=iterations,
             folds=self.search.folds,
             out_of_fold=self.evaluation.out_of_fold,
+            native=self.device == "cpu" and self.method.native,
         )
 
     def plan(self) -> dict[str, str]:

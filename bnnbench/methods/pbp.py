@@ -75,6 +75,10 @@ class PBP(Method):
         return library().code is None
 
     @property
+    def native(self) -> bool:
+        return library().code is not None
+
+    @property
     def draws(self) -> bool:
         return False
 

@@ -39,7 +39,7 @@ def test_the_time_left_is_shown_where_it_is_known(
 
 
 def test_final_fits_weigh_what_they_take(tiny: Planner) -> None:
-    run = tiny("splits=1", "training.final_epochs=200")
+    run = tiny("splits=1", "training.final_epochs=20000")
     path = run.store.file("split-00", "trials.jsonl")
     path.parent.mkdir(parents=True)
     assert run.share() == 0

@@ -143,6 +143,11 @@ class Method(ABC):
         """
         return False
 
+    @property
+    def native(self) -> bool:
+        """Whether whole epochs of a fit on this machine's CPU are one call of native code."""
+        return False
+
     def seconds(self, rows: int) -> float:
         """Roughly those of one fit, for a method that trains no network; the others' are known."""
         return 0.01

@@ -6,12 +6,13 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.methods.shared.trainer import Batch, Noise, State, known_rule, train
 from bnnbench.nn import MLP, forward
 from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
@@ -48,6 +49,10 @@ class StochasticMethod(Method):
     @property
     def hyper_names(self) -> tuple[str, ...]:
         return (*self.likelihood.hyper_names, *self.own_hyper_names)
+
+    @property
+    def native(self) -> bool:
+        return known_rule(self, torch.zeros(1)) is not None
 
     def share(self, index: int, batches: int) -> float:
         """Weight of the complexity cost in minibatch `index` of `batches`; averages to 1."""

@@ -159,7 +159,7 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     trace = Trace(method, task)
-    chain, rule = Chain(kept, state["loc"]), _known_rule(method, task)
+    chain, rule = Chain(kept, state["loc"]), known_rule(method, task.data.inputs)
     if rule is not None:
         epochs = native_epochs(method, rule, task, state, alive, chain)
     else:
@@ -172,12 +172,12 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     return replace(fitted, trace=trace.curves())
 
 
-def _known_rule(method: Trainable, task: FitTask) -> Rule | None:
-    """The method's rule, where native code covers the fit.
+def known_rule(method: Trainable, like: Tensor) -> Rule | None:
+    """The method's rule, where native code covers a fit of such tensors.
 
     A class that is derived from one with a rule may take another step: it has to say so itself.
     """
-    if "rule" not in vars(type(method)) or not covers(method.likelihood, task.data.inputs):
+    if "rule" not in vars(type(method)) or not covers(method.likelihood, like):
         return None
     return method.rule()
 

@@ -1,0 +1,42 @@
+"""Rough seconds: in proportion to what is computed, and less where native code computes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnbench.experiment.split_cost import SUGGESTION, fits_stack, group_seconds
+from bnnbench.settings import Network, Training
+
+SIZES = {"rows": 455, "batch": 32, "splits": 1, "folds": 5, "out_of_fold": True}
+
+
+def seconds(iterations: int, native: bool = True, **sizes: int) -> float:
+    return group_seconds(
+        Network(), Training(), **{**SIZES, **sizes}, iterations=iterations, native=native
+    )
+
+
+def test_evaluations_add_up() -> None:
+    one, none = (seconds(iterations) for iterations in (1, 0))
+    assert seconds(30) == pytest.approx(none + 30 * (one - none))
+    assert one - none > SUGGESTION
+
+
+def test_native_code_is_several_times_as_fast() -> None:
+    assert 3 < (seconds(0, native=False) / seconds(0)) < 6
+
+
+def test_twice_the_rows_and_splits_take_twice_as_long() -> None:
+    assert seconds(0, rows=910) == pytest.approx(2 * seconds(0), rel=0.05)
+    assert seconds(30, splits=2) == pytest.approx(2 * seconds(30), rel=0.05)
+
+
+def test_the_books_protocol_on_boston_takes_three_seconds_a_split() -> None:
+    """As it was measured: 2.6 s, the search's suggestions included."""
+    assert 2 < seconds(30) < 4
+
+
+def test_a_stack_is_small_where_its_steps_are_large() -> None:
+    assert fits_stack(Network(), Training()) == 5
+    assert fits_stack(Network(width=1000), Training()) == 1
+    assert fits_stack(Network(), Training(), predicted=10**8) == 1
