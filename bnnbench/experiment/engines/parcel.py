@@ -1,0 +1,219 @@
+"""Work on its way to another machine, and back.
+
+A parcel holds no table: tables travel apart, once for each worker, however many parcels name them.
+Parcels are pickles, and go only where whoever can send one may run code anyway.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import platform
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bnnbench.experiment.base import Member
+from bnnbench.experiment.code import changes, code_of
+from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.files import checksum, write_atomically
+from bnnbench.types import Table, UserError
+
+LIBRARIES = ("torch", "numpy", "scikit-learn", "scikit-optimize")
+"""Whose version can change a number."""
+
+Files = Mapping[str, bytes]
+"""By their names in the folder of a run's pieces."""
+
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Work, and what it may be computed with.
+
+    Attributes:
+        work: pickled, without its tables.
+        tables: the names of those.
+        versions: by library; no others may compute it.
+        code: of `code_of`, of its first run's experiment.
+        begun: where the folder is not shared, what each run of its row has of these units already;
+            None where it is.
+    """
+
+    work: bytes
+    tables: tuple[str, ...]
+    versions: Mapping[str, str]
+    code: Mapping[str, Any]
+    begun: tuple[Files, ...] | None = None
+
+
+class Tables:
+    """The tables of all that is sent, each pickled once to know its name."""
+
+    def __init__(self) -> None:
+        """Knows none."""
+        self._names: dict[int, str] = {}
+        self._tables: dict[str, list[Table]] = {}
+
+    def name(self, table: Table) -> str:
+        """The same for tables of the same content."""
+        if id(table) not in self._names:
+            name = checksum(pickle.dumps(table))
+            self._names[id(table)] = name
+            self._tables.setdefault(name, []).append(table)  # kept, so that its id stays its own
+        return self._names[id(table)]
+
+    def pickled(self, name: str) -> bytes:
+        """What a worker is sent."""
+        return pickle.dumps(self._tables[name][0])
+
+
+class _WithoutTables(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
+        super().__init__(file)
+        self._tables, self.names = tables, dict[str, None]()
+
+    def persistent_id(self, value: Any) -> str | None:
+        if not isinstance(value, Table):
+            return None
+        name = self._tables.name(value)
+        self.names[name] = None
+        return name
+
+
+class _WithTables(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, tables: Mapping[str, bytes]) -> None:
+        super().__init__(file)
+        self._tables = tables
+
+    def persistent_load(self, name: Any) -> Table:
+        return _table(self._tables[name])
+
+
+@lru_cache(maxsize=8)
+def _table(pickled: bytes) -> Table:
+    table = pickle.loads(pickled)
+    assert isinstance(table, Table)
+    return table
+
+
+def versions() -> dict[str, str]:
+    """Of what can change a number, here."""
+    return {name: version(name) for name in LIBRARIES}
+
+
+def packed(work: Work, tables: Tables, shared: bool) -> Parcel:
+    """A parcel of work that is to be done elsewhere.
+
+    Args:
+        work: what is to be done.
+        tables: gets to know those that the parcel needs.
+        shared: whether its folders are the same there.
+    """
+    # An experiment that is made anew does not hold what it had worked out of its table.
+    bare = replace(work, row=tuple(Member(replace(m.experiment), m.store) for m in work.row))
+    file = io.BytesIO()
+    pickler = _WithoutTables(file, tables)
+    pickler.dump(bare)
+    begun = None if shared else tuple(_files(m.store, work.group) for m in work.row)
+    code = code_of(work.row[0].experiment)
+    return Parcel(file.getvalue(), tuple(pickler.names), versions(), code, begun)
+
+
+def compute(parcel: Parcel, tables: Mapping[str, bytes]) -> tuple[Files, ...]:
+    """Does the work of a parcel, on the machine that it has come to.
+
+    Args:
+        parcel: of `packed`.
+        tables: pickled, by their names.
+
+    Returns:
+        What every run of its row has of these units then; nothing where the folder is shared.
+
+    Raises:
+        UserError: if this machine has other versions or other code.
+        OSError: what this machine refuses, named in it.
+    """
+    _check_versions(parcel.versions)
+    work = _WithTables(io.BytesIO(parcel.work), tables).load()
+    _check_code(parcel.code, work.row[0].experiment)
+    with ExitStack() as aside, _one_at_a_time:  # threads of one process would share its cores
+        try:
+            if parcel.begun is None:
+                work.run()
+                return ()
+            folder = Path(aside.enter_context(tempfile.TemporaryDirectory(prefix="bnnbench-")))
+            moved = _moved(work, folder, parcel.begun)
+            moved.run()
+            return tuple(_files(member.store, work.group) for member in moved.row)
+        except OSError as error:
+            raise OSError(
+                error.errno, error.strerror, f"{platform.node()}: {error.filename}"
+            ) from None
+
+
+def unpack(work: Work, files: tuple[Files, ...]) -> None:
+    """Puts what has come back where it belongs; of a unit that is there already nothing."""
+    for member, found in zip(work.row, files, strict=True):
+        for unit in work.group:
+            if not member.store.finished(unit):
+                # Last, since it is what says that the unit is finished.
+                for name in sorted(_of(unit, found), key=lambda name: name == f"{unit}.json"):
+                    _write(member.store.folder.work / name, found[name])
+
+
+def _moved(work: Work, folder: Path, begun: tuple[Files, ...]) -> Work:
+    """The same work in folders of its own, with what there was before."""
+    row = []
+    for number, (member, files) in enumerate(zip(work.row, begun, strict=True)):
+        store = UnitStore(RunFolder(folder / str(number)))
+        store.folder.create()
+        for name, content in files.items():
+            (store.folder.work / name).write_bytes(content)
+        row.append(Member(member.experiment, store))
+    return replace(work, row=tuple(row))
+
+
+def _files(store: UnitStore, units: tuple[str, ...]) -> Files:
+    paths = [path for unit in units for path in store.folder.work.glob(f"{unit}.*")]
+    return {path.name: path.read_bytes() for path in paths if ".lock" not in path.suffixes}
+
+
+def _of(unit: str, files: Files) -> list[str]:
+    return [name for name in files if name.startswith(f"{unit}.")]
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_atomically(path, lambda file: file.write(content))
+
+
+def _check_versions(wanted: Mapping[str, str]) -> None:
+    here = versions()
+    other = [
+        f"{name} {here[name]} and not {wanted[name]}"
+        for name in wanted
+        if here[name] != wanted[name]
+    ]
+    if other:
+        raise UserError(
+            f"{platform.node()} has {', '.join(other)}; every machine needs the same versions, so "
+            "that all numbers are of one kind."
+        )
+
+
+def _check_code(wanted: Mapping[str, Any], experiment: Any) -> None:
+    other = changes(wanted, code_of(experiment))
+    if other:
+        raise UserError(
+            f"{platform.node()} has another {', '.join(other)} than this machine; install the same "
+            "bnnbench there."
+        )

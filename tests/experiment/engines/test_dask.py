@@ -1,0 +1,265 @@
+"""Runs on a Dask cluster: the numbers of this machine, whatever is lost on the way.
+
+Those marked slow start a scheduler and two workers as processes of their own and kill them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.tiny_runs import finished, tiny_run
+
+from bnnbench.experiment import trial_log
+from bnnbench.experiment.engines import dask
+from bnnbench.experiment.engines.dask import Dask
+from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.types import UserError
+
+pytest.importorskip("distributed")
+
+Planner = Callable[..., Run]
+
+# Long enough to be killed in the midst of it.
+LONGER = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
+WAIT = 240.0  # seconds a step may take on a busy machine
+
+
+@pytest.mark.parametrize("address", [None, "", "HOST:8786", 8786])
+def test_an_address_is_asked_for(address: object) -> None:
+    with pytest.raises(UserError, match=r"engine\.address=tcp://HOST:8786, not"):
+        Dask(name="dask", address=address)  # type: ignore[arg-type]
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"needs Dask: install bnnbench\[dask\]"):
+        Dask(name="dask", address="tcp://HOST:8786")
+
+
+def test_no_scheduler_is_one_sentence() -> None:
+    settings = Dask(name="dask", address="nowhere://HOST:8786")
+    with pytest.raises(UserError, match=r"no Dask scheduler answers at engine\.address=nowhere"):
+        settings.engine(1)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_cluster_computes_what_this_machine_does(
+    tiny: Planner, tmp_path: Path, shared: bool
+) -> None:
+    from distributed import LocalCluster
+
+    expected = finished(tiny("splits=2"))
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+    ) as cluster:
+        engine = Dask(name="dask", address=cluster.scheduler_address, shared=shared)
+        run = replace(tiny("splits=2"), outputs=tmp_path / "there", engine=engine)
+        found = finished(run)
+    same_numbers(found, expected)
+
+
+def test_what_is_wrong_with_the_work_is_raised_and_not_tried_again(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    calls = []
+
+    def fail(work: Work, cores: int = 1) -> None:
+        calls.append(work.group)
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr(Work, "run", fail)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as cluster:
+        run = replace(tiny("splits=1"), engine=Dask(name="dask", address=cluster.scheduler_address))
+        with pytest.raises(ValueError, match="a mistake of ours"):
+            finished(run)
+    assert calls == [("split-00",)]
+
+
+def same_numbers(found: tuple, expected: tuple) -> None:
+    """Every number of two runs' files, circumstances aside."""
+    (ours, splits), (theirs, others) = found, expected
+    pd.testing.assert_frame_equal(
+        splits.drop(columns=CIRCUMSTANCES), others.drop(columns=CIRCUMSTANCES), check_exact=True
+    )
+    drop = ["seconds", "suggest_seconds"]
+    searches = [pd.read_csv(folder.table("search")).drop(columns=drop) for folder in (ours, theirs)]
+    pd.testing.assert_frame_equal(*searches, check_exact=True)
+    with np.load(ours.arrays("predictions")) as a, np.load(theirs.arrays("predictions")) as b:
+        assert a.files == b.files
+        for name in a.files:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers, each a process of its own that may be killed."""
+
+    folder: Path
+    port: int
+    scheduler: subprocess.Popen[bytes] | None = None
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("ab") as log:
+            command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
+
+    def start_scheduler(self) -> None:
+        self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", f"{self.port}")
+
+    def start_worker(self) -> None:
+        # Without a nanny, so that what is killed is what computes.
+        words = ("worker", self.address, "--nthreads", "1", "--no-nanny")
+        self.workers.append(self.start(*words))
+
+    def kill_worker(self) -> None:
+        worker = self.workers.pop(0)
+        worker.kill()
+        worker.wait()
+
+    def kill_scheduler(self) -> None:
+        assert self.scheduler is not None
+        self.scheduler.kill()
+        self.scheduler.wait()
+
+    def stop(self) -> None:
+        for process in filter(None, (*self.workers, self.scheduler)):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = Cluster(folder, port)
+    made.start_scheduler()
+    for _ in range(2):
+        made.start_worker()
+    yield made
+    made.stop()
+
+
+def evaluations(outputs: Path) -> int:
+    return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
+
+
+def wait_for(outputs: Path, count: int) -> None:
+    deadline = time.monotonic() + WAIT
+    while evaluations(outputs) < count:
+        assert time.monotonic() < deadline, "no progress"
+        time.sleep(0.02)
+
+
+def beside(act: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def local(table_csv: Path, tmp_path: Path) -> tuple:
+    return finished(tiny_run(table_csv, tmp_path / "local", *LONGER))
+
+
+def on(cluster: Cluster, table: Path, outputs: Path, shared: bool = True) -> Run:
+    engine = Dask(name="dask", address=cluster.address, shared=shared)
+    return replace(tiny_run(table, outputs, *LONGER), engine=engine)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [True, False])
+def test_workers_of_their_own(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple, shared: bool
+) -> None:
+    same_numbers(finished(on(cluster, table_csv, tmp_path / "there", shared)), local)
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_three_times(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+) -> None:
+    outputs, killed = tmp_path / "there", []
+
+    def kill() -> None:
+        for count in (3, 10, 18):
+            wait_for(outputs, count)
+            cluster.kill_worker()
+            killed.append(evaluations(outputs))
+            cluster.start_worker()
+
+    thread = beside(kill)
+    found = finished(on(cluster, table_csv, outputs))
+    thread.join(WAIT)
+    assert len(killed) == 3 and killed[-1] < 32
+    same_numbers(found, local)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+) -> None:
+    outputs, killed = tmp_path / "there", []
+
+    def kill() -> None:
+        wait_for(outputs, 5)
+        cluster.kill_scheduler()
+        killed.append(evaluations(outputs))
+        time.sleep(2)
+        cluster.start_scheduler()
+        for _ in range(2):
+            cluster.start_worker()
+
+    thread = beside(kill)
+    found = finished(on(cluster, table_csv, outputs))
+    thread.join(WAIT)
+    assert killed and killed[0] < 32
+    same_numbers(found, local)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+) -> None:
+    outputs = tmp_path / "there"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import support.one_thread\n"
+        "from pathlib import Path; from dataclasses import replace\n"
+        "from support.tiny_runs import finished, tiny_run\n"
+        "from bnnbench.experiment.engines.dask import Dask\n"
+        "run = tiny_run(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[5:])\n"
+        "finished(replace(run, engine=Dask(name='dask', address=sys.argv[4])))\n"
+    )
+    tests = str(Path(__file__).parents[2])
+    words = [code, tests, str(table_csv), str(outputs), cluster.address, *LONGER]
+    driver = subprocess.Popen([sys.executable, "-c", *words])
+    wait_for(outputs, 5)
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    assert evaluations(outputs) < 32
+    same_numbers(finished(on(cluster, table_csv, outputs)), local)
