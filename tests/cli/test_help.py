@@ -51,7 +51,9 @@ def test_an_option_without_its_value_takes_no_setting_for_it() -> None:
     assert "seed: 1" in done.stdout and done.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["reproduce", "report", "compare", "list", "data", "completion"])
+@pytest.mark.parametrize(
+    "name", ["reproduce", "report", "compare", "list", "check", "data", "completion"]
+)
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
     assert code == 0 and f"bnnbench {name}" in out and len(out.splitlines()) > 7
@@ -121,6 +123,9 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     line = "bnnbench run --config-dir own method=mine method.mo"
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
+    (tmp_path / "bnnbench.toml").write_text('config_dirs = ["own"]')
+    for command in ("run", "check"):
+        assert answers(f"bnnbench {command} method=mi", tmp_path) == ["mine "]
     assert "_base" not in answers("bnnbench run dataset=", tmp_path)
 
 

@@ -6,6 +6,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
+from bnnbench.cli.compose import CONFIG_NAME  # whose module makes our resolvers known
 from bnnbench.cli.configs import GROUPS, config_folder
 from bnnbench.cli.words import quote_words
 
@@ -32,7 +33,7 @@ def compose(*overrides: str) -> dict[str, Any]:
     """The whole configuration of `bnnbench run`, as plain containers."""
     paths = [words for words in (o.split("=", 1) for o in overrides) if words[0] in PATHS]
     rest = tuple(quote_words([o for o in overrides if o.split("=", 1)[0] not in PATHS]))
-    config = deepcopy(_composed("run", rest))
+    config = deepcopy(_composed(CONFIG_NAME, rest))
     for key, value in paths:
         *above, name = key.split(".")
         group = config[above[0]] if above else config
