@@ -116,3 +116,27 @@ def test_the_command_line_says_it_first(command: Command, table_csv: Path) -> No
     before = folder_of(out).done.stat().st_mtime_ns
     _, out, errors = command(*line, "resume=false")
     assert "nothing run" not in errors and folder_of(out).done.stat().st_mtime_ns > before
+
+
+def test_what_a_users_module_imports_from_beside_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ours, and of what is installed, the version tells."""
+    helper = "import json\nfrom bnnbench import nn\nWIDTH = {}\n"
+    package = {"__init__": "", "layers": "from . import sizes\n", "sizes": helper}
+
+    def one(width: int, folder: str) -> dict[str, Any]:
+        for name, text in package.items():
+            (tmp_path / folder / "my_parts").mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / "my_parts" / f"{name}.py").write_text(text.format(width))
+            monkeypatch.delitem(sys.modules, f"my_parts.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, "my_parts", raising=False)
+        text = f"from my_parts import layers\n{METHOD.format(words='', factor=1)}"
+        module = written(tmp_path / folder, monkeypatch, "my_method", text)
+        return code_of(module.Mine(label="mine"))
+
+    before = one(3, "a")
+    own = {name for name in before["modules"] if not name.startswith("bnnbench.")}
+    assert own == {"my_method", "my_parts", "my_parts.layers", "my_parts.sizes"}
+    assert changes(before, one(3, "b")) == []
+    assert changes(before, one(4, "c")) == ["my_parts/sizes.py"]

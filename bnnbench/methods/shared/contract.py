@@ -120,8 +120,13 @@ class Method(ABC):
 
     @property
     def family(self) -> str:
-        """The name of its file, which all presets of a method share: `bbb` for `bbb_x2`."""
-        return type(self).__module__.rpartition(".")[2]
+        """The name of its file, which all presets of a method share: `bbb` for `bbb_x2`.
+
+        Of a class from outside its full name, so that none is taken for one of ours.
+        """
+        module = type(self).__module__
+        ours = module.startswith("bnnbench.")
+        return module.rpartition(".")[2] if ours else f"{module}.{type(self).__qualname__}"
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
