@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bnnbench.cli.configs import ALL_GROUPS, options
+from bnnbench.cli.listing import LISTED, metrics
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -67,14 +68,28 @@ def complete(parser: ArgumentParser) -> None:
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
     _offer(commands["reproduce"], "overrides", settings)
-    _offer(commands["list"], "groups", (*ALL_GROUPS, "suite"))
+    _offer(commands["list"], "groups", LISTED)
     _offer(commands["check"], "settings", settings)
     _offer(commands["check"], "config_dir", DirectoriesCompleter())
     _offer(commands["report"], "path", DirectoriesCompleter())
+    _offer(commands["report"], "methods", several(options("method")))
+    _offer(commands["report"], "datasets", several(options("dataset")))
+    _offer(commands["report"], "metric", several(metrics()))
+    _offer(commands["choose"], "methods", several(options("method")))
     _offer(commands["compare"], "paths", DirectoriesCompleter())
     for command in _commands(commands["data"]).values():
         _offer(command, "names", _data_sets)
     CompletionFinder()(parser, always_complete_options=False)
+
+
+def several(names: Iterable[str]) -> Callable[..., list[str]]:
+    """Offers names for the last place of a list between commas."""
+
+    def offered(prefix: str, **_: Any) -> list[str]:
+        chosen, comma, last = prefix.rpartition(",")
+        return [f"{chosen}{comma}{name}" for name in names if name.startswith(last)]
+
+    return offered
 
 
 def settings(prefix: str, **_: Any) -> list[str]:

@@ -56,6 +56,8 @@ def _read(path: Path) -> pd.DataFrame:
     """The cells as they are written, under every column; those that the file lacks are empty."""
     try:
         rows = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        if not isinstance(rows.index, pd.RangeIndex):  # pandas takes what is too many for names
+            raise ValueError("its rows have more cells than its first line")
     except (OSError, ValueError) as error:  # a folder, no text, ragged rows, nothing in it
         reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
         raise UserError(f"--beside: {path} cannot be read as CSV ({reason}).") from None

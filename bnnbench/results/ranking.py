@@ -112,22 +112,26 @@ def ranked(scores: pd.DataFrame, metric: Metric) -> Ranking:
     return Ranking(metric, (metric.sign * scores).rank(axis=1))
 
 
-def rankings(runs: Runs) -> list[Rankings]:
+def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED) -> list[Rankings]:
     """Mean ranks over the data sets that all methods of an experiment have.
 
     Of all ways to leave out the methods with the fewest data sets, that which keeps most runs.
     Made data are no data sets, and a run of which every split was lost has no rank. Experiments
     with too few of either are left out.
+
+    Args:
+        runs: all kinds of them.
+        metrics: by which they rank.
     """
     table = runs.scored
     if table.empty:
         return []
     own = table[~table["made"].astype(bool) & table["rmse_mean"].notna()]
     groups = own.groupby("experiment", sort=False)
-    return [found for name, group in groups if (found := _of_one(str(name), group))]
+    return [found for name, group in groups if (found := _of_one(str(name), group, metrics))]
 
 
-def _of_one(experiment: str, table: pd.DataFrame) -> Rankings | None:
+def _of_one(experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]) -> Rankings | None:
     """The rankings of the runs of one experiment, under their names in it."""
     table = table.assign(label=marked_labels(table))
 
@@ -139,7 +143,7 @@ def _of_one(experiment: str, table: pd.DataFrame) -> Rankings | None:
         return None
     datasets, methods = kept
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
-    whole = {metric: scores(inside, metric) for metric in RANKED}
+    whole = {metric: scores(inside, metric) for metric in metrics}
     by = [ranked(own, metric) for metric, own in whole.items() if own.notna().all(axis=None)]
     left_out = sorted(set(table["label"]) - set(methods))
     return Rankings(experiment, tuple(by), tuple(inside.index), tuple(left_out))

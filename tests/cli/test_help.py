@@ -87,6 +87,7 @@ def test_completion(line: str, expected: str) -> None:
     [("bnnbench re", {"report", "reproduce"}), ("bnnbench report --", {"--error", "--refresh"}),
      ("bnnbench report --error ", {"std", "stderr"}), ("bnnbench report out", {"outputs/"}),
      ("bnnbench report outputs/", {"outputs/uci/"}), ("bnnbench compare --pub", {"--published "}),
+     ("bnnbench report --metric rmse,cr", {"rmse,crps "}),
      ("bnnbench list da", {"dataset "}), ("bnnbench data fetch ya", {"yacht "}),
      ("bnnbench reproduce cin", {"cinelli_book "}), ("bnnbench run --config-d", {"--config-dir "}),
      ("bnnbench run method=va", {"vadam "}), ("bnnbench run -m method=bbb depth=", {"1", "2"}),

@@ -24,6 +24,7 @@ from bnnbench.results.significance import (
     compare_scores,
     correlated_t_test,
     named,
+    not_worse,
     pairs_between,
     tally,
     verdicts,
@@ -179,3 +180,18 @@ def test_of_two_copies_the_fuller_counts(tmp_path: Path) -> None:
     make_run(tmp_path / "b")
     (run,) = read_runs(tmp_path).scored.to_dict("records")
     assert run["splits"] == 4
+
+
+def test_the_best_and_all_that_are_not_credibly_worse() -> None:
+    """Runs a and b differ by less than the test can tell, c is worse, d shares no splits."""
+    means = pd.Series({"a": 2.0, "b": 2.1, "c": 3.0, "d": 2.05, "e": math.nan})
+    columns = ["run_a", "run_b", "p_better", "p_equivalent", "p_worse"]
+    pairs = pd.DataFrame(
+        [("a", "b", 0.95, 0.03, 0.02), ("c", "a", 0.0, 0.0, 1.0), ("b", "c", 1.0, 0.0, 0.0)],
+        columns=columns,
+    )
+    assert not_worse(means, pairs, BY_KEY["rmse"]) == {"a", "b"}
+    assert not_worse(means, pairs.assign(p_better=0.951), BY_KEY["rmse"]) == {"a"}
+    higher = pd.DataFrame([("a", "c", 0.0, 0.5, 0.5)], columns=columns)
+    assert not_worse(means, higher, BY_KEY["log_likelihood"]) == {"a", "c"}
+    assert not_worse(means[["e"]], pairs, BY_KEY["rmse"]) == set()

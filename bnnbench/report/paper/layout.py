@@ -22,9 +22,18 @@ POINTS = 72.27
 GAP = 6.0
 """Points between two columns: twice `tabcolsep`."""
 
-EMS = {".": 0.29, ",": 0.29, "-": 0.78, "±": 1.3, " ": 0.33, **dict.fromkeys("ijltf'|()[]", 0.38),
-       **dict.fromkeys("mwMW", 0.95)}  # fmt: skip
-"""Widths of signs in Computer Modern, in ems; capitals are 0.75 and others 0.54 (bold 0.58)."""
+EMS = {
+    **dict.fromkeys("ijl'|.,:", 0.29),
+    **dict.fromkeys("frst()[] _", 0.38),
+    **dict.fromkeys("mw", 0.8),
+    **dict.fromkeys("-+=", 0.78),
+    **dict.fromkeys("MW", 0.95),
+    "±": 1.22,
+}
+"""Widths of signs in Computer Modern, ems; other capitals are `CAPITAL`, all else is `USUAL`."""
+
+CAPITAL, USUAL, BOLD = 0.72, 0.5, 0.575
+"""Widths of capitals, of digits and most letters, and of bold digits, in ems."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +117,8 @@ class Layout:
 
 def ems(text: str, bold: bool = False) -> float:
     """Roughly how wide a text is, in the height of its letters."""
-    usual = 0.6 if bold else 0.54
-    return sum(EMS.get(sign, 0.75 if sign.isupper() else usual) for sign in text)
+    usual = BOLD if bold else USUAL
+    return sum(EMS.get(sign, CAPITAL if sign.isupper() else usual) for sign in text)
 
 
 def best_layout(table: PaperTable) -> Layout:

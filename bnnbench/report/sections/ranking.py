@@ -23,7 +23,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.results.labels import in_common
-from bnnbench.results.ranking import LEVEL, Ranking, Rankings, rankings
+from bnnbench.results.ranking import LEVEL, RANKED, Ranking, Rankings, rankings
 from bnnbench.results.reader import Runs
 
 ORDER = 3
@@ -45,7 +45,8 @@ RANKING_STATEMENT = (
 
 def section(runs: Runs, style: Style) -> Section | None:
     """A table, the tests and a diagram per experiment; None without three methods on two sets."""
-    found = rankings(runs)
+    metrics = style.choice.among(RANKED)
+    found = rankings(runs, metrics) if metrics else []
     if not found:
         return None
     blocks: list[Block] = [Heading("Ranking over data sets"), Paragraph(RANKING_STATEMENT)]

@@ -44,7 +44,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     blocks: list[Block] = [heading, Paragraph(SPREAD_STATEMENT)]
     title = in_common(shown)
     for kind in DRAWN:
-        for metric in printed_in("figures"):
+        for metric in style.choice.among(printed_in("figures")):
             caption = f"{kind.capitalize()} of the {metric.loss_axis} by name, depth and data set"
             draw = partial(spread_figure, losses, metric, kind, title)
             blocks.append(Drawing(f"{kind}_{metric.key}", caption, draw))

@@ -51,7 +51,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     if len(drawn) < len(table):
         blocks.append(Paragraph(f"More than {MOST_RUNS} runs on one data set are not drawn."))
     panels = drawn.groupby(SHARED, sort=False).ngroup()
-    for metric in printed_in("figures"):
+    for metric in style.choice.among(printed_in("figures")):
         for place, start in enumerate(range(0, panels.nunique(), MOST_PANELS), 1):
             own = drawn[panels.between(start, start + MOST_PANELS - 1)]
             draw = partial(time_figure, own, metric, style.error)
