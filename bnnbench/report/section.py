@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
@@ -178,3 +179,13 @@ def by_group(
 def numbered(name: str, place: int) -> str:
     """The name of one of several figures, counted from 1: `orders`, `orders_2`, ..."""
     return name if place == 1 else f"{name}_{place}"
+
+
+def parts(count: int, most: int) -> list[range]:
+    """The places of `count` things on as few figures of at most `most` as can be, evenly.
+
+    Nine panels of which eight fit go four and five: a lone one would stand large on its own.
+    """
+    figures = -(-count // most)
+    ends = [round(k * count / figures) for k in range(figures + 1)] if figures else []
+    return [range(start, end) for start, end in pairwise(ends)]

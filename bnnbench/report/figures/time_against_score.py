@@ -74,18 +74,12 @@ def _panel(
     axes.xaxis.set_major_locator(_ticks((seconds + across).max() / (seconds - below).min()))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    bars: Look = {"fmt": "none", "elinewidth": 0.8, "capsize": 2, "alpha": 0.6, "zorder": 2}
+    colours = [looks[label]["color"] for label in group["label"]]
+    bars: Look = {"fmt": "none", "ecolor": colours, "elinewidth": 0.8, "alpha": 0.6, "zorder": 2}
+    spread = group[f"{metric.key}_{error}"].fillna(0)
+    axes.errorbar(seconds, scores, spread, [below, across], **bars)
     for run, label in group["label"].items():
-        colour = looks[label]["color"]
-        axes.errorbar(
-            seconds[run],
-            scores[run],
-            group[f"{metric.key}_{error}"].fillna(0)[run],
-            [[below[run]], [across[run]]],
-            ecolor=colour,
-            **bars,
-        )
-        full = colour if group[f"{metric.key}_front"][run] else "white"
+        full = looks[label]["color"] if group[f"{metric.key}_front"][run] else "white"
         point: Look = {"markersize": 6, "linestyle": "none", "markerfacecolor": full, "zorder": 3}
         axes.plot(seconds[run], scores[run], label=label, **looks[label], **point)
     front = group[group[f"{metric.key}_front"]].sort_values(f"{SECONDS}_mean")

@@ -19,6 +19,7 @@ from bnnbench.report.section import (
     by_group,
     numbered,
     numbers,
+    parts,
     words,
 )
 from bnnbench.results.curves import Curve, curve_table, curves_of
@@ -77,8 +78,8 @@ def drawings(curves: Sequence[Curve]) -> list[Drawing]:
     """Figures of at most `MOST_ROWS` labels each."""
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
     found = []
-    for place, start in enumerate(range(0, len(names), MOST_ROWS), 1):
-        own = [c for c in curves if c.run["label"] in names[start : start + MOST_ROWS]]
+    for place, part in enumerate(parts(len(names), MOST_ROWS), 1):
+        own = [c for c in curves if c.run["label"] in names[part.start : part.stop]]
         caption = "Data, true function, predictive mean and bands"
         title = in_common(pd.DataFrame([curve.run for curve in own]))
         found.append(

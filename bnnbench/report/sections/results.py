@@ -23,6 +23,7 @@ from bnnbench.report.section import (
     Table,
     numbered,
     numbers,
+    parts,
     words,
 )
 from bnnbench.results.labels import labels, marked_labels
@@ -98,8 +99,8 @@ def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]
         error: a key of `ERRORS`.
     """
     datasets, found = list(table["dataset"].unique()), []
-    for place, start in enumerate(range(0, len(datasets), MOST_PANELS), 1):
-        own = table[table["dataset"].isin(datasets[start : start + MOST_PANELS])]
+    for place, part in enumerate(parts(len(datasets), MOST_PANELS), 1):
+        own = table[table["dataset"].isin(datasets[part.start : part.stop])]
         caption = f"Test {metric.word} of every run, by data set"
         draw = partial(bars_figure, own, metric, error)
         found.append(Drawing(numbered(metric.key, place), caption, draw))

@@ -14,6 +14,7 @@ from bnnbench.report.section import (
     Section,
     Style,
     numbered,
+    parts,
 )
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
@@ -52,8 +53,8 @@ def section(runs: Runs, style: Style) -> Section | None:
         blocks.append(Paragraph(f"More than {MOST_RUNS} runs on one data set are not drawn."))
     panels = drawn.groupby(SHARED, sort=False).ngroup()
     for metric in style.choice.among(printed_in("figures")):
-        for place, start in enumerate(range(0, panels.nunique(), MOST_PANELS), 1):
-            own = drawn[panels.between(start, start + MOST_PANELS - 1)]
+        for place, part in enumerate(parts(panels.nunique(), MOST_PANELS), 1):
+            own = drawn[panels.isin(part)]
             draw = partial(time_figure, own, metric, style.error)
             caption = f"Test {metric.word} against seconds of a split, by data set"
             blocks.append(Drawing(numbered(f"time_{metric.key}", place), caption, draw))

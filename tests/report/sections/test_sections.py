@@ -13,7 +13,17 @@ from support.runs import RMSE, add_arrays, make_folder, make_run, of_order
 from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report.numbers import MISSING
 from bnnbench.report.overview import found_sections, results_table
-from bnnbench.report.section import Data, Drawing, Heading, Items, Paragraph, Section, Style, Table
+from bnnbench.report.section import (
+    Data,
+    Drawing,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    Style,
+    Table,
+    parts,
+)
 from bnnbench.report.sections import (
     calibration,
     curves,
@@ -153,6 +163,12 @@ def test_the_toys_sections_have_a_row_per_run(tmp_path: Path) -> None:
     assert tables(criteria)[0].rows[0][:6] == ("bbb_x1", "1", "7", "50", "100", "227")
     assert drawn(along) == ["curves"] and drawn(inside) == ["sigma"]
     assert drawn(objective.section(runs, Style())) == ["objectives"]
+
+
+def test_panels_are_spread_evenly_over_as_few_figures_as_can_be() -> None:
+    assert [len(part) for part in parts(9, 8)] == [4, 5] and parts(0, 8) == []
+    assert [len(part) for part in parts(8, 8)] == [8] and len(parts(17, 8)) == 3
+    assert [place for part in parts(17, 8) for place in part] == list(range(17))
 
 
 def test_further_curves_go_on_further_figures(tmp_path: Path) -> None:
