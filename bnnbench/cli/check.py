@@ -207,7 +207,7 @@ def _show(name: str, subject: Subject) -> bool:
         word = "untried" if not verdict.tried else "FAILS" if verdict.fault else "holds"
         print(f"  {word:7}  {verdict.name}", flush=True)
         if verdict.fault:
-            print(f"           {verdict.fault}.")
+            print(f"           {verdict.fault.rstrip('.')}.")
     holding = sum(verdict.tried and not verdict.fault for verdict in found)
     whole = holding == len(found)
     print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")
