@@ -29,9 +29,14 @@ Gather every finished run at or below PATH into tables and figures, written to P
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
-                      one panel per data set, one bar per run, published values as diamonds
+                      one panel per data set, one bar per run, published values as diamonds,
+                      both with the same kind of error
   comparison_* (.png, .pdf)
                       which run beats which, of at most 20
+  ranks.csv, ranks (.png, .pdf)
+                      mean ranks over data sets, and which of them are not told apart
+  time_against_score.csv, time_* (.png, .pdf)
+                      scores against the seconds of a split, and the runs that nobody beats
   curves.csv, sigma.csv, curves*, sigma (.png, .pdf)
                       only with runs on made data of one input: mean and bands along it, inside
                       the training data and outside; targets inside k deviations

@@ -145,6 +145,8 @@ def _of_one(experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]) -> 
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
     whole = {metric: scores(inside, metric) for metric in metrics}
     by = [ranked(own, metric) for metric, own in whole.items() if own.notna().all(axis=None)]
+    if not by:
+        return None
     left_out = sorted(set(table["label"]) - set(methods))
     return Rankings(experiment, tuple(by), tuple(inside.index), tuple(left_out))
 

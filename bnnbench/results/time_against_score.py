@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.metrics import Metric
 from bnnbench.results.reader import Runs
 
 SECONDS = "total_seconds"
@@ -35,12 +37,16 @@ def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
     return np.asarray(known & ~beaten)
 
 
-def time_against_score(runs: Runs) -> pd.DataFrame:
+def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     """The runs of an experiment on a data set where two at least were timed; no made data.
 
+    Args:
+        runs: of `read_runs`.
+        metrics: the scores.
+
     Returns:
-        Columns `NAMED`, mean, std and stderr of the seconds and of every metric of the figures,
-        and for each of these metrics `<metric>_front`: whether no run that it is held
+        Columns `NAMED`, mean, std and stderr of the seconds and of every metric, and for each
+        metric `<metric>_front`: whether no run that it is held
         against is both faster and better.
     """
     table = runs.scored
@@ -50,7 +56,6 @@ def time_against_score(runs: Runs) -> pd.DataFrame:
     own = own[own.groupby(SHARED)["method"].transform("size") > 1]
     if own.empty:
         return pd.DataFrame()
-    metrics = printed_in("figures")
     numbers = [
         f"{key}_{kind}"
         for key in (SECONDS, *(metric.key for metric in metrics))

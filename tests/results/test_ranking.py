@@ -84,3 +84,4 @@ def test_runs_rank_within_their_experiment(tmp_path: Path) -> None:
     assert set(likelihood.mean_ranks) == {2.0} and likelihood.p_value == 1
     assert found.experiment == "uci" and len(found.runs) == 6
     assert found.left_out == ("map (settings differ: 4 of 20 splits)",)
+    assert rankings(read_runs(tmp_path), [BY_KEY["crps"]]) == []  # nobody has any

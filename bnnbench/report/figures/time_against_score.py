@@ -33,7 +33,7 @@ def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     columns = min(4, len(groups))
     rows = math.ceil(len(groups) / columns)
     figure, panels = sketch(max(5.5, 3.3 * columns + 0.5), 2.9 * rows + 0.9, columns, rows)
-    names = list(dict.fromkeys(table["label"].sort_values()))
+    names = list(dict.fromkeys(table["label"]))
     looks: dict[str, Look] = {
         name: {"color": PALETTE[k % len(PALETTE)], "marker": MARKS[k // len(PALETTE) % len(MARKS)]}
         for k, name in enumerate(names)

@@ -39,8 +39,10 @@ TIME_STATEMENT = (
 
 def section(runs: Runs, style: Style) -> Section | None:
     """Scatter plots; None where no data set has two runs that were timed."""
-    table = time_against_score(runs)
-    if table.empty:
+    wanted = style.choice.wanted(printed_in("figures"))
+    metrics = tuple(metric for metric in wanted if metric.unit != "s")
+    table = time_against_score(runs, metrics)
+    if table.empty or not metrics:
         return None
     blocks: list[Block] = [
         Heading("Time against score"),
@@ -52,7 +54,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     if len(drawn) < len(table):
         blocks.append(Paragraph(f"More than {MOST_RUNS} runs on one data set are not drawn."))
     panels = drawn.groupby(SHARED, sort=False).ngroup()
-    for metric in style.choice.among(printed_in("figures")):
+    for metric in metrics:
         for place, part in enumerate(parts(panels.nunique(), MOST_PANELS), 1):
             own = drawn[panels.isin(part)]
             draw = partial(time_figure, own, metric, style.error)

@@ -38,6 +38,7 @@ from bnnbench.report.sections import (
     time_against_score,
 )
 from bnnbench.results.calibration import calibration_table
+from bnnbench.results.choice import Choice
 from bnnbench.results.reader import read_runs
 from bnnbench.results.run_files import CALIBRATION, kept_points, read_predictions, read_splits
 
@@ -250,5 +251,7 @@ def test_time_against_score_is_drawn_where_two_runs_meet(
     section = time_against_score.section(read_runs(tmp_path), Style())
     assert drawn(section) == ["time_rmse", "time_log_likelihood"]
     assert kept(section) == ["time_against_score"]
+    chosen = Style(choice=Choice(metrics=("crps", "total_seconds")))
+    assert drawn(time_against_score.section(read_runs(tmp_path), chosen)) == ["time_crps"]
     monkeypatch.setattr(time_against_score, "MOST_RUNS", 1)
     assert drawn(time_against_score.section(read_runs(tmp_path), Style())) == []
