@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure that was drawn, which a notebook shows.
+
+    Attributes:
+        path: of its PNG.
+    """
+
+    path: Path
+
+    def _repr_png_(self) -> bytes:
+        return self.path.read_bytes()
+
+
+@dataclass(frozen=True)
 class FinishedRun:
     """A finished run on splits; every table is read when it is first asked for.
 
@@ -54,6 +68,20 @@ class FinishedRun:
         from bnnbench.results.run_files import read_predictions
 
         return read_predictions(self.folder)
+
+    def figure(self, name: str) -> Picture:
+        """A figure of the run's page: `predictions`, `search`, `splits`, `calibration`, ...
+
+        Raises:
+            UserError: if it has none of that name.
+        """
+        from bnnbench.types import UserError
+
+        path = self.folder.figure(name, "png")
+        if not path.is_file():
+            there = ", ".join(sorted(other.stem for other in path.parent.glob("*.png")))
+            raise UserError(f"this run has no figure {name!r}, but {there or 'none as PNG'}.")
+        return Picture(path)
 
     def predict(
         self, rows: pd.DataFrame, interval: float = 0.9, calibrate: str = "none"

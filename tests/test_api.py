@@ -46,6 +46,9 @@ def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
         run.predict(pd.DataFrame({"a": [1]}), calibrate="magic")
     with pytest.raises(UserError, match="rows lacks the columns b, c"):
         run.predict(pd.DataFrame({"a": [1]}))
+    with pytest.raises(UserError, match="no figure 'magic', but calibration, predictions, splits"):
+        run.figure("magic")
+    assert run.figure("splits")._repr_png_().startswith(b"\x89PNG")
     with pytest.raises(AttributeError, match="nothing"):
         bnnbench.nothing  # noqa: B018
 

@@ -1,13 +1,15 @@
 """What the documentation site makes by itself: a hook of MkDocs, named in `mkdocs.yml`.
 
 The pages of the top level (README, CONTRIBUTING, CHANGELOG) become pages of the site, every module
-gets one with its docstrings, and `<!-- list method -->` in a page becomes the table of what
-`bnnbench list method` prints.
+gets one with its docstrings and the notebook one with what it shows, and `<!-- list method -->` in
+a page becomes the table of what `bnnbench list method` prints.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ TOP_LEVEL = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages of the top level, and what the site calls them."""
+
+
+NOTEBOOK = "tour.ipynb"
 
 
 def modules() -> dict[str, list[str]]:
@@ -67,6 +72,17 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         for name in names:
             content = f"# {name}\n\n::: {name}\n    options:\n      show_root_heading: false\n"
             files.append(File.generated(config, page_of(name), content=content))
+    text, pictures = notebook_page(ROOT / "docs" / NOTEBOOK)
+    files.append(File.generated(config, NOTEBOOK.replace(".ipynb", ".md"), content=text))
+    for name, picture in pictures.items():
+        files.append(File.generated(config, name, content=picture))
+
+
+def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
+    """A notebook as a page, and its pictures."""
+    tool = runpy.run_path(str(Path(__file__).with_name("notebook.py")))
+    found: tuple[str, dict[str, bytes]] = tool["page"](json.loads(path.read_text()), path.stem)
+    return found
 
 
 def moved(text: str, above: str = "") -> str:

@@ -27,13 +27,13 @@ def decimals_of(error: float) -> int:
 
 
 def common_decimals(cells: Sequence[Cell]) -> int | None:
-    """Decimals of the cells that stand to be compared: the middle of what each asks for.
+    """Decimals of cells that stand side by side: the middle of what each asks for, of two the less.
 
     Returns:
         None where no error is known.
     """
     wanted = sorted(decimals_of(cell.stderr) for cell in cells if cell.stderr > 0)
-    return wanted[len(wanted) // 2] if wanted else None
+    return wanted[(len(wanted) - 1) // 2] if wanted else None
 
 
 def printed(cell: Cell, common: int | None) -> tuple[str, str]:
