@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any
 
 from bnnbench.checks import check_choice, check_folder, check_name
-from bnnbench.cli.configs import ALL_GROUPS
+from bnnbench.cli.configs import ALL_GROUPS, config_folder
 from bnnbench.cli.make import Config, make, make_from_groups, target
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
@@ -38,6 +38,9 @@ EXECUTION = (
     "engine",
 )
 """Keys that every experiment has a use for: where and how it runs."""
+
+JUDGED = ("method", "dataset", "divergence")
+"""Groups whose names stand in tables, beside what was published for them."""
 
 SECTIONS = ("network", "training", "evaluation", "schedule")
 """Settings that stand together and are no group to choose from."""
@@ -151,7 +154,7 @@ def assembled(config: Config, engine: EngineSettings | None = None) -> Experimen
     Raises:
         UserError: on the first thing that is wrong.
     """
-    _check_groups(config)
+    check_groups(config)
     groups = offered(config, engine)
     chosen = {
         name: target(name, group)
@@ -172,7 +175,7 @@ def assembled(config: Config, engine: EngineSettings | None = None) -> Experimen
     return experiment
 
 
-def _check_groups(config: Config) -> None:
+def check_groups(config: Config) -> None:
     """Refuses groups that hold no settings, and labels that are no names: they become folders."""
     for group in (*ALL_GROUPS, *SECTIONS):
         held = config.get(group, {})
@@ -189,6 +192,24 @@ def _check_groups(config: Config) -> None:
         for key in ("_target_", "label") if group in ("experiment", "method") else ():
             if key not in held:
                 raise UserError(f"{group}.{key} is missing.")
+        if group in JUDGED:
+            _check_not_ours(group, held)
+
+
+def _check_not_ours(group: str, held: Mapping[str, Any]) -> None:
+    """Refuses a class from outside that goes by a name of ours, beside what is published for it.
+
+    Args:
+        group: of settings.
+        held: those settings.
+    """
+    key = "name" if "name" in held else "label"
+    taken = (config_folder() / group / f"{held.get(key)}.yaml").is_file()
+    if taken and not str(held.get("_target_", "bnnbench.")).startswith("bnnbench."):
+        raise UserError(
+            f"{group}.{key}={held[key]} is a name of bnnbench's own, and {held['_target_']} is "
+            "not; give it another."
+        )
 
 
 def _check_protocol(config: Config, names: Collection[str]) -> None:

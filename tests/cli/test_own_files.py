@@ -176,6 +176,8 @@ def test_a_project_may_have_data_divergences_and_a_suite(here: Path, command: Co
     }
     write(here, files)
     assert summaries("suite")["paper"] == "of a project; seconds"
+    priors = ["prior=laplace", "divergence.estimator=monte_carlo"]
+    assert command("check", "divergence=kl", *priors)[1].endswith("all 7 hold\n")
     code, out, errors = command("check", "dataset=waves", "divergence=hers")
     assert code == 0, out + errors
     assert [line for line in out.splitlines() if line.startswith("all")] == ["all 7 hold"] * 2
@@ -199,6 +201,10 @@ WRONG: dict[str, tuple[dict[str, str], list[str], list[str]]] = {
     "a name of ours": (
         {"configs/method/vadam.yaml": "label: vadam\n"},
         ["run", "method=vadam"], ["has the name of", "give it another"],
+    ),
+    "a label of ours": (
+        {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: vadam\n"},
+        ["run", "method=mine"], ["method.label=vadam is a name of bnnbench's own", "mine.Cloud"],
     ),
     "no text": ({"configs/method/mine.yaml": "# \udcff"}, ["list"], ["mine.yaml is not UTF-8"]),
     "no suite": ({"bnnbench.toml": 'suites = ["mine"]'}, ["list"], ["mine is no suite"]),
