@@ -6,7 +6,6 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
@@ -14,7 +13,7 @@ from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURES
 from bnnbench.files import write_text
 from bnnbench.report import sections
-from bnnbench.report.figures.saving import save_all
+from bnnbench.report.figures.saving import save_for_page
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.run_details import details_of
@@ -71,14 +70,7 @@ def write_report(
         if isinstance(block, Data):
             write_text(report.table(block.name), block.table.to_csv(index=False))
     drawings = {block.name: block.draw for block in blocks if isinstance(block, Drawing)}
-    with TemporaryDirectory() as aside:
-        svg = Path(aside)
-
-        def place(name: str, suffix: str) -> Path:
-            return svg / f"{name}.svg" if suffix == "svg" else report.figure(name, suffix)
-
-        save_all(drawings, place, (*FIGURES["both"], "svg"), processes)
-        figures = {name: place(name, "svg").read_text("utf-8") for name in drawings}
+    figures = save_for_page(drawings, report.figure, FIGURES["both"], processes)
     title = f"{runs.path.resolve().name}, {len(runs.folders)} runs"
     details = list(details_of(runs, report.root))
     write_text(report.html, html.page(title, found, figures, details))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from joblib import cpu_count
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.figures.saving import save_all
+from bnnbench.report.figures.saving import save_for_page
 from bnnbench.report.page import Drawings
 from bnnbench.report.pages import page_of
 from bnnbench.report.renderers import html
@@ -40,23 +38,11 @@ def write_run_page(folder: RunFolder) -> Path:
     """
     drawings = page_of(folder).drawings(folder)
     (details,) = details_of(read_runs(folder.root), folder.root)
-    figures = drawn(drawings)
+    figures = save_for_page(drawings, processes=cpu_count())
     blocks = tuple(blocks_of(details, drawings))
     target = folder.root / "page.html"
     write_text(target, html.page(details.shown.table.title, [Section(blocks)], figures))
     return target
-
-
-def drawn(drawings: Drawings) -> dict[str, str]:
-    """The figures as SVG elements, by name."""
-    with TemporaryDirectory() as aside:
-        place = partial(_place, Path(aside))
-        save_all(drawings, place, ("svg",), cpu_count())
-        return {name: place(name, "svg").read_text("utf-8") for name in drawings}
-
-
-def _place(folder: Path, name: str, suffix: str) -> Path:
-    return folder / f"{name}.{suffix}"
 
 
 def blocks_of(details: RunDetails, drawings: Drawings) -> Iterator[Block]:

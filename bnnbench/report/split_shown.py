@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bnnbench.report.split_table import notes_of, scores_table
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import kept_points, read_predictions, read_search
+from bnnbench.types import UserError
 
 POINTS = 150
 """Of the predictions, evenly among all, so that hundreds of runs fit into a page."""
@@ -31,9 +33,14 @@ def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Sh
         splits: its rows of `splits.csv`.
         folder: where its files lie.
     """
-    found = (search_chart(folder), predictions_chart(row, splits, folder))
-    charts = tuple(chart for chart in found if chart)
-    return Shown(scores_table(row), tuple(notes_of(row, splits)), (splits_table(splits),), charts)
+    charts, notes = [], notes_of(row, splits)
+    for draw in (partial(search_chart, folder), partial(predictions_chart, row, splits, folder)):
+        try:
+            charts.append(draw())
+        except UserError as damaged:  # its scores are whole, and stand in the report
+            notes.append(str(damaged))
+    shown = tuple(chart for chart in charts if chart)
+    return Shown(scores_table(row), tuple(notes), (splits_table(splits),), shown)
 
 
 def splits_table(splits: pd.DataFrame) -> Table:

@@ -12,7 +12,7 @@ for whoever counts several runs as one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from bnnbench.results.reader import Runs
 
 ROPE = 0.01  # of a log-likelihood nats, of another metric a fraction
 DECIDED = 0.95  # probability from which a comparison counts as won, lost or tied
+
+Means = TypeVar("Means", float, np.ndarray)
 
 COLUMNS = (
     "dataset",
@@ -42,31 +44,37 @@ that has more; `difference` is the mean of `a - b`."""
 
 
 def correlated_t_test(
-    a: np.ndarray, b: np.ndarray, rope: float, correlation: float
-) -> tuple[float, float, float]:
-    """Posterior probabilities that `a` is better, equivalent, or worse.
+    a: np.ndarray, b: np.ndarray, rope: np.ndarray, correlation: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Posterior probabilities that `a` is better, equivalent, or worse, of many pairs at once.
 
     Args:
-        a: scores by split, `[n]`, higher is better.
+        a: scores by split, `[..., S]`, higher is better, NaN where there is none.
         b: scores on the same splits.
-        correlation: of the scores of two splits: the share of the rows that a split tests on.
-        rope: half-width of the region of practical equivalence, in the scores' unit.
+        rope: half-width of the region of practical equivalence, in the scores' unit, `[...]`.
+        correlation: of the scores of two splits: the share of the rows that a split tests on,
+            `[...]`.
 
     Returns:
-        `(P(a > b + rope), P(|a - b| <= rope), P(b > a + rope))` under a Student posterior with
-        n - 1 degrees of freedom.
+        `(P(a > b + rope), P(|a - b| <= rope), P(b > a + rope))`, `[...]` each, under a Student
+        posterior with n - 1 degrees of freedom for the n splits that both have.
     """
-    from baycomp.single import Posterior
+    from scipy.special import stdtr
 
-    difference, n = b - a, len(a)
-    # baycomp's own entry point takes whole runs of cross-validation only, not 5 random splits.
-    widened = difference.var(ddof=1) * (1 / n + correlation / (1 - correlation))
-    posterior = Posterior(difference.mean(), widened, n - 1, max(rope, 1e-300))
-    left, middle, right = posterior.probs()
-    return float(left), float(middle), float(right)
+    difference = a - b
+    n = np.isfinite(difference).sum(-1)
+    mean, variance = np.nanmean(difference, -1), np.nanvar(difference, -1, ddof=1)
+    scale = np.sqrt(variance * (1 / n + correlation / (1 - correlation)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # all splits differ by the same
+        worse = stdtr(n - 1, (-rope - mean) / scale)
+        better = stdtr(n - 1, (mean - rope) / scale)
+    certain = scale == 0
+    worse = np.where(certain, mean < -rope, worse)
+    better = np.where(certain, mean > rope, better)
+    return better, 1 - better - worse, worse
 
 
-def equivalence(metric: Metric, mean: float, rope: float = ROPE) -> float:
+def equivalence(metric: Metric, mean: Means, rope: float = ROPE) -> Means:
     """Half-width of the region of practical equivalence, in the metric's unit.
 
     Args:
@@ -74,34 +82,33 @@ def equivalence(metric: Metric, mean: float, rope: float = ROPE) -> float:
         mean: of the two scores compared.
         rope: for a log-likelihood nats, else a fraction of that mean.
     """
-    return rope if metric.unit == "nats" else rope * mean
+    return 0 * mean + rope if metric.unit == "nats" else rope * mean
 
 
 def compare_scores(
     a: np.ndarray, b: np.ndarray, tested: np.ndarray, metric: Metric, rope: float = ROPE
-) -> dict[str, Any] | None:
-    """One comparison of two runs on the splits that both finished without diverging.
+) -> dict[str, np.ndarray]:
+    """Comparisons of two runs each, on the splits that both finished without diverging.
 
     Args:
-        a: scores by split, `[S]`, NaN where there is none.
-        b: the other run's, on the same splits.
-        tested: the share of the rows that each split tests on, `[S]`.
+        a: scores by pair and split, `[K, S]`, NaN where there is none; every pair has at least
+            two in common.
+        b: the other runs', on the same splits.
+        tested: the share of the rows that each split tests on, `[K, S]`.
         metric: what they are.
         rope: as for `equivalence`.
 
     Returns:
-        `splits` and the last five of `COLUMNS`; None if fewer than `LEAST_SPLITS` are common.
+        `splits` and the last five of `COLUMNS`, `[K]` each.
     """
-    common = ~(np.isnan(a) | np.isnan(b))
-    x, y = a[common], b[common]
-    if len(x) < LEAST_SPLITS:
-        return None
+    common = np.isfinite(a) & np.isfinite(b)
+    x, y, share = (np.where(common, values, np.nan) for values in (a, b, tested))
+    width = equivalence(metric, (np.nanmean(x, 1) + np.nanmean(y, 1)) / 2, rope)
     better = -metric.sign
-    width = equivalence(metric, (x.mean() + y.mean()) / 2, rope)
-    won, tied, lost = correlated_t_test(better * x, better * y, width, tested[common].mean())
+    won, tied, lost = correlated_t_test(better * x, better * y, width, np.nanmean(share, 1))
     return {
-        "splits": len(x),
-        "difference": (x - y).mean(),
+        "splits": common.sum(1),
+        "difference": np.nanmean(x - y, 1),
         "rope": width,
         "p_better": won,
         "p_equivalent": tied,
@@ -132,16 +139,26 @@ def tested(
         rope: as for `equivalence`.
         metrics: that are compared.
     """
-    rows: list[dict[str, Any]] = []
+    found = [pd.DataFrame(columns=COLUMNS)]
     for dataset, first, second, couples in met:
-        for a, b in couples:
-            names = {"dataset": dataset, "run_a": a, "run_b": b}
-            names["of_splits"] = max(first.has(a).sum(), second.has(b).sum())
-            for metric in metrics:
-                scores = first.scores[metric.key][a], second.scores[metric.key][b]
-                cells = compare_scores(*scores, first.tested[a], metric, rope)
-                rows += [{**names, "metric": metric.key, **cells}] if cells else []
-    return pd.DataFrame(rows, columns=COLUMNS)
+        every = list(couples)
+        if not every:
+            continue
+        ones, others = (list(runs) for runs in zip(*every, strict=True))
+        has = [max(first.has(a).sum(), second.has(b).sum()) for a, b in every]
+        names = pd.DataFrame({"run_a": ones, "run_b": others, "of_splits": has})
+        tested = np.stack([first.tested[a] for a in ones])
+        tables = []
+        for metric in metrics:
+            a = np.stack([first.scores[metric.key][run] for run in ones])
+            b = np.stack([second.scores[metric.key][run] for run in others])
+            kept = np.flatnonzero((np.isfinite(a) & np.isfinite(b)).sum(1) >= LEAST_SPLITS)
+            cells = compare_scores(a[kept], b[kept], tested[kept], metric, rope)
+            tables.append(names.iloc[kept].assign(dataset=dataset, metric=metric.key, **cells))
+        # Couple by couple, every metric of each.
+        found.append(pd.concat(tables).sort_index(kind="stable")[list(COLUMNS)])
+    whole = [table for table in found if len(table)] or found
+    return pd.concat(whole, ignore_index=True)
 
 
 def not_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) -> set[str]:

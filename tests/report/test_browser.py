@@ -108,7 +108,7 @@ def test_a_run_opens_and_the_way_back(page: playwright.Page) -> None:
     assert article.is_visible() and not page.locator("#report").is_visible()
     assert article.locator("h1").inner_text().startswith("boston, <!--<script>mine")
     for heading in ("Splits", "Settings", "Environment"):
-        assert article.get_by_role("heading", name=heading).is_visible()
+        assert article.get_by_role("heading", name=heading, exact=True).is_visible()
     assert article.locator("svg.chart circle").count() == 40
     assert article.locator("svg.chart path.line0").count() == 1
     page.go_back()

@@ -61,6 +61,15 @@ def test_a_run_without_files_has_its_splits(outputs: Path) -> None:
     assert {row[-1] for row in splits.rows} == {"40"}
 
 
+def test_a_damaged_file_costs_its_chart_alone(outputs: Path) -> None:
+    runs = read_runs(outputs)
+    (name,) = runs.scored.index[runs.scored["dataset"] == "boston"]
+    runs.folders[name].table("search").write_text("split,iteration\n0,0\n")
+    shown = dict(shown_runs(runs))[name]
+    assert len(shown.charts) == 1 and shown.charts[0].diagonal
+    assert "search.csv is damaged" in shown.notes[-1]
+
+
 def test_details_have_settings_environment_and_the_way_to_the_files(
     outputs: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from baycomp import two_on_single
+from baycomp.single import Posterior
 from scipy.stats import t
 from support.runs import make_run
 
@@ -96,17 +97,39 @@ def test_larger_test_parts_make_a_wider_posterior(tmp_path: Path) -> None:
 def test_lower_rmse_and_higher_likelihood_are_better() -> None:
     better = BASE - 1 + 0.01 * RNG.normal(size=20)
     for metric in printed_in("pairs"):
-        compared = compare_scores(metric.sign * BASE, metric.sign * better, TENTH, metric)
-        assert compared is not None and compared["p_worse"] > 0.99
+        a, b = (metric.sign * scores[None] for scores in (BASE, better))
+        assert compare_scores(a, b, TENTH[None], metric)["p_worse"] > 0.99
 
 
 def test_diverged_splits_are_left_out() -> None:
     lost = BASE.copy()
     lost[3] = math.nan
-    compared = compare_scores(lost, BASE - 1, TENTH, RMSE)
-    assert compared is not None and compared["splits"] == 19
-    assert compared["difference"] == pytest.approx(1)
-    assert compare_scores(lost[3:5], BASE[3:5], TENTH[3:5], RMSE) is None
+    compared = compare_scores(lost[None], BASE[None] - 1, TENTH[None], RMSE)
+    assert compared["splits"] == 19 and compared["difference"] == pytest.approx(1)
+
+
+def test_many_pairs_at_once_are_each_what_they_are_alone() -> None:
+    """One lacks some splits, another differs by the same on every split."""
+    a, b = (BASE + RNG.normal(size=(5, 20)) for _ in range(2))
+    a[1, ::3] = math.nan
+    b[2], a[2] = 2.5, 2.0
+    share = np.tile(TENTH, (5, 1))
+    together = compare_scores(a, b, share, RMSE)
+    assert together["splits"].tolist() == [20, 13, 20, 20, 20]
+    assert (together["p_better"][2], together["p_worse"][2]) == (1, 0)
+    for pair in range(5):
+        alone = compare_scores(a[[pair]], b[[pair]], share[[pair]], RMSE)
+        for name, values in alone.items():
+            np.testing.assert_allclose(values[0], together[name][pair], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rope", [1e-9, 0.3, 3.0])
+def test_pairs_that_lack_splits_agree_with_baycomp(rope: float) -> None:
+    a, b = RNG.normal(size=(2, 20)) + np.array([[0.0], [0.4]])
+    a[4], b[7] = math.nan, math.nan
+    kept = np.delete(b - a, [4, 7])
+    expected = Posterior(kept.mean(), kept.var(ddof=1) * (1 / 18 + 0.2 / 0.8), 17, rope).probs()
+    np.testing.assert_allclose(correlated_t_test(a, b, rope, 0.2), expected, atol=1e-12)
 
 
 def test_pairs_verdicts_and_tally(outputs: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -24,8 +24,12 @@ def no_figures() -> Iterator[None]:
 
 @contextmanager
 def no_report_figures() -> Iterator[None]:
-    """A report writes its tables and its page, no figures."""
-    with patch("bnnbench.report.overview.save_all", lambda *_, **__: None):
+    """A report writes its tables and its pages, no figures."""
+
+    def nothing(drawings: Iterable[str], *_: Any) -> dict[str, str]:
+        return dict.fromkeys(drawings, "<svg/>")
+
+    with patch("bnnbench.report.overview.save_for_page", nothing):
         yield
 
 

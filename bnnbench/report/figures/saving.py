@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -49,6 +50,34 @@ def save_all(
         _do(works)
     else:
         _do_in_parts([works[part::count] for part in range(count)])
+
+
+def save_for_page(
+    drawings: Mapping[str, Draw],
+    path_of: Callable[[str, str], Path] | None = None,
+    suffixes: Sequence[str] = (),
+    processes: int = 1,
+) -> dict[str, str]:
+    """Draws figures once, saves them as `save_all` does and returns them for a page.
+
+    Args:
+        drawings: as there.
+        path_of: as there; None saves nothing.
+        suffixes: as there.
+        processes: as there.
+
+    Returns:
+        The `<svg>` element of each, by name.
+    """
+    with tempfile.TemporaryDirectory() as aside:
+
+        def place(name: str, suffix: str) -> Path:
+            if path_of is None or suffix == "svg":
+                return Path(aside) / f"{name}.{suffix}"
+            return path_of(name, suffix)
+
+        save_all(drawings, place, (*suffixes, "svg"), processes)
+        return {name: place(name, "svg").read_text("utf-8") for name in drawings}
 
 
 def is_alone() -> bool:
