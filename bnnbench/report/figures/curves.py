@@ -70,9 +70,8 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
     columns = list(dict.fromkeys(standing))
     heads = {folded(f"{row} · {column}", 3.0, SMALL) for row in rows for column in columns}
     high = 2.0 + 0.15 * max(head.count("\n") for head in heads)
-    figure, panels = sketch(
-        3.6 * len(columns) + 0.4, high * len(rows) + 0.8, len(columns), len(rows)
-    )
+    size = max(5.5, 3.6 * len(columns) + 0.4), high * len(rows) + 0.8
+    figure, panels = sketch(*size, len(columns), len(rows))
     for axes in panels:
         axes.set_visible(False)
     for curve, place in zip(curves, standing, strict=True):

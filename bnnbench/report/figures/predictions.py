@@ -44,7 +44,7 @@ def predictions_figure(points: pd.DataFrame, target: str, name: str = "") -> Fig
     """
     points = points[np.isfinite(points).all(axis=1)]
     dense = len(points) > MOST_DOTS
-    figure, (axes,) = sketch(6, 6.4 if dense else 6.9)
+    figure, (axes,) = sketch(6, 6.0 if dense else 6.7)
     low, high = limits(points)
     axes.set(xlim=(low, high), ylim=(low, high))
     square(axes)
@@ -77,10 +77,13 @@ def limits(points: pd.DataFrame) -> tuple[float, float]:
 
 
 def spread_out(points: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Some points, chosen by their rank among the targets alone: whatever was predicted of them."""
+    """Some points, chosen by their rank among the targets alone: whatever was predicted of them.
+
+    One for each target at most, where bars would stand on each other.
+    """
     order = points.sort_values("target", kind="stable")
     places = np.linspace(0, len(order) - 1, min(count, len(order))).astype(int)
-    return order.iloc[places]
+    return order.iloc[places].drop_duplicates("target")
 
 
 def sentence(points: pd.DataFrame, barred: int) -> str:
@@ -112,10 +115,11 @@ def _dots(axes: Axes, points: pd.DataFrame) -> None:
 def _density(axes: Axes, points: pd.DataFrame) -> None:
     """All points by how many lie together; a lone one is still seen."""
     (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    # Cells narrower than the steps of rounded targets would leave a pattern of their own.
     cells = axes.hexbin(
         points["target"],
         points["mean"],
-        gridsize=70,
+        gridsize=min(60, max(20, points["target"].nunique() // 2)),
         extent=(low, high, bottom, top),
         mincnt=1,
         bins="log",

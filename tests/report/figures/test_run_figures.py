@@ -74,6 +74,7 @@ def test_error_bars_are_chosen_by_the_targets_alone() -> None:
     again = spread_out(points.assign(mean=-points["mean"]), 5)["target"].to_numpy()
     assert np.array_equal(chosen, again) and len(chosen) == 5
     assert (chosen[0], chosen[-1]) == (points["target"].min(), points["target"].max())
+    assert len(spread_out(points.assign(target=1.0), 5)) == 1
 
 
 def test_reliability_is_the_share_inside_each_level() -> None:
