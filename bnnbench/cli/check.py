@@ -121,7 +121,8 @@ def _method(config: dict[str, Any]) -> Subject:
     from bnnbench.checking.method import METHOD
     from bnnbench.checking.trial import Trial
     from bnnbench.checking.verdicts import verdicts
-    from bnnbench.cli.build import check_parts, offered
+    from bnnbench.cli.build import offered
+    from bnnbench.cli.choices import check_parts
     from bnnbench.methods.shared.contract import Method
 
     method: Method = _made("method", config, Method)
@@ -167,7 +168,7 @@ def _made(group: str, config: dict[str, Any], kind: type) -> Any:
     Raises:
         UserError: if it cannot be made, or is of another kind.
     """
-    from bnnbench.cli.build import check_groups
+    from bnnbench.cli.choices import check_groups
     from bnnbench.cli.make import check_kind, make
 
     check_groups(config)
