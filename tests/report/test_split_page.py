@@ -55,6 +55,16 @@ def test_figures_are_those_that_the_files_can_show(tmp_path: Path) -> None:
     assert list(figures_of(toy)) == ["splits", "predictions", "calibration", "curve", "objective"]
 
 
+def test_every_figure_says_which_run_it_is_of(tmp_path: Path) -> None:
+    toy = make_curve_run(tmp_path, scale=1.0, dataset="gp")
+    add_arrays(toy, OBJECTIVE, {"split": [0], "epoch": [1], "loss": [1.0], "complexity": [0.5]})
+    add_search(toy)
+    figures = figures_of(toy)
+    heads = [figure.legends[0].get_title().get_text() for figure in figures.values()]
+    assert len(heads) == 6
+    assert {head.split("\n")[0] for head in heads} == {"bbb_x1 on gp, seed 7, experiment uci"}
+
+
 def test_the_random_phase_is_that_of_the_record(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_search(folder)

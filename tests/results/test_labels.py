@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from support.runs import make_run
+import pandas as pd
+from support.runs import make_run, names_of, of_order
 
-from bnnbench.results.labels import labels
+from bnnbench.results.labels import full_name, in_common, labels
 from bnnbench.results.reader import read_runs
 
 
@@ -85,3 +86,16 @@ def test_the_usual_bounds_of_a_search_go_unsaid(tmp_path: Path) -> None:
     make_run(tmp_path, "wide", times=5, settings={"bounds.noise_precision": [1, 1000]})
     found = set(labels(read_runs(tmp_path).scored))
     assert found == {"bbb_x1", "bbb_x1, bounds of noise precision 1/1000"}
+
+
+def test_a_run_that_stands_alone_is_named_in_full() -> None:
+    assert full_name(names_of(method="vadam")) == "vadam on boston, seed 7, experiment uci"
+    other = names_of(**of_order("js"), likelihood="heteroscedastic", depth=2)
+    said = "bbb_x1 on boston, js, heteroscedastic, depth 2, seed 7, experiment uci"
+    assert full_name(other) == said
+
+
+def test_what_many_runs_have_in_common_is_said_or_counted() -> None:
+    table = pd.DataFrame({"experiment": ["uci"] * 4, "seed": [0, 1, 2, 3]})
+    assert in_common(table) == "experiment uci · 4 seeds"
+    assert in_common(table.iloc[:2]) == "experiment uci · seeds 0, 1"
