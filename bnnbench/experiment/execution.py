@@ -100,7 +100,7 @@ def shared_engine(runs: Sequence[Run], sweep: SweepProgress | None) -> Iterator[
     if not runs or not runs[0].engine.remote:
         yield None
         return
-    engine = runs[0].engine.engine(runs[0].workers)
+    engine = runs[0].engine.engine(runs[0].workers, runs[0].outputs)
     try:
         # What is to be made anew is discarded first, each run at its turn.
         fresh = [run for run in runs if run.resume]
@@ -113,7 +113,7 @@ def shared_engine(runs: Sequence[Run], sweep: SweepProgress | None) -> Iterator[
 @contextmanager
 def _opened(run: Run, given: Engine | None) -> Iterator[Engine]:
     """The engine that is given, or one of the run's own, until the block ends."""
-    engine = given or run.engine.engine(run.workers)
+    engine = given or run.engine.engine(run.workers, run.outputs)
     try:
         yield engine
     finally:

@@ -98,6 +98,9 @@ def main(count: int, units: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder, cluster(folder) as address:
         for engine in (Local(), Dask(name="dask", address=address)):
+            seconds(
+                runs(Path(folder, f"first-{engine.name}"), engine)[:1]
+            )  # workers begin, and import
             taken = seconds(runs(Path(folder, engine.name), engine))
             each = 1000 * taken / count / units
             print(f"{engine.name}: {taken:.1f} s, {each:.1f} ms a unit", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -20,7 +21,7 @@ class Elsewhere(EngineSettings):
 
     remote: ClassVar[bool] = True
 
-    def engine(self, workers: int) -> Engine:
+    def engine(self, workers: int, outputs: Path) -> Engine:
         """Is not asked for in what follows."""
         raise NotImplementedError
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from bnnbench.experiment.engines.work import Work
@@ -56,9 +57,10 @@ class EngineSettings(ABC):
     remote: ClassVar[bool] = False
 
     @abstractmethod
-    def engine(self, workers: int) -> Engine:
+    def engine(self, workers: int, outputs: Path) -> Engine:
         """The engine itself.
 
         Args:
             workers: processes on this machine.
+            outputs: the folder of all runs.
         """

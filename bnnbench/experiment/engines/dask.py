@@ -6,13 +6,16 @@ import queue
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.checks import check_bool, check_int
+from bnnbench.experiment.engines.attempts import Attempts
 from bnnbench.experiment.engines.base import Engine, EngineSettings
-from bnnbench.experiment.engines.parcel import Tables, compute, packed, unpack
+from bnnbench.experiment.engines.parcel import Files, Sender, compute, packed, unpack
 from bnnbench.experiment.engines.work import Work
 from bnnbench.types import UserError
 
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 POLL = 0.5  # seconds between looks at the cluster while nothing comes back
-ATTEMPTS = 3
-"""How often work is handed out again that gets no further."""
-
 SEEN_WITHIN = 90.0
 """Seconds after which a common folder shows what another machine wrote there (NFS caches)."""
 
@@ -54,7 +54,7 @@ class Dask(EngineSettings):
         if find_spec("distributed") is None:
             raise UserError("engine=dask needs Dask: install bnnbench[dask].")
 
-    def engine(self, workers: int) -> Engine:
+    def engine(self, workers: int, outputs: Path) -> Engine:
         """Connected to the cluster.
 
         Raises:
@@ -72,8 +72,8 @@ class DaskEngine(Engine):
         self._futures: dict[str, Future] = {}
         self._works: dict[str, Work] = {}
         self._errors: dict[str, BaseException] = {}
-        self._lost: dict[str, tuple[int, float]] = {}
-        self._tables = Tables()
+        self._attempts = Attempts()
+        self._sender = Sender()
         self._sent: dict[str, Future] = {}
         self._ended: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
         self._client = _client(settings, patience=10)
@@ -95,7 +95,7 @@ class DaskEngine(Engine):
                     raise self._errors.pop(key)
                 if key not in self._futures:  # lost, or computed before it was discarded
                     self._hand_out(left[key])
-            self._wait(left)
+            self._wait()
 
     def stop(self) -> None:
         """Leaves the cluster, which forgets what it has not begun."""
@@ -107,26 +107,22 @@ class DaskEngine(Engine):
             )
         self._client.close(timeout=5)
 
-    def _wait(self, left: dict[str, Work]) -> None:
-        """Takes in what has come back, until some of this work has or it is time to look again."""
-        until = time.monotonic() + POLL
-        while time.monotonic() < until:
-            try:
-                key, future = self._ended.get(timeout=POLL)
-            except queue.Empty:
-                break
-            if self._futures.get(key) is future:
-                del self._futures[key]
-                self._take(self._works[key], future)
-                if key in left:
-                    return
+    def _wait(self) -> None:
+        """Takes in all that has come back, or looks after the cluster if nothing does."""
+        with suppress(queue.Empty):
+            key, future = self._ended.get(timeout=POLL)
+            while True:
+                if self._futures.get(key) is future:
+                    del self._futures[key]
+                    self._take(self._works[key], future)
+                key, future = self._ended.get_nowait()
         if self._client.status not in ("running", "connecting"):
             self._reconnect()
 
     def _hand_out(self, work: Work) -> None:
         if self._client.status != "running":  # there will be another one
             return
-        parcel = packed(work, self._tables, self._settings.shared)
+        parcel = packed(work, self._sender, self._settings.shared)
         tables = {name: self._table(name) for name in parcel.tables}
         # Not named by its content: what is handed out again has to be done again.
         future = self._client.submit(compute, parcel, tables, pure=False)
@@ -137,21 +133,38 @@ class DaskEngine(Engine):
         """A table, sent once: a worker that needs it gets it from another that has it."""
         if name not in self._sent or self._sent[name].status in ("lost", "cancelled", "error"):
             # By a task and not scattered: that would be lost with the worker that has it.
-            pickled = self._tables.pickled(name)
+            pickled = self._sender.pickled(name)
             self._sent[name] = self._client.submit(bytes, pickled, pure=False)
         return self._sent[name]
 
     def _take(self, work: Work, future: Future) -> None:
         """Takes in what has become of some work."""
         try:
-            files = _result(future)
+            files = self._result(future)
         except Exception as error:
-            if not _is_lost(error):
-                self._errors[work.key] = error
-            elif self._gets_further(work):
+            try:
+                if not _is_lost(error):
+                    raise
+                self._attempts.check(work, "the workers' logs say why")
                 self._hand_out(work)
+            except Exception as final:
+                self._errors[work.key] = final
         else:
             unpack(work, files) if files else self._check_shared(work)
+
+    def _result(self, future: Future) -> tuple[Files, ...]:
+        """What a future that has ended holds, if there can be anything.
+
+        Raises:
+            Exception: what it ended with.
+        """
+        from distributed import CancelledError
+
+        if future.status == "finished":
+            return () if self._settings.shared else future.result(timeout=60)
+        if future.status == "error":
+            raise future.exception(timeout=60)
+        raise CancelledError(future.key)
 
     def _check_shared(self, work: Work) -> None:
         """Keeps a sentence on work that is done and not there."""
@@ -164,21 +177,6 @@ class DaskEngine(Engine):
                 )
                 return
             time.sleep(POLL)
-
-    def _gets_further(self, work: Work) -> bool:
-        """Whether lost work may be handed out again; keeps a sentence if not."""
-        before, far = self._lost.get(work.key, (0, -1.0))
-        now = sum(m.experiment.share(unit, m.store) for m in work.row for unit in work.group)
-        times = 1 if now > far else before + 1
-        self._lost[work.key] = (times, now)
-        if times <= ATTEMPTS:
-            return True
-        self._errors[work.key] = UserError(
-            f"{', '.join(work.group)} of {work.row[0].store.folder.root} was handed out {times} "
-            "times, and the worker ended each time before it got any further; its log says why, "
-            "perhaps a want of memory."
-        )
-        return False
 
     def _reconnect(self) -> None:
         """Finds the scheduler again and hands out all that it had."""
@@ -208,21 +206,6 @@ def _client(settings: Dask, patience: float) -> Client:
                     f"no Dask scheduler answers at engine.address={settings.address}."
                 ) from None
             time.sleep(1)
-
-
-def _result(future: Future) -> Any:
-    """What a future that has ended holds.
-
-    Raises:
-        Exception: what it ended with.
-    """
-    from distributed import CancelledError
-
-    if future.status == "finished":
-        return future.result(timeout=60)
-    if future.status == "error":
-        raise future.exception(timeout=60)
-    raise CancelledError(future.key)
 
 
 def _is_lost(error: Exception) -> bool:

@@ -20,7 +20,7 @@ class Local(EngineSettings):
 
     name: str = "local"
 
-    def engine(self, workers: int) -> Engine:
+    def engine(self, workers: int, outputs: Path) -> Engine:
         """Ready for one run."""
         return LocalEngine(workers)
 

@@ -7,6 +7,7 @@ Parcels are pickles, and go only where whoever can send one may run code anyway.
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import platform
 import tempfile
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ Files = Mapping[str, bytes]
 """By their names in the folder of a run's pieces."""
 
 _one_at_a_time = threading.Lock()
+_same: set[str] = set()
+"""The codes that are those of this process."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,21 @@ class Parcel:
     begun: tuple[Files, ...] | None = None
 
 
-class Tables:
-    """The tables of all that is sent, each pickled once to know its name."""
+class Sender:
+    """What is found out once for all parcels: the tables that they name, the code of each run."""
 
     def __init__(self) -> None:
-        """Knows none."""
+        """Has sent nothing."""
         self._names: dict[int, str] = {}
         self._tables: dict[str, list[Table]] = {}
+        self._codes: dict[Path, dict[str, Any]] = {}
+
+    def code(self, member: Member) -> dict[str, Any]:
+        """Of `code_of`, of the experiment of a run."""
+        place = member.store.folder.root
+        if place not in self._codes:
+            self._codes[place] = code_of(member.experiment)
+        return self._codes[place]
 
     def name(self, table: Table) -> str:
         """The same for tables of the same content."""
@@ -78,14 +89,14 @@ class Tables:
 
 
 class _WithoutTables(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, tables: Tables) -> None:
+    def __init__(self, file: io.BytesIO, sender: Sender) -> None:
         super().__init__(file)
-        self._tables, self.names = tables, dict[str, None]()
+        self._sender, self.names = sender, dict[str, None]()
 
     def persistent_id(self, value: Any) -> str | None:
         if not isinstance(value, Table):
             return None
-        name = self._tables.name(value)
+        name = self._sender.name(value)
         self.names[name] = None
         return name
 
@@ -106,35 +117,37 @@ def _table(pickled: bytes) -> Table:
     return table
 
 
+@cache
 def versions() -> dict[str, str]:
     """Of what can change a number, here."""
     return {name: version(name) for name in LIBRARIES}
 
 
-def packed(work: Work, tables: Tables, shared: bool) -> Parcel:
+def packed(work: Work, sender: Sender, shared: bool) -> Parcel:
     """A parcel of work that is to be done elsewhere.
 
     Args:
         work: what is to be done.
-        tables: gets to know those that the parcel needs.
+        sender: gets to know the tables that the parcel needs.
         shared: whether its folders are the same there.
     """
     # An experiment that is made anew does not hold what it had worked out of its table.
     bare = replace(work, row=tuple(Member(replace(m.experiment), m.store) for m in work.row))
     file = io.BytesIO()
-    pickler = _WithoutTables(file, tables)
+    pickler = _WithoutTables(file, sender)
     pickler.dump(bare)
     begun = None if shared else tuple(_files(m.store, work.group) for m in work.row)
-    code = code_of(work.row[0].experiment)
+    code = sender.code(work.row[0])
     return Parcel(file.getvalue(), tuple(pickler.names), versions(), code, begun)
 
 
-def compute(parcel: Parcel, tables: Mapping[str, bytes]) -> tuple[Files, ...]:
+def compute(parcel: Parcel, tables: Mapping[str, bytes], own_cores: int = 1) -> tuple[Files, ...]:
     """Does the work of a parcel, on the machine that it has come to.
 
     Args:
         parcel: of `packed`.
         tables: pickled, by their names.
+        own_cores: that nobody else uses, for a lockstep experiment.
 
     Returns:
         What every run of its row has of these units then; nothing where the folder is shared.
@@ -149,11 +162,11 @@ def compute(parcel: Parcel, tables: Mapping[str, bytes]) -> tuple[Files, ...]:
     with ExitStack() as aside, _one_at_a_time:  # threads of one process would share its cores
         try:
             if parcel.begun is None:
-                work.run()
+                work.run(own_cores)
                 return ()
             folder = Path(aside.enter_context(tempfile.TemporaryDirectory(prefix="bnnbench-")))
             moved = _moved(work, folder, parcel.begun)
-            moved.run()
+            moved.run(own_cores)
             return tuple(_files(member.store, work.group) for member in moved.row)
         except OSError as error:
             raise OSError(
@@ -211,9 +224,14 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 
 def _check_code(wanted: Mapping[str, Any], experiment: Any) -> None:
+    """Refuses what other code would compute; that of a run is compared once in this process."""
+    name = checksum(json.dumps(wanted, sort_keys=True).encode())
+    if name in _same:
+        return
     other = changes(wanted, code_of(experiment))
     if other:
         raise UserError(
             f"{platform.node()} has another {', '.join(other)} than this machine; install the same "
             "bnnbench there."
         )
+    _same.add(name)

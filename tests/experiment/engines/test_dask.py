@@ -10,32 +10,24 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
+from support.killing import LONGER, WAIT, Finished, beside, evaluations, same_numbers, wait_for
 from support.tiny_runs import finished, tiny_run
 
-from bnnbench.experiment import trial_log
 from bnnbench.experiment.engines import dask
 from bnnbench.experiment.engines.dask import Dask
 from bnnbench.experiment.engines.work import Work
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.types import UserError
 
 pytest.importorskip("distributed")
 
 Planner = Callable[..., Run]
-
-# Long enough to be killed in the midst of it.
-LONGER = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
-WAIT = 240.0  # seconds a step may take on a busy machine
 
 
 @pytest.mark.parametrize("address", [None, "", "HOST:8786", 8786])
@@ -53,7 +45,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_scheduler_is_one_sentence() -> None:
     settings = Dask(name="dask", address="nowhere://HOST:8786")
     with pytest.raises(UserError, match=r"no Dask scheduler answers at engine\.address=nowhere"):
-        settings.engine(1)
+        settings.engine(1, Path())
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -91,21 +83,6 @@ def test_what_is_wrong_with_the_work_is_raised_and_not_tried_again(
         with pytest.raises(ValueError, match="a mistake of ours"):
             finished(run)
     assert calls == [("split-00",)]
-
-
-def same_numbers(found: tuple, expected: tuple) -> None:
-    """Every number of two runs' files, circumstances aside."""
-    (ours, splits), (theirs, others) = found, expected
-    pd.testing.assert_frame_equal(
-        splits.drop(columns=CIRCUMSTANCES), others.drop(columns=CIRCUMSTANCES), check_exact=True
-    )
-    drop = ["seconds", "suggest_seconds"]
-    searches = [pd.read_csv(folder.table("search")).drop(columns=drop) for folder in (ours, theirs)]
-    pd.testing.assert_frame_equal(*searches, check_exact=True)
-    with np.load(ours.arrays("predictions")) as a, np.load(theirs.arrays("predictions")) as b:
-        assert a.files == b.files
-        for name in a.files:
-            np.testing.assert_array_equal(a[name], b[name])
 
 
 @dataclass
@@ -165,25 +142,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.stop()
 
 
-def evaluations(outputs: Path) -> int:
-    return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
-
-
-def wait_for(outputs: Path, count: int) -> None:
-    deadline = time.monotonic() + WAIT
-    while evaluations(outputs) < count:
-        assert time.monotonic() < deadline, "no progress"
-        time.sleep(0.02)
-
-
-def beside(act: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=act, daemon=True)
-    thread.start()
-    return thread
-
-
 @pytest.fixture
-def local(table_csv: Path, tmp_path: Path) -> tuple:
+def local(table_csv: Path, tmp_path: Path) -> Finished:
     return finished(tiny_run(table_csv, tmp_path / "local", *LONGER))
 
 
@@ -195,14 +155,14 @@ def on(cluster: Cluster, table: Path, outputs: Path, shared: bool = True) -> Run
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_workers_of_their_own(
-    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple, shared: bool
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished, shared: bool
 ) -> None:
     same_numbers(finished(on(cluster, table_csv, tmp_path / "there", shared)), local)
 
 
 @pytest.mark.slow
 def test_workers_that_are_killed_three_times(
-    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
     outputs, killed = tmp_path / "there", []
 
@@ -222,7 +182,7 @@ def test_workers_that_are_killed_three_times(
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_killed(
-    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
     outputs, killed = tmp_path / "there", []
 
@@ -244,7 +204,7 @@ def test_a_scheduler_that_is_killed(
 
 @pytest.mark.slow
 def test_a_driver_that_is_killed(
-    cluster: Cluster, table_csv: Path, tmp_path: Path, local: tuple
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
     outputs = tmp_path / "there"
     code = (

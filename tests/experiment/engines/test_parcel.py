@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from support.tiny_runs import finished
 
-from bnnbench.experiment.engines.parcel import Parcel, Tables, compute, packed, unpack
+from bnnbench.experiment.engines.parcel import Parcel, Sender, compute, packed, unpack
 from bnnbench.experiment.engines.work import Work
 from bnnbench.experiment.execution import works_of
 from bnnbench.experiment.run import Run
@@ -23,10 +23,10 @@ Planner = Callable[..., Run]
 
 def sent(run: Run, shared: bool) -> list[tuple[Work, Parcel, dict[str, bytes]]]:
     run.folder.create()
-    tables = Tables()
-    made = [(work, packed(work, tables, shared)) for work in works_of(run, run.open_units(), None)]
+    sender = Sender()
+    made = [(work, packed(work, sender, shared)) for work in works_of(run, run.open_units(), None)]
     return [
-        (work, parcel, {name: tables.pickled(name) for name in parcel.tables})
+        (work, parcel, {name: sender.pickled(name) for name in parcel.tables})
         for work, parcel in made
     ]
 
@@ -34,16 +34,16 @@ def sent(run: Run, shared: bool) -> list[tuple[Work, Parcel, dict[str, bytes]]]:
 def test_the_table_travels_apart_once_for_all(tiny: Planner) -> None:
     run, again = tiny("splits=2"), tiny("splits=2", "seed=1")
     run.experiment.groups(run.experiment.units())
-    tables = Tables()
+    sender = Sender()
     parcels = [
-        packed(work, tables, True)
+        packed(work, sender, True)
         for one in (run, again)
         for work in works_of(one, one.experiment.units(), None)
     ]
     (name,) = {name for parcel in parcels for name in parcel.tables}
-    assert len(parcels) == 4 and b"splits" in tables.pickled(name)
+    assert len(parcels) == 4 and b"splits" in sender.pickled(name)
     inputs = run.experiment.table.inputs.tobytes()  # type: ignore[attr-defined]
-    assert inputs in tables.pickled(name)
+    assert inputs in sender.pickled(name)
     assert not any(inputs in parcel.work for parcel in parcels)
     # Neither do the splits, which the experiment has remembered, nor others of its rows.
     assert max(len(pickle.dumps(parcel)) for parcel in parcels) < 10_000

@@ -1,0 +1,185 @@
+"""Runs as jobs of Slurm: the numbers of this machine, whatever becomes of jobs and drivers.
+
+Those marked slow need a cluster of two nodes: `docs/tools/check_slurm.sh` makes one of this host.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.killing import LONGER, WAIT, Finished, beside, evaluations, same_numbers, wait_for
+from support.tiny_runs import finished, tiny_run
+
+from bnnbench.experiment.engines import slurm
+from bnnbench.experiment.engines.attempts import Attempts
+from bnnbench.experiment.engines.slurm import Slurm
+from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.execution import works_of
+from bnnbench.experiment.run import Run
+from bnnbench.types import UserError
+
+pytest.importorskip("submitit")
+
+Planner = Callable[..., Run]
+
+CLUSTER = (
+    shutil.which("sinfo") is not None
+    and not subprocess.run(["sinfo"], capture_output=True, check=False, timeout=60).returncode
+)
+needs_slurm = pytest.mark.skipif(not CLUSTER, reason="no Slurm here: docs/tools/check_slurm.sh")
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UserError, match="needs sbatch: use a machine that submits to Slurm"):
+        Slurm(name="slurm")
+    monkeypatch.setattr(slurm, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"needs submitit: install bnnbench\[slurm\]"):
+        Slurm(name="slurm")
+
+
+@pytest.mark.parametrize("wrong", [{"minutes": 0}, {"gpus": -1}, {"cpus": "all"}])
+def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=rf"engine\.{next(iter(wrong))} must be a whole number"):
+        Slurm(name="slurm", **wrong)  # type: ignore[arg-type]
+
+
+def test_lost_work_is_handed_out_as_long_as_it_gets_further(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, far = tiny("splits=1"), [0.0]
+    monkeypatch.setattr(type(run.experiment), "share", lambda *_: far[0])
+    (work,) = works_of(run, run.experiment.units(), None)
+    attempts = Attempts()
+    for _ in range(10):
+        far[0] += 0.05
+        attempts.check(work, "the logs say why")
+    attempts.check(work, "the logs say why")
+    attempts.check(work, "the logs say why")
+    with pytest.raises(UserError, match=r"split-00 of .* 4 times, .*; the logs say why, perhaps"):
+        attempts.check(work, "the logs say why")
+
+
+@pytest.fixture
+def local(table_csv: Path, tmp_path: Path) -> Finished:
+    return finished(tiny_run(table_csv, tmp_path / "local", *LONGER))
+
+
+def on_slurm(table: Path, outputs: Path, minutes: int = 60) -> Run:
+    engine = Slurm(name="slurm", partition="cpu", memory=1, minutes=minutes)
+    return replace(tiny_run(table, outputs, *LONGER), engine=engine)
+
+
+def running() -> list[str]:
+    """The ids of the tasks that run."""
+    command = ["squeue", "--noheader", "--array", "--states=running", "--format=%i"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_jobs_compute_what_this_machine_does(
+    table_csv: Path, tmp_path: Path, local: Finished
+) -> None:
+    same_numbers(finished(on_slurm(table_csv, tmp_path / "there")), local)
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local: Finished) -> None:
+    """By `kill -9` of the process that computes, and by `scancel`."""
+    outputs, killed = tmp_path / "there", []
+
+    def kill() -> None:
+        for count in (2, 9, 17):
+            wait_for(outputs, count)
+            subprocess.run(["scancel", "--signal=KILL", running()[0]], check=True)
+            killed.append(evaluations(outputs))
+
+    thread = beside(kill)
+    found = finished(on_slurm(table_csv, outputs))
+    thread.join(WAIT)
+    assert len(killed) == 3 and killed[-1] < 32
+    same_numbers(found, local)
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_a_driver_that_is_killed_finds_its_jobs_again(
+    table_csv: Path, tmp_path: Path, local: Finished
+) -> None:
+    outputs = tmp_path / "there"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import support.one_thread\n"
+        "from pathlib import Path; from dataclasses import replace\n"
+        "from support.tiny_runs import finished, tiny_run\n"
+        "from bnnbench.experiment.engines.slurm import Slurm\n"
+        "run = tiny_run(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[4:])\n"
+        "finished(replace(run, engine=Slurm(name='slurm', partition='cpu', memory=1)))\n"
+    )
+    tests = str(Path(__file__).parents[2])
+    words = [code, tests, str(table_csv), str(outputs), *LONGER]
+    driver = subprocess.Popen([sys.executable, "-c", *words])
+    wait_for(outputs, 2)
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    assert evaluations(outputs) < 32
+    arrays = {job.partition("_")[0] for job in running()}
+    same_numbers(finished(on_slurm(table_csv, outputs)), local)
+    submitted = {path.name for path in (outputs / ".slurm").glob("[0-9]*")}
+    assert submitted == arrays, "nothing was submitted twice"
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_jobs_that_make_way_for_urgent_ones(
+    table_csv: Path, tmp_path: Path, local: Finished
+) -> None:
+    outputs, preempted = tmp_path / "there", []
+
+    def press() -> None:
+        wait_for(outputs, 3)
+        urgent = ["sbatch", "--partition=urgent", "--output=/dev/null", "--wrap=sleep 5"]
+        for _ in range(2):
+            subprocess.run(urgent, check=True, capture_output=True)
+        until = time.monotonic() + WAIT
+        while any("_" in job for job in running()) and time.monotonic() < until:
+            time.sleep(0.1)
+        preempted.append(evaluations(outputs))
+
+    thread = beside(press)
+    found = finished(on_slurm(table_csv, outputs))
+    thread.join(WAIT)
+    assert preempted and preempted[0] < 32
+    same_numbers(found, local)
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_a_mistake_in_a_job_comes_back_with_its_traceback(table_csv: Path, tmp_path: Path) -> None:
+    run = on_slurm(table_csv, tmp_path / "there")
+    engine = run.engine.engine(1, run.outputs)
+    (work, *_) = works_of(run, run.experiment.units(), None)
+    broken = replace(work.row[0].experiment, device="abacus")  # type: ignore[call-arg]
+    run.folder.create()
+    row = (work.row[0]._replace(experiment=broken),)
+    with pytest.raises(RuntimeError, match=r"(?s)ended with an error:.*Traceback.*abacus"):
+        engine.finish([Work(row, work.group, work.key)], lambda: None)
+
+
+@needs_slurm
+@pytest.mark.slow
+def test_what_slurm_refuses_is_one_sentence(table_csv: Path, tmp_path: Path) -> None:
+    run = on_slurm(table_csv, tmp_path / "there")
+    wrong = replace(run, engine=Slurm(name="slurm", partition="nowhere", memory=1))
+    with pytest.raises(UserError, match=r"sbatch refuses the jobs: .*nvalid partition"):
+        finished(wrong)
