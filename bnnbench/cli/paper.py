@@ -49,7 +49,7 @@ def paper_command(
     require_scores(runs)
     wanted.check_names(names, runs)
     say_left_out(runs)
-    table = paper_table(runs, choice.wanted(printed_in("figures")), choice.methods, names)
+    table = paper_table(runs, choice.wanted(printed_in("figures")), choice, names)
     report = ReportFolder(to) if to else ReportFolder.below(path)
     with writing(path, to):
         layout = write_paper(table, report, error, cpu_count())

@@ -12,6 +12,23 @@ from bnnbench.results.reader import Runs
 from bnnbench.types import UserError
 
 
+def check_known(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
+    """Refuses a name that stands for nothing.
+
+    Args:
+        option: that it was given to.
+        names: what was given.
+        known: what there is, by name.
+
+    Raises:
+        UserError: naming it, and what there is.
+    """
+    for name in names:
+        if name not in known:
+            there = ", ".join(map(str, known)) or "nothing"
+            raise UserError(f"{option}: there is no {name!r} here, but {there}.")
+
+
 @dataclass(frozen=True)
 class Choice:
     """What is wanted, in the order wanted; nothing means everything, in the usual order.
@@ -38,21 +55,8 @@ class Choice:
         return tuple(metric for metric in self.wanted(usual) if metric in usual)
 
 
-def check_known(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
-    """Refuses a name that stands for nothing.
-
-    Args:
-        option: that it was given to.
-        names: what was given.
-        known: what there is, by name.
-
-    Raises:
-        UserError: naming it, and what there is.
-    """
-    for name in names:
-        if name not in known:
-            there = ", ".join(map(str, known)) or "nothing"
-            raise UserError(f"{option}: there is no {name!r} here, but {there}.")
+EVERYTHING = Choice()
+"""In the usual order."""
 
 
 def chosen(runs: Runs, choice: Choice) -> Runs:

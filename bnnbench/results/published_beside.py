@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +49,7 @@ def read_beside(path: Path) -> pd.DataFrame:
     _refuse(path, given & ~rows["error_kind"].isin(KINDS), kind)
     few = given & (rows["error_kind"] == "std") & ~(rows["n_splits"] >= 1)
     _refuse(path, few, "needs n_splits for its std, the number of splits that it is over")
-    decimals = texts["mean"].str.lower().str.extract(r"\.(\d+)$")[0].str.len()
-    return with_stderr(rows).assign(decimals=decimals)
+    return with_stderr(rows).assign(decimals=texts["mean"].map(_decimals))
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -71,6 +71,12 @@ def _read(path: Path) -> pd.DataFrame:
         raise UserError(f"--beside: {path} has no rows.")
     every = dict.fromkeys((*NEEDED, *NUMBERS, *TEXTS))
     return rows.reindex(columns=list(every), fill_value="").apply(lambda cells: cells.str.strip())
+
+
+def _decimals(number: str) -> int:
+    """How many a number has as it is written: three in `0.063` and in `6.3e-2`."""
+    exponent = Decimal(number).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
 def _refuse(path: Path, wrong: pd.Series, words: str) -> None:

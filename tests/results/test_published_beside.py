@@ -59,8 +59,10 @@ def test_it_is_read_as_the_packaged_ones(file: Path) -> None:
     rows = read_beside(file)
     assert {*BESIDE} <= {*rows.columns} and {*published().columns} <= {*rows.columns}
     assert rows["stderr"].iloc[:2].tolist() == [0.3, 0.1]
-    assert math.isnan(rows["stderr"].iloc[2]) and math.isnan(rows["decimals"].iloc[2])
-    assert rows["decimals"].iloc[:2].tolist() == [2, 1], "as they are written"
+    assert math.isnan(rows["stderr"].iloc[2])
+    assert rows["decimals"].tolist() == [2, 1, 0], "as they are written"
+    file.write_text("method,dataset,metric,mean\na,b,rmse,6.3e-2\na,b,rmse,1E3\n")
+    assert read_beside(file)["decimals"].tolist() == [3, 0]
 
 
 def test_the_columns_are_those_of_the_packaged_file() -> None:

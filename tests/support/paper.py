@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.report.paper.contents import Cell, Contender, PaperTable
+from bnnbench.report.paper.contents import Cell, Contender, PaperTable, usual_name
 from bnnbench.results.metrics import BY_KEY
 
 
@@ -35,7 +35,7 @@ def made(
         for place, one in enumerate((*ours, *theirs))
         for key in metrics
     }
-    shown = {BY_KEY[key]: BY_KEY[key].title for key in metrics}
+    shown = {BY_KEY[key]: usual_name(BY_KEY[key]) for key in metrics}
     sources = ("Smith & Co. 2024",) if theirs else ()
     contenders = (*ours, *theirs)
     return PaperTable(datasets, contenders, shown, cells, (20,), (), sources, ("set-0: a, run 1",))

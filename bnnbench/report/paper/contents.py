@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bnnbench.results.choice import EVERYTHING, Choice
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import meetings
@@ -91,34 +92,47 @@ class PaperTable:
 def paper_table(
     runs: Runs,
     metrics: Sequence[Metric],
-    methods: Sequence[str] = (),
+    choice: Choice = EVERYTHING,
     names: Mapping[str, str] | None = None,
 ) -> PaperTable:
     """The table of some runs.
 
     Args:
-        runs: those wanted, in the order of their data sets.
+        runs: of `chosen`.
         metrics: which scores.
-        methods: in the order wanted; others follow in alphabetical order, published ones last.
+        choice: the order of methods and data sets. Others follow, methods in alphabetical order
+            and published ones last; data sets that did not run are there only if they are named.
         names: to print, by method, label, data set or metric.
     """
     names = names or {}
     table = runs.scored.assign(label=labels(runs.scored))
+    datasets = list(choice.datasets or dict.fromkeys(map(str, table["dataset"])))
     theirs = runs.beside[runs.beside["metric"].isin([metric.key for metric in metrics])]
+    theirs = theirs[theirs["dataset"].isin(datasets)]
     found = [*own_contenders(table, names), *brought_contenders(theirs, table, names)]
-    places = {method: place for place, method in enumerate(methods)}
+    places = {method: place for place, method in enumerate(choice.methods)}
     found.sort(key=lambda one: (places.get(one.method, len(places)), one.published, one.key))
-    datasets = dict.fromkeys([*table["dataset"], *theirs["dataset"]])
     return PaperTable(
-        datasets={str(name): names.get(str(name), str(name)) for name in datasets},
+        datasets={name: names.get(name, name) for name in datasets},
         contenders=tuple(found),
-        metrics={metric: names.get(metric.key, metric.title) for metric in metrics},
+        metrics={metric: names.get(metric.key, usual_name(metric)) for metric in metrics},
         cells=dict([*own_cells(runs, table, metrics), *brought_cells(theirs)]),
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         lost=tuple(lost(table, names)),
-        sources=tuple(dict.fromkeys((theirs["source"] + " " + theirs["year"]).str.strip())),
+        sources=tuple(source for source in dict.fromkeys(named_sources(theirs)) if source),
         runs=tuple(told(table)),
     )
+
+
+def usual_name(metric: Metric) -> str:
+    """As the head of a column where no other name was given."""
+    return f"{metric.title} time" if metric.unit == "s" else metric.title
+
+
+def spoken(metric: Metric, name: str) -> str:
+    """The printed name of a metric inside a sentence: as it was given, else in small letters."""
+    usual = usual_name(metric)
+    return name if name != usual or metric.title.isupper() else usual[0].lower() + usual[1:]
 
 
 def own_contenders(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[Contender]:
@@ -140,6 +154,11 @@ def brought_contenders(
     for method in dict.fromkeys(theirs["method"]):
         name = method if method in set(table["method"]) else names.get(method, method)
         yield Contender(published_key(method), method, name, published=True)
+
+
+def named_sources(theirs: pd.DataFrame) -> list[str]:
+    """`Smith et al. 2024` of each published value, empty where nobody says."""
+    return [f"{row['source']} {row['year']}".strip() for row in theirs.to_dict("records")]
 
 
 def published_key(method: str) -> str:
@@ -166,9 +185,8 @@ def brought_cells(theirs: pd.DataFrame) -> Iterator[tuple[Place, Cell]]:
     """The published values; no test has them, so none is ever the best."""
     for row in theirs.to_dict("records"):
         place = (row["dataset"], published_key(row["method"]), row["metric"])
-        decimals = 0 if math.isnan(row["decimals"]) else int(row["decimals"])
         std = row["stderr"] * math.sqrt(row["n_splits"])
-        yield place, Cell(row["mean"], row["stderr"], std, decimals=decimals)
+        yield place, Cell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
 
 
 def lost(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:

@@ -54,10 +54,10 @@ def printed(cell: Cell, common: int | None) -> tuple[str, str]:
         own = SIGNIFICANT - 1 - math.floor(math.log10(abs(cell.mean))) if cell.mean else 0
         common = max(0, own)
     decimals = common or 0
-    if known:
-        decimals = max(decimals, least_decimals(cell.stderr))
     if cell.decimals is not None:
         decimals = min(decimals, cell.decimals)
+    if known:
+        decimals = max(decimals, least_decimals(cell.stderr))
     return f"{cell.mean:.{decimals}f}", f"{cell.stderr:.{decimals}f}" if known else ""
 
 

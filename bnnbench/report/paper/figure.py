@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import MaxNLocator
 
-from bnnbench.report.figures.canvas import PALETTE, sketch
-from bnnbench.report.paper.contents import Contender, PaperTable
+from bnnbench.report.figures.canvas import PALETTE, inches, sketch
+from bnnbench.report.paper.contents import Contender, PaperTable, spoken
 from bnnbench.report.section import ERRORS
 from bnnbench.results.metrics import Metric
 
@@ -19,6 +19,9 @@ COLUMN, PAGE = 3.3, 6.9
 
 IN_COLUMN, IN_ROW = 2, 5
 """Panels that a column has room for, and a page side by side."""
+
+BESIDE = 0.12
+"""Inches between two panels, or two numbers."""
 
 LETTERS = 7.5
 """Points: not smaller than a caption's when printed as it is."""
@@ -37,8 +40,10 @@ def points_figure(table: PaperTable, metric: Metric, error: str = "stderr") -> F
     columns = math.ceil(count / rows)
     size = (COLUMN if count <= IN_COLUMN else PAGE, 0.4 + rows * (0.4 + 0.16 * lines))
     figure, panels = sketch(*size, columns, rows)
+    longest = max(inches(one.name, LETTERS) for one in table.contenders)
     for place, (axes, dataset) in enumerate(zip(panels, table.datasets, strict=False)):
         _panel(axes, table, dataset, metric, error)
+        _tick(axes, (size[0] - longest) / columns - BESIDE)
         _write(axes.set_title, table.datasets[dataset])
         names = [one.name for one in table.contenders] if place % columns == 0 else [""] * lines
         axes.set_yticks(range(lines), names, fontsize=LETTERS)
@@ -47,9 +52,8 @@ def points_figure(table: PaperTable, metric: Metric, error: str = "stderr") -> F
     for axes in panels[count:]:
         axes.set_axis_off()
     unit = {"target": "original units", "nats": "nats", "s": "s"}[metric.unit]
-    title = table.metrics[metric]
-    _write(figure.supxlabel, f"test {metric.word if title == metric.title else title} [{unit}], "
-           f"mean ± {ERRORS[error]}")  # fmt: skip
+    name = spoken(metric, table.metrics[metric])
+    _write(figure.supxlabel, f"test {name} [{unit}], mean ± {ERRORS[error]}")
     return figure
 
 
@@ -72,10 +76,20 @@ def _panel(axes: Axes, table: PaperTable, dataset: str, metric: Metric, error: s
             capsize=1.8,
         )
     axes.set_ylim(len(table.contenders) - 0.4, -0.6)  # the first on top
-    axes.xaxis.set_major_locator(MaxNLocator(3 if len(table.datasets) > IN_COLUMN else 2))
     axes.tick_params(labelsize=LETTERS, length=2)
     axes.grid(axis="x", linewidth=0.4, alpha=0.5)
     axes.set_axisbelow(True)
+
+
+def _tick(axes: Axes, room: float) -> None:
+    """As many numbers below a panel, up to four, as have room side by side, inches."""
+    low, high = axes.get_xlim()
+    for intervals in (3, 2, 1):
+        axes.xaxis.set_major_locator(MaxNLocator(intervals))
+        places = [place for place in axes.get_xticks() if low <= place <= high]
+        shown = axes.xaxis.get_major_formatter().format_ticks(places)
+        if sum(inches(text, LETTERS) + BESIDE for text in shown) <= room:
+            return
 
 
 def colour_of(table: PaperTable, one: Contender) -> str:

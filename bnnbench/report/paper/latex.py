@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bnnbench.report.numbers import MISSING
-from bnnbench.report.paper.contents import PaperTable
+from bnnbench.report.paper.contents import PaperTable, spoken
 from bnnbench.report.paper.layout import GAP, Block, Layout, Printed
 from bnnbench.report.renderers.latex import cell
 from bnnbench.results.metrics import Metric
@@ -109,8 +109,7 @@ def escaped(text: str) -> str:
 def caption(table: PaperTable) -> str:
     """What the numbers are, which are bold, and what is not ours."""
     kinds = [
-        f"{metric.word if name == metric.title else name} ({UNITS[metric.unit]})"
-        for metric, name in table.metrics.items()
+        f"{spoken(metric, name)} ({UNITS[metric.unit]})" for metric, name in table.metrics.items()
     ]
     few, many = table.splits[0], table.splits[-1]
     splits = f"{few}" if few == many else f"{few} to {many}"
@@ -118,8 +117,9 @@ def caption(table: PaperTable) -> str:
     parts = [f"Test {listed(kinds)}: {over}."]
     if table.rivals:
         parts.append(bold_rule(tuple(table.metrics)))
-    if table.sources:
-        parts.append(f"† Published ({'; '.join(table.sources)}), neither run nor tested here.")
+    if any(one.published for one in table.contenders):
+        whose = f" ({'; '.join(table.sources)})" if table.sources else ""
+        parts.append(f"† Published{whose}, neither run nor tested here.")
     if table.lost:
         parts.append(f"Splits that diverged are left out: {listed(table.lost)}.")
     return escaped(" ".join(parts))

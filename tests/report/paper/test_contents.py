@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.runs import RMSE, make_run
 
-from bnnbench.report.paper.contents import paper_table, published_key
+from bnnbench.report.paper.contents import paper_table, published_key, spoken, usual_name
 from bnnbench.results.choice import Choice, chosen
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reader import BESIDE, Runs, read_runs
@@ -52,31 +52,40 @@ def test_its_numbers_are_those_of_the_runs(runs: Runs) -> None:
 
 
 def test_published_values_stand_behind_and_are_never_best(runs: Runs) -> None:
-    table = paper_table(runs, METRICS)
+    table = paper_table(runs, METRICS, Choice(datasets=("wine", "boston")))
+    assert list(table.datasets) == ["wine", "boston"]
     assert [one.published for one in table.contenders] == [False, False, False, True]
     cell = table.cells["wine", published_key("vadam"), "rmse"]
     assert not cell.best and cell.decimals == 2 and cell.std == pytest.approx(0.02)
     assert table.sources == ("Smith 2024",)
-    assert list(paper_table(runs, (LIKELIHOOD,)).datasets) == ["boston", "yacht"]
+    assert list(paper_table(runs, METRICS).datasets) == ["boston", "yacht"], "wine did not run"
 
 
 def test_order_and_names_are_as_asked_for(runs: Runs) -> None:
     choice = Choice(("vadam", "pbp"), ("yacht", "boston"))
     names = {"vadam": "Vadam (ours)", "boston": "Boston", "rmse": "Error", "pbp": "PBP"}
-    table = paper_table(chosen(runs, choice), METRICS, choice.methods, names)
+    table = paper_table(chosen(runs, choice), METRICS, choice, names)
     assert [one.name for one in table.contenders] == ["Vadam (ours)", "PBP"]
     assert list(table.datasets.values()) == ["yacht", "Boston"]
     assert table.metrics == {ERROR: "Error", LIKELIHOOD: "Log-likelihood"}
-    theirs = paper_table(runs, METRICS, (), names).contenders[-1]
+    asked = Choice(datasets=("boston", "wine"))
+    theirs = paper_table(runs, METRICS, asked, names).contenders[-1]
     assert theirs.name == "vadam", "the name was given to ours"
 
 
 def test_runs_of_one_method_keep_what_tells_them_apart(tmp_path: Path) -> None:
     make_run(tmp_path, "v1", method="vadam")
     make_run(tmp_path, "v2", method="vadam", settings={"training__epochs": 5})
-    table = paper_table(read_runs(tmp_path), METRICS, (), {"vadam": "Ours"})
+    table = paper_table(read_runs(tmp_path), METRICS, names={"vadam": "Ours"})
     assert [one.name for one in table.contenders] == ["Ours", "Ours, epochs 5"]
     assert any("settings differ: epochs 5" in line for line in table.runs)
+
+
+def test_a_metric_is_named_as_in_a_column_and_as_in_a_sentence() -> None:
+    seconds = BY_KEY["total_seconds"]
+    assert (usual_name(seconds), spoken(seconds, "Total time")) == ("Total time", "total time")
+    assert (usual_name(ERROR), spoken(ERROR, "RMSE")) == ("RMSE", "RMSE")
+    assert spoken(LIKELIHOOD, "LL") == "LL"
 
 
 def test_what_diverged_is_counted(runs: Runs) -> None:

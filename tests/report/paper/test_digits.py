@@ -38,7 +38,8 @@ def test_cells_that_are_compared_have_the_same_decimals() -> None:
 
 def test_no_error_is_rounded_away_and_no_digit_made_up() -> None:
     assert printed(cell(0.0712, 0.0021), 1) == ("0.071", "0.002")
-    assert printed(cell(2.97, 0.06, decimals=1), 3) == ("3.0", "0.1")
+    assert printed(cell(2.9, 0.6, decimals=1), 3) == ("2.9", "0.6")
+    assert printed(cell(0.001, 0.0001, decimals=3), 2) == ("0.0010", "0.0001")
     assert printed(cell(1234.5), None) == ("1234", "")  # four digits where no error is known
     assert printed(cell(0.051234), None) == ("0.05123", "")
     assert printed(cell(0.0, 0.0), None) == ("0", "")
