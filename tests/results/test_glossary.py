@@ -18,7 +18,8 @@ from bnnbench.results.with_published import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "tests" / "report" / "expected"
-OF_EVERY_RUN = ("results", "comparisons", "calibration", "criteria", "curves", "orders", "sigma")
+OF_EVERY_RUN = ("results", "comparisons", "calibration", "criteria", "curves", "orders", "ranks",
+                "sigma", "time_against_score")  # fmt: skip
 NO_MEASURE = {"order", "weight", "depth", "width", "final_epochs", "seed", "inputs", "made",
               "training_part", "initial_points", "points", "training.epochs",
               "training.final_epochs"}  # fmt: skip
