@@ -32,7 +32,7 @@ def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) ->
     columns = min(MOST_COLUMNS, len(groups))
     rows, side = -(-len(groups) // columns), max(1.6, 0.42 * len(names) + 0.3)
     longest = max(inches(name, SMALL) for name in names)
-    size = (side * columns + longest + 1.4, (side + 0.4) * rows + longest + 0.9)
+    size = ((side + 0.25) * columns + longest + 1.5, (side + 0.35) * rows + longest + 0.6)
     figure, panels = sketch(*size, columns, rows)
     for place, (axes, (dataset, group)) in enumerate(zip(panels, groups, strict=False)):
         below, left = place + columns >= len(groups), place % columns == 0
