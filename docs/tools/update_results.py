@@ -48,7 +48,7 @@ def publish(runs: Runs, target: Path) -> None:
     report = write_report(runs, to=target)
     report.glossary.unlink()
     link_glossary(report)
-    for twin in target.glob("*.pdf"):
+    for twin in (*target.glob("*.pdf"), report.html):
         twin.unlink()
     for table in target.glob("*.csv"):
         if table.stat().st_size > LARGEST:
