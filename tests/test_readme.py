@@ -39,7 +39,7 @@ FILE = re.compile(r"`((?:bnnbench|configs)/[\w/.]+)`:\n\n```\w+\n(.*?)^```$", re
 def commands() -> Iterator[tuple[str, ...]]:
     """The words that follow `bnnbench` on each line of the pages' shell blocks, each once."""
     blocks = (block for page in PAGES for block in SHELL.findall(page.read_text()))
-    shown = [line for block in blocks for line in block.splitlines()]
+    shown = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     shown += INLINE.findall(RESULTS.read_text().replace("\n", " "))
     lines = (shlex.split(line, comments=True) for line in shown)
     yield from dict.fromkeys(tuple(line[1:]) for line in lines if line[:1] == ["bnnbench"])

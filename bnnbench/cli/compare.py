@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.checks import check_between
-from bnnbench.cli.report import say_left_out
+from bnnbench.cli.reporting import say_left_out
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

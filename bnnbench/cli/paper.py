@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli import wanted
 from bnnbench.cli.endings import note
-from bnnbench.cli.report import say_left_out, writing
+from bnnbench.cli.reporting import say_left_out, writing
 
 if TYPE_CHECKING:
     from bnnbench.results.choice import Choice

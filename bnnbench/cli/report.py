@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.cli import wanted
 from bnnbench.cli.endings import note
+from bnnbench.cli.reporting import say_left_out, writing
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
@@ -139,12 +138,6 @@ def run(given: Namespace) -> int:
     )
 
 
-def say_left_out(runs: Runs) -> None:
-    """Names the damaged runs, a sentence each, on standard error."""
-    for sentence in runs.left_out:
-        note(f"left out: {sentence}")
-
-
 def rewrite_pages(runs: Runs, processes: int) -> None:
     """Writes anew what every run shows of itself; one that cannot be shown is named."""
     from bnnbench.report.pages import write_page
@@ -215,26 +208,3 @@ def report_command(
         stdout().print(results_table(runs, style))
     print(f"report: {report.root}")
     return 0
-
-
-@contextmanager
-def writing(path: Path, to: Path | None) -> Iterator[None]:
-    """Makes one sentence of a place that cannot be written; a full disk is said elsewhere.
-
-    Args:
-        path: of the runs.
-        to: where to write; `path/report` if not given.
-    """
-    from bnnbench.report.folder import ReportFolder
-
-    try:
-        yield
-    except OSError as failure:
-        with suppress(OSError):  # where not a file has found room
-            (to or ReportFolder.below(path).root).rmdir()
-        if failure.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise UserError(
-            f"cannot write the report to {to or path} ({failure.strerror}); "
-            "choose a writable folder with --to DIR."
-        ) from None

@@ -49,7 +49,7 @@ def test_refresh_draws_every_run_as_png_and_as_pdf(
     monkeypatch.setattr(pages, "save_all", lambda *given: drawn.append(given))
     assert command("report", str(tmp_path), "--refresh")[0] == 0
     assert [(place("x", "pdf"), figures) for _, place, figures, _ in drawn] == [
-        (folder.figure("x", "pdf"), "both") for folder in folders
+        (folder.figure("x", "pdf"), ("png", "pdf")) for folder in folders
     ]
 
 
