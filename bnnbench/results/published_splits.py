@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.published import counterpart
+from bnnbench.results.published import Published, counterpart
 from bnnbench.results.reader import Runs
 
 METRICS = ("rmse", "log_likelihood")
@@ -47,18 +47,18 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
         common) and for each metric `<metric>_ours`, `<metric>_theirs`, `<metric>_difference` (ours
         less theirs), `<metric>_stderr` (of that) and `<metric>_correlation`; index `run`.
     """
-    found = {
-        run["run"]: row
-        for run in runs.scored.reset_index().to_dict("records")
-        if (row := _paired(run, runs.splits[runs.splits["run"] == run["run"]]))
-    }
+    published = published_splits()
+    known = {*zip(published["dataset"], published["method"], strict=True)}
+    found = {}
+    for name, run in runs.scored.to_dict("index").items():
+        theirs = counterpart(run, METRICS[0])
+        if theirs and (run["dataset"], theirs.method) in known:
+            row = _paired(run, runs.splits[runs.splits["run"] == name], theirs)
+            found |= {name: row} if row else {}
     return pd.DataFrame.from_dict(found, orient="index").rename_axis("run")
 
 
-def _paired(run: Mapping[Any, Any], splits: pd.DataFrame) -> dict[str, Any]:
-    theirs = counterpart(run, METRICS[0])
-    if theirs is None:
-        return {}
+def _paired(run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Published) -> dict[str, Any]:
     published = published_splits()
     own = (published["dataset"] == run["dataset"]) & (published["method"] == theirs.method)
     kept = splits[splits["diverged"] == 0]

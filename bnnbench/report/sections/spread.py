@@ -13,7 +13,7 @@ from bnnbench.results.reader import Runs
 
 ORDER = 6
 
-MOST_PLACES = 600
+MOST_PLACES = 300
 """Boxes of one figure; of more, nothing could be read."""
 
 SPREAD_STATEMENT = (
