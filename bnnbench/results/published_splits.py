@@ -49,7 +49,7 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
     """
     published = published_splits()
     known = {*zip(published["dataset"], published["method"], strict=True)}
-    found = {}
+    found: dict[Any, dict[str, Any]] = {}
     for name, run in runs.scored.to_dict("index").items():
         theirs = counterpart(run, METRICS[0])
         if theirs and (run["dataset"], theirs.method) in known:
