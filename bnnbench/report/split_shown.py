@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -33,6 +34,12 @@ def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Sh
         splits: its rows of `splits.csv`.
         folder: where its files lie.
     """
+    # Diagnostics of other methods are columns of all rows that are read together.
+    own = {
+        key: value
+        for key, value in row.items()
+        if not (key.startswith(DIAGNOSTIC) and math.isnan(row[f"{_stem(key)}_mean"]))
+    }
     charts, notes = [], notes_of(row, splits)
     for draw in (partial(search_chart, folder), partial(predictions_chart, row, splits, folder)):
         try:
@@ -40,7 +47,7 @@ def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Sh
         except UserError as damaged:  # its scores are whole, and stand in the report
             notes.append(str(damaged))
     shown = tuple(chart for chart in charts if chart)
-    return Shown(scores_table(row), tuple(notes), (splits_table(splits),), shown)
+    return Shown(scores_table(own), tuple(notes), (splits_table(splits),), shown)
 
 
 def splits_table(splits: pd.DataFrame) -> Table:
@@ -53,6 +60,11 @@ def splits_table(splits: pd.DataFrame) -> Table:
     rows = tuple(tuple(f"{value:.4g}" for value in row) for row in cells.tolist())
     heads = (heading_of(name) if name in BY_KEY else _spoken(name) for name in columns)
     return Table(numbers(*heads), rows, title="Splits")
+
+
+def _stem(column: str) -> str:
+    """The metric of a column `<metric>_mean`, `<metric>_std` or `<metric>_stderr`."""
+    return column.rpartition("_")[0]
 
 
 def _spoken(column: str) -> str:

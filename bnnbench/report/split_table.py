@@ -14,7 +14,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
 from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.results.labels import mark
-from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
+from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
 from bnnbench.results.published import counterpart, z_of
 from bnnbench.results.published_settings import difference
 from bnnbench.results.reader import row_of
@@ -41,8 +41,6 @@ def scores_table(run: Mapping[str, Any]) -> Table:
     rows = []
     for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
         mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
-        if key.startswith(DIAGNOSTIC) and math.isnan(mean):  # of another method
-            continue
         in_target = key in BY_KEY and BY_KEY[key].unit == "target"
         spread = f"{std:.2g}" if math.isfinite(std) else MISSING * several
         beside = published_cells(run, key)

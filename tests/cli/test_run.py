@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -163,11 +162,11 @@ def test_what_becomes_of_jobs_of_other_processes_is_said(
     said: str,
 ) -> None:
     """Hydra lets them report nothing but a failure; here they think that they are others."""
-    other, run = SimpleNamespace(name="LokyProcess-1"), jobs.Jobs.run
+    here, run = jobs._here(), jobs.Jobs.run
 
     def run_elsewhere(self: jobs.Jobs, config: DictConfig) -> None:
         with monkeypatch.context() as there:
-            there.setattr(jobs, "current_process", lambda: other)
+            there.setattr(jobs, "_here", lambda: (here[0], here[1] + 1))
             run(self, config)
 
     monkeypatch.setattr(jobs.Jobs, "run", run_elsewhere)

@@ -165,7 +165,7 @@ def test_the_cost_counts_the_work(tiny: Planner) -> None:
     base = work()
     assert work("splits=4") == pytest.approx(2 * base)
     more = work("search.iterations=30", "training.epochs=20", "training.final_epochs=20")
-    assert 50 * base < more < 100 * base
+    assert 5 * base < more < 100 * base
     assert work("training.samples=4") > base
     two = tiny("splits=4")
     assert two.experiment.cost(2) == pytest.approx(base)
