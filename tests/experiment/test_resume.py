@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 WAIT = 120.0  # seconds a step may take on a busy machine before the test gives up
 
 # Long enough to be killed in the midst of it.
-LONGER = ("search.iterations=8", "training.epochs=150")
+LONGER = ("search.iterations=8", "training.epochs=400")
 
 
 def words(table: Path, outputs: Path, *more: str) -> list[str]:
