@@ -129,7 +129,7 @@ def test_a_setting_that_the_experiment_does_not_read_is_refused(command: Command
         assert last == f"bnnbench: experiment=linear_regression has no use for {key}."
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 def test_jobs_side_by_side(table_csv: Path, tmp_path: Path) -> None:
     """Runs that would share a stack train apart there, which is said, as is what a job leaves."""

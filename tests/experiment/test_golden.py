@@ -44,6 +44,6 @@ def test_runs_on_data_made_here(tmp_path: Path) -> None:
     assert_recorded(MADE, tmp_path)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_runs_on_uci_data(data: Path, tmp_path: Path) -> None:
     assert_recorded(UCI, tmp_path)

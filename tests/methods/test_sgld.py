@@ -164,7 +164,11 @@ PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 
 
 @pytest.mark.parametrize(
     ("rows", "batch", "chains", "settings"),
-    [(455, 32, 20, {}), (7373, 128, 6, {}), (455, 32, 20, PRECONDITIONED)],
+    [
+        (455, 32, 20, {}),
+        pytest.param(7373, 128, 6, {}, marks=pytest.mark.slow),
+        (455, 32, 20, PRECONDITIONED),
+    ],
 )
 def test_minibatches_do_not_heat_the_chain(
     rows: int, batch: int, chains: int, settings: dict[str, Any]
