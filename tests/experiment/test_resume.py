@@ -66,9 +66,7 @@ def tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     return splits.drop(columns=CIRCUMSTANCES), search.drop(columns=["seconds", "suggest_seconds"])
 
 
-@pytest.mark.parametrize(
-    ("workers", "after"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 5)]
-)
+@pytest.mark.parametrize(("workers", "after"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 5)])
 def test_kill_and_resume(table_csv: Path, tmp_path: Path, workers: int, after: int) -> None:
     """`kill -9` of the main process alone: workers must not live on as orphans."""
     if workers > (os.cpu_count() or 1):
