@@ -69,6 +69,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(owner, "init", init)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("owner", PROGRAMS, ids=lambda owner: owner.__name__)
 def test_compiled_step_computes_the_same(owner: type[Method]) -> None:
