@@ -53,12 +53,13 @@ def show_command(path: Path, opened: bool = False) -> int:
     """
     from bnnbench.cli.printing import show_run
     from bnnbench.cli.run_at import run_at
-    from bnnbench.report.run_page import write_run_page
 
     folder = run_at(path)
     if not opened:
         show_run(folder)
         return 0
+    from bnnbench.report.run_page import write_run_page
+
     try:
         page = write_run_page(folder)
     except PermissionError as refused:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from bnnbench.cpp.library import library
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_environment
 from bnnbench.files import write_text
 
 LIBRARIES = (
@@ -45,7 +45,7 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "commit": _commit(),
         "versions": {name: version(name) for name in LIBRARIES},
     }
-    before = _before(folder)
+    before = read_environment(folder)
     earlier = before.pop("earlier", []) + ([before] if before else [])
     text = json.dumps({**facts, **({"earlier": earlier} if earlier else {})}, indent=2)
     write_text(folder.environment, text + "\n")
@@ -59,13 +59,6 @@ def place(device: str) -> dict[str, str]:
     """
     model = torch.cuda.get_device_name() if device == "cuda" else processor()
     return {"host": platform.node(), "device": model}
-
-
-def _before(folder: RunFolder) -> dict[str, Any]:
-    try:
-        return dict(json.loads(folder.environment.read_text()))
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 @cache

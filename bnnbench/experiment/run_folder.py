@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
@@ -127,6 +128,14 @@ class RunFolder:
                 f"outputs_dir: cannot write to {self.root} ({error.strerror}); "
                 "choose a writable folder with outputs_dir=DIR."
             ) from None
+
+
+def read_environment(folder: RunFolder) -> dict[str, Any]:
+    """What `environment.json` says; nothing where it is damaged, since no number needs it."""
+    try:
+        return dict(json.loads(folder.environment.read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def finished_runs(path: Path) -> Iterator[RunFolder]:

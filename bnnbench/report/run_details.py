@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_environment
 from bnnbench.report.page import Page
 from bnnbench.report.pages import pages
 from bnnbench.report.shown import Shown
@@ -71,13 +69,8 @@ def _one_by_one(page: Page, runs: Runs, table: pd.DataFrame) -> Iterator[tuple[s
 
 
 def _environment(folder: RunFolder) -> dict[str, str]:
-    """As it was written; nothing where the file is not to be read, which no number hangs on."""
-    try:
-        found: Any = json.loads(folder.environment.read_text())
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(found, Mapping):
-        return {}
+    """As it was written, but for what earlier sessions of the run were computed with."""
+    found = read_environment(folder)
     versions = found.get("versions")
     words = ", ".join(f"{k} {v}" for k, v in versions.items()) if isinstance(versions, dict) else ""
     plain = {key: str(value) for key, value in found.items() if not isinstance(value, dict | list)}

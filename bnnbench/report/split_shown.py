@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.figures.search import best_so_far
 from bnnbench.report.numbers import unit_of
 from bnnbench.report.section import Table, numbers
 from bnnbench.report.shown import Chart, Series, Shown
 from bnnbench.report.split_table import notes_of, scores_table
+from bnnbench.results.calibration import total_deviation
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import kept_points, read_predictions, read_search
@@ -76,9 +78,9 @@ def search_chart(folder: RunFolder) -> Chart | None:
     search = read_search(folder)
     if not len(search):
         return None
-    best = search.pivot(index="iteration", columns="split", values="objective").cummax().ffill()
+    best = best_so_far(search)
     median, low, high = (best.quantile(q, axis=1).to_numpy() for q in (0.5, 0.1, 0.9))
-    x = tuple((best.index + 1.0).tolist())
+    x = tuple(best.index.tolist())
     series = tuple(
         Series(name, x, tuple(y.tolist()), joined=True)
         for name, y in (("median over splits", median), ("10 %", low), ("90 %", high))
@@ -95,12 +97,11 @@ def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFold
     if not len(points):
         return None
     some = points.iloc[np.unique(np.linspace(0, len(points) - 1, POINTS).round().astype(int))]
-    spread = np.sqrt(some["epistemic_variance"] + some["noise_variance"])
     series = Series(
         "mean ± total standard deviation",
         tuple(some["target"].tolist()),
         tuple(some["mean"].tolist()),
-        tuple(spread.tolist()),
+        tuple(total_deviation(some).tolist()),
     )
     title = f"Predictions of {len(some)} of {len(points)} test points"
     unit = unit_of(str(row["target"]))

@@ -147,13 +147,13 @@ def tested(
         ones, others = (list(runs) for runs in zip(*every, strict=True))
         has = [max(first.has(a).sum(), second.has(b).sum()) for a, b in every]
         names = pd.DataFrame({"run_a": ones, "run_b": others, "of_splits": has})
-        tested = np.stack([first.tested[a] for a in ones])
+        share = np.stack([first.tested[a] for a in ones])
         tables = []
         for metric in metrics:
             a = np.stack([first.scores[metric.key][run] for run in ones])
             b = np.stack([second.scores[metric.key][run] for run in others])
             kept = np.flatnonzero((np.isfinite(a) & np.isfinite(b)).sum(1) >= LEAST_SPLITS)
-            cells = compare_scores(a[kept], b[kept], tested[kept], metric, rope)
+            cells = compare_scores(a[kept], b[kept], share[kept], metric, rope)
             tables.append(names.iloc[kept].assign(dataset=dataset, metric=metric.key, **cells))
         # Couple by couple, every metric of each.
         found.append(pd.concat(tables).sort_index(kind="stable")[list(COLUMNS)])

@@ -6,6 +6,7 @@ To add one: a file with a frozen dataclass that derives from `EngineSettings`, a
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ class Engine(ABC):
     @abstractmethod
     def stop(self) -> None:
         """Ends what it has going in this process; what is done stays done."""
+
+
+def say(sentence: str) -> None:
+    """Tells the user what becomes of work that other machines have."""
+    print(f"bnnbench: {sentence}", file=sys.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)

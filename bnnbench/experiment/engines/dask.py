@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.checks import check_bool, check_int
 from bnnbench.experiment.engines.attempts import Attempts
-from bnnbench.experiment.engines.base import Engine, EngineSettings
+from bnnbench.experiment.engines.base import Engine, EngineSettings, say
 from bnnbench.experiment.engines.parcel import Files, Sender, compute, packed, unpack
 from bnnbench.experiment.engines.work import Work
 from bnnbench.types import UserError
@@ -101,7 +100,7 @@ class DaskEngine(Engine):
         """Leaves the cluster, which forgets what it has not begun."""
         left = [key for key in self._futures if not self._works[key].finished()]
         if left:
-            _say(
+            say(
                 f"handed out to {self._settings.address} and not finished: {len(left)} groups of "
                 "units; those that are begun end there, the others are taken back"
             )
@@ -181,16 +180,12 @@ class DaskEngine(Engine):
     def _reconnect(self) -> None:
         """Finds the scheduler again and hands out all that it had."""
         address = self._settings.address
-        _say(f"the Dask scheduler at {address} is gone; waiting for it to come back")
+        say(f"the Dask scheduler at {address} is gone; waiting for it to come back")
         self._client.close(timeout=1)
         self._client = _client(self._settings, self._settings.patience)
         open_ = [self._works[key] for key in self._futures]
         self._futures, self._sent = {}, {}
         self.start(open_)
-
-
-def _say(sentence: str) -> None:
-    print(f"bnnbench: {sentence}", file=sys.stderr)
 
 
 def _client(settings: Dask, patience: float) -> Client:

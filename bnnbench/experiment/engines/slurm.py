@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from bnnbench.checks import check_int
 from bnnbench.experiment.engines.attempts import Attempts
-from bnnbench.experiment.engines.base import Engine, EngineSettings
+from bnnbench.experiment.engines.base import Engine, EngineSettings, say
 from bnnbench.experiment.engines.parcel import Sender, packed
 from bnnbench.experiment.engines.slurm_job import SlurmTask, note, noted, result
 from bnnbench.experiment.engines.work import Work
@@ -114,10 +113,9 @@ class SlurmEngine(Engine):
         open_ = {key: job for key, job in self._jobs.items() if not self._works[key].finished()}
         arrays = sorted({job.partition("_")[0] for job in open_.values()})
         if arrays:
-            print(
-                f"bnnbench: {len(open_)} groups of units are left to Slurm; the same command goes "
-                f"on with them, and scancel {' '.join(arrays)} cancels them",
-                file=sys.stderr,
+            say(
+                f"{len(open_)} groups of units are left to Slurm; the same command goes on with "
+                f"them, and scancel {' '.join(arrays)} cancels them"
             )
 
     def _submit(self, works: Sequence[Work]) -> None:

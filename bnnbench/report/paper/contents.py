@@ -14,8 +14,7 @@ from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import meetings
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import not_worse, tested
-
-SPREADS = ("mean", "stderr", "std")
+from bnnbench.results.summary import SPREADS
 
 Place = tuple[str, str, str]
 """Of a cell: data set, key of the contender, key of the metric."""
@@ -176,7 +175,7 @@ def own_cells(
             here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
             best = not_worse(group[f"{metric.key}_mean"], here, metric)
             for run, row in zip(group.index, group.to_dict("records"), strict=True):
-                mean, stderr, std = (float(row[f"{metric.key}_{kind}"]) for kind in SPREADS)
+                mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in SPREADS)
                 marked = len(group) > 1 and str(run) in best
                 yield (str(dataset), row["label"], metric.key), Cell(mean, stderr, std, marked)
 
