@@ -46,6 +46,7 @@ class Case:
 SMALLER: dict[str, dict[str, Any]] = {
     "boosting": {"quantiles": 3, "iterations": 5},
     "gp": {"kernel_rows": 40},
+    "hmc": {"chains": 2, "most_leapfrogs": 20},
 }
 """Settings with which a method is itself, and quick."""
 

@@ -1,0 +1,204 @@
+"""Hamiltonian Monte Carlo over all weights, with the whole training part at every step.
+
+Neal, *Bayesian Learning for Neural Networks*, 1996; as a gold standard for other methods Izmailov
+et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICML 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from bnnbench.checks import check_between, check_choice, check_int
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.hmc.network import LOSS, PRIOR, Precision, plain_noise, posterior_flow
+from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, quarter_turn, sample
+from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.nn import forward
+from bnnbench.random_streams import Streams
+from bnnbench.types import Prediction, UserError
+
+SAMPLED = "sampled"
+NOISE, WEIGHTS = "noise_precision", "prior_precision"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HMC(Method):
+    """C chains of each replica; predicts the equally weighted mixture of all kept networks.
+
+    An epoch is one transition of every chain: a trajectory through the posterior, accepted or not.
+    The prior is `Normal(0, 1 / prior_precision)` over weights and biases.
+
+    A precision that is `sampled` has the prior `Gamma(shape, rate)` and is drawn anew after every
+    transition, given the network (Gibbs): with n rows and their errors e, or P weights w,
+
+        noise_precision ~ Gamma(shape + n / 2, rate + |e|^2 / 2)
+        prior_precision ~ Gamma(shape + P / 2, rate + |w|^2 / 2)
+
+    Attributes:
+        likelihood: what the outputs say about a target, and what a target then costs.
+        prior_precision: standardised units: `sampled`, a number, or None to search it.
+        noise_precision: the same of the observations, for a likelihood that has it.
+        prior_gamma: shape and rate.
+        noise_gamma: shape and rate.
+        chains: C.
+        warm_up: epochs, from the start, that find step sizes and are not kept: at most half.
+        acceptance: mean probability of acceptance that the step sizes lead to.
+        jitter: trajectories are longer or shorter by up to this share, uniformly.
+        most_leapfrogs: of a trajectory.
+    """
+
+    likelihood: Likelihood = field(default_factory=Gaussian)
+    prior_precision: float | str | None = SAMPLED
+    noise_precision: float | str | None = SAMPLED
+    prior_gamma: tuple[float, float] = (1.0, 0.1)
+    noise_gamma: tuple[float, float] = (1.0, 0.1)
+    chains: int = 4
+    warm_up: int = 500
+    acceptance: float = 0.8
+    jitter: float = 0.5
+    most_leapfrogs: int = 1000
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"prior_precision": None, "noise_precision": None},
+    )
+
+    def __post_init__(self) -> None:
+        for name in (NOISE, WEIGHTS):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                check_choice(f"method.{name}", value, (SAMPLED,))
+        super().__post_init__()
+        for name in ("noise_gamma", "prior_gamma"):
+            for value in getattr(self, name):
+                check_between(f"method.{name}", value, 0)
+        check_int("method.chains", self.chains)
+        check_int("method.warm_up", self.warm_up, least=0)
+        check_between("method.acceptance", self.acceptance, 0, 1)
+        check_between("method.jitter", self.jitter, 0, 1, low_included=True)
+        check_int("method.most_leapfrogs", self.most_leapfrogs)
+        own = NOISE in self.likelihood.hyper_names
+        if not own and isinstance(self.noise_precision, (int, float)):
+            raise UserError(
+                f"method.noise_precision={self.noise_precision!r} does not go with "
+                f"likelihood={self.likelihood.label}, which predicts the noise of each point."
+            )
+        if own and self.noise_precision == SAMPLED and not plain_noise(self.likelihood):
+            raise UserError(
+                "method.noise_precision=sampled goes with loss=nll alone: give a number, or null "
+                "to search it."
+            )
+
+    @property
+    def hyper_names(self) -> tuple[str, ...]:
+        """Those that are not sampled."""
+        names = (*self.likelihood.hyper_names, WEIGHTS)
+        return tuple(name for name in names if getattr(self, name) != SAMPLED)
+
+    @property
+    def draws(self) -> bool:
+        return False
+
+    def fit(self, task: FitTask) -> Posterior:
+        task = replace(task, outputs=self.likelihood.outputs)
+        warm_up = min(self.warm_up, task.epochs // 2)
+        schedule = Schedule(
+            warm_up, task.epochs - warm_up, self.acceptance, self.jitter, self.most_leapfrogs
+        )
+        sampled = self._sampled(task)
+        factors = self._first_factors(task, sampled)
+        position = self._start(task, factors)
+        flow = posterior_flow(task.mlp, self.likelihood, task.data, task.hyper)
+        chains = sample(
+            flow, position, factors, lambda own: quarter_turn(own[PRIOR]), schedule, task.streams,
+            _gibbs(sampled) if sampled else None,
+        )  # fmt: skip
+        return self._posterior(task, chains, sampled)
+
+    def _sampled(self, task: FitTask) -> dict[str, Precision]:
+        """The precisions that are drawn, by name."""
+        like = task.data.inputs
+        rows = like.new_tensor(task.data.counts)
+        weights = torch.full_like(rows, task.mlp.n_weights)
+        found = {}
+        if plain_noise(self.likelihood) and self.noise_precision == SAMPLED:
+            found[NOISE] = Precision(LOSS, *self.noise_gamma, rows)
+        if self.prior_precision == SAMPLED:
+            found[WEIGHTS] = Precision(PRIOR, *self.prior_gamma, weights)
+        return found
+
+    def _first_factors(self, task: FitTask, sampled: Mapping[str, Precision]) -> Tensor:
+        """`[2, C, R]`: known precisions, and means of the priors of those that are drawn."""
+        one = task.data.inputs.new_ones(self.chains, task.data.replicas, dtype=torch.float64)
+        known = {name: task.hyper[name].double()[:, 0] for name in task.hyper}
+        first = {name: own.shape / own.rate for name, own in sampled.items()} | known
+        noise = first[NOISE] if plain_noise(self.likelihood) else 1.0
+        return torch.stack([one * noise, one * first[WEIGHTS]])
+
+    def _start(self, task: FitTask, factors: Tensor) -> Tensor:
+        """Networks drawn from the prior, `[C, R, P]`."""
+        drawn = task.streams.normal(self.chains, task.mlp.n_weights)
+        scale = factors[PRIOR].rsqrt()[..., None].to(drawn.dtype)
+        return scale * drawn
+
+    def _posterior(
+        self, task: FitTask, chains: Chains, sampled: Mapping[str, Precision]
+    ) -> Posterior:
+        like = task.data.inputs
+        state = {"chain": chains.draws.flatten(1, 2)}
+        for name, own in sampled.items():
+            state[name] = chains.factors[own.part].flatten(1, 2).to(like.dtype)
+        lost = ~chains.energies.isfinite().flatten(1).all(1)
+        found = {
+            "acceptance": chains.acceptance.mean(1),
+            "divergences": chains.divergent.sum(1),
+            "leapfrogs": chains.leapfrogs.mean(1),
+            "step_size": chains.step_size.mean(1),
+        }
+        diagnostics = {name: value.masked_fill(lost, torch.nan) for name, value in found.items()}
+        counts = like.new_tensor(task.data.counts)[:, None]
+        return Posterior(state, task.hyper, task.mlp, counts, lost, diagnostics=diagnostics)
+
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        """At most `samples` of the kept networks, evenly spaced over all chains, `[S, R, P]`."""
+        chain = posterior.state["chain"]
+        return chain[:, _spread(samples, chain)].transpose(0, 1)
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """One component per network."""
+        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
+        networks = self.sample_weights(posterior, samples, streams)
+        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
+        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
+        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
+            piece.copy_(forward(mlp, weights, inputs)[0])
+        if NOISE not in posterior.state:
+            return self.likelihood.prediction(outputs, posterior.hyper)
+        precision = posterior.state[NOISE][:, _spread(samples, posterior.state[NOISE])]
+        noise = (1 / precision).T[..., None]
+        return Prediction(outputs.squeeze(3), torch.zeros_like(noise), noise)
+
+
+def _spread(samples: int, chain: Tensor) -> Tensor:
+    """Places of at most so many of a chain's `[R, K, ...]`, evenly spaced."""
+    kept = chain.shape[1]
+    count = min(samples, kept)
+    places = (torch.arange(count, device=chain.device) + 0.5) * (kept / count)
+    return places.long()
+
+
+def _gibbs(sampled: Mapping[str, Precision]) -> Gibbs:
+    def drawn(factors: Tensor, parts: Tensor, uniform: Tensor) -> Tensor:
+        new = factors.clone()
+        for k, own in enumerate(sampled.values()):
+            new[own.part] = own.drawn(parts, uniform[..., k])
+        return new
+
+    return drawn
