@@ -511,6 +511,20 @@ void vprop(Step step, Constants c) {
   }
 }
 
+void ivon(Step step, Constants c) {
+  float *__restrict loc = step.state[0], *__restrict h = step.state[1];
+  float *__restrict momentum = step.state[2];
+  const float *__restrict mean = step.mean, *__restrict cross = step.second;
+  const float *__restrict scale = step.scale;
+  const float pull = step.prior / step.rows, fresh = 1 - c.betas[1];
+  for (Size i = 0; i < step.n; ++i) {
+    momentum[i] = mixed(momentum[i], mean[i], c.betas[0]);
+    const float change = fresh * (cross[i] / scale[i] - h[i]);
+    h[i] += change + 0.5f * change * change / (h[i] + pull);
+    loc[i] -= c.rate * (momentum[i] * step.unbias[0] + pull * loc[i]) / (h[i] + pull);
+  }
+}
+
 // exp(x) for x of at most 88: x = k log 2 + r, and a polynomial in r (Cephes, expf).
 Lane exponential(Lane x) {
   x = x < -87 ? Lane{} - 87 : x;
@@ -627,6 +641,7 @@ const Rule RULES[] = {
     {1, false, false, false, nullptr, sgld},
     {2, false, false, false, nullptr, preconditioned_sgld},
     {3, false, false, true, nullptr, mc_dropout},
+    {3, false, true, false, scale_by_squares, ivon},
 };
 
 }  // namespace

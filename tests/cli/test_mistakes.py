@@ -92,6 +92,9 @@ MISTAKES = {
     "practical precision": (
         ["method=practical_vi", "method.initial_precision=-1"], ["method.initial_precision", "-1"],
     ),
+    "initial curvature": (
+        ["method=ivon", "method.initial_curvature=0"], ["method.initial_curvature", "0"],
+    ),
     "square root": (["method=vprop", "method.square_root=maybe"], ["method.square_root", "maybe"]),
     "minibatch weights": (
         ["method=bbb", "method.minibatch_weights=even"], ["method.minibatch_weights", "uniform"],

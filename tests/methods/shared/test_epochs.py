@@ -15,6 +15,7 @@ from bnnbench.cpp.library import library
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.sgld import SGLD
@@ -47,6 +48,8 @@ METHODS: dict[str, StochasticMethod] = {
     "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
     "mc_dropout": MCDropout(label="mc_dropout"),
     "mc_dropout with free biases": MCDropout(label="m", start="glorot", bias_prior=False),
+    "ivon": IVON(label="ivon"),
+    "ivon of two outputs": IVON(label="ivon", likelihood=BOTH),
     "vadam of two outputs": Vadam(label="vadam", likelihood=BOTH),
     "bbb of two outputs": BBB(
         label="bbb", divergence=KL, likelihood=BOTH, initial_precision=1000.0

@@ -1,0 +1,128 @@
+"""IVON: the published steps in plain float64, and where it rests in the linear model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from support.linear_model import (
+    LAMBDA,
+    TAU,
+    N,
+    columns,
+    exact_posterior,
+    fit,
+    linear_task,
+    one_batch,
+)
+
+from bnnbench.methods.ivon import IVON
+from bnnbench.methods.shared.trainer import State
+from bnnbench.nn import MLP
+from bnnbench.settings import Training
+
+Pair = tuple[float, float]
+
+ROWS = ((1.0, 2.0), (3.0, -1.0))
+"""The minibatch of `one_batch`: two of ten rows, an input and a target each."""
+
+
+def draws(step: int) -> list[Pair]:
+    """Standard normal numbers of two samples, for the weight and the bias."""
+    generator = torch.Generator().manual_seed(step)
+    return [tuple(row) for row in torch.randn(2, 2, generator=generator).double().tolist()]
+
+
+def published(steps: int, lr: float, hess_init: float, betas: Pair) -> dict[str, list[float]]:
+    """Algorithm 1 for a line, word by word, in the terms of the authors' package.
+
+    The loss is a mean over rows; `ess` is the number of training rows and `weight_decay` the prior
+    precision by it; the rate is multiplied by `hess_init + weight_decay`.
+    """
+    ess, weight_decay = 10.0, LAMBDA / 10.0
+    mean, momentum, hess = [0.2, -0.1], [0.0, 0.0], [hess_init, hess_init]
+    for t in range(1, steps + 1):
+        deviation = [1 / math.sqrt(ess * (h + weight_decay)) for h in hess]
+        gradient, product = [0.0, 0.0], [0.0, 0.0]
+        for sample in draws(t):
+            noise = [s * e for s, e in zip(deviation, sample, strict=True)]
+            w, b = (m + n for m, n in zip(mean, noise, strict=True))
+            errors = [w * x + b - y for x, y in ROWS]
+            slopes = (
+                TAU * sum(e * x for e, (x, _) in zip(errors, ROWS, strict=True)) / 2,
+                TAU * sum(errors) / 2,
+            )
+            for i, slope in enumerate(slopes):
+                gradient[i] += slope / 2
+                product[i] += noise[i] * slope / 2
+        for i in range(2):
+            found = ess * (hess[i] + weight_decay) * product[i]
+            momentum[i] = betas[0] * momentum[i] + (1 - betas[0]) * gradient[i]
+            correction = 0.5 * (1 - betas[1]) ** 2 * (hess[i] - found) ** 2
+            correction /= hess[i] + weight_decay
+            hess[i] = betas[1] * hess[i] + (1 - betas[1]) * found + correction
+            debiased = momentum[i] / (1 - betas[0] ** t)
+            rate = lr * (hess_init + weight_decay)
+            mean[i] -= rate * (debiased + weight_decay * mean[i]) / (hess[i] + weight_decay)
+    return {"loc": mean, "h": hess, "momentum": momentum}
+
+
+def taken(steps: int, rate: float, betas: Pair, state: State) -> State:
+    """The method's own steps on the same minibatch with the same draws."""
+    method, training = IVON(label="i"), Training(learning_rate=rate, betas=betas)
+    for t in range(1, steps + 1):
+        first, second = (torch.tensor([[1 - beta**t]], dtype=torch.float64) for beta in betas)
+        batch = one_batch()._replace(unbias=(1 / first, 1 / second))
+        noise = torch.tensor(draws(t)).double()[:, None]
+        state = method.update(MLP((1, 1)), training, state, columns(), batch, (noise,))
+    return state
+
+
+@pytest.mark.parametrize("steps", [1, 2, 25])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.8, 0.6)])
+def test_steps_are_the_published_ones(steps: int, betas: Pair) -> None:
+    """With a short memory of curvatures, some of which are negative, the last term counts."""
+    lr, hess_init = 0.05, 0.7
+    loc = torch.tensor([[0.2, -0.1]], dtype=torch.float64)
+    start = {"loc": loc, "h": torch.full_like(loc, hess_init), "momentum": torch.zeros_like(loc)}
+    new = taken(steps, lr * (hess_init + LAMBDA / 10), betas, start)
+    for name, values in published(steps, lr, hess_init, betas).items():
+        assert new[name][0].tolist() == pytest.approx(values, rel=1e-9), name
+
+
+def test_the_precision_stays_positive_however_negative_a_curvature_is() -> None:
+    """The least factor of a step is a half, where the curvature found is `-p / (1 - beta_2)`."""
+    pull = LAMBDA / 10
+    for h in (-0.999 * pull, 0.5, 100.0):
+        loc = torch.tensor([[0.2, -0.1]], dtype=torch.float64)
+        state = {"loc": loc, "h": torch.full_like(loc, h), "momentum": torch.zeros_like(loc)}
+        for step in range(20):
+            noise = torch.tensor(draws(step)).double()[:, None] * 10
+            args = MLP((1, 1)), Training(betas=(0.9, 0.2)), state, columns(), one_batch()
+            new = IVON(label="i").update(*args, (noise,))
+            assert ((new["h"] + pull) >= 0.499999 * (h + pull)).all()
+
+
+def test_it_settles_at_the_optimum_of_mean_field() -> None:
+    """The mean is exact, and the precisions are the diagonal of the exact one.
+
+    That is the Gaussian nearest in KL, where `vadam` rests at another.
+    """
+    mean, precision = exact_posterior()
+    method = IVON(label="i")
+    settings = {"learning_rate": 0.04, "betas": (0.9, 0.99), "batch_size": N}
+    loc, scale = method.moments(fit(method, 500, samples=50, **settings))
+    torch.testing.assert_close(loc[0], mean, atol=0.01, rtol=0)
+    torch.testing.assert_close(scale[0] ** -2, precision.diagonal(), atol=0, rtol=0.03)
+
+
+def test_the_curvature_starts_in_proportion_to_the_noise_precision() -> None:
+    method = IVON(label="i", initial_curvature=0.3)
+    h = method.init(linear_task(method, 1))["h"]
+    assert torch.equal(h, torch.full_like(h, 0.3 * TAU))
+    task = linear_task(method, 1)
+    unknown = replace(task, hyper={"prior_precision": task.hyper["prior_precision"]})
+    h = method.init(unknown)["h"]
+    assert torch.equal(h, torch.full_like(h, 3.0))
