@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from bnnbench.checks import check_between, check_bool, check_choice, check_finite, check_int
+from bnnbench.identity import no_identity
 from bnnbench.types import UserError
 
 
@@ -96,16 +97,20 @@ class Evaluation:
         training_part: predict and score the rows trained on too, for information criteria and
             figures of the fit.
         trace: record the objective of the final fit after every epoch.
+        mixture: keep the predictive mixture of every test point, component by component, so that
+            predictive distributions can be compared. It changes no number, so runs that differ in
+            it are one run.
     """
 
     samples: int = 100
     out_of_fold: bool = True
     training_part: bool = False
     trace: bool = False
+    mixture: bool = no_identity(False)
 
     def __post_init__(self) -> None:
         check_int("evaluation.samples", self.samples)
-        for name in ("out_of_fold", "training_part", "trace"):
+        for name in ("out_of_fold", "training_part", "trace", "mixture"):
             check_bool(f"evaluation.{name}", getattr(self, name))
 
 

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from bnnbench.experiment.fitting import Fitting, Values, fit_task, predict
 from bnnbench.experiment.folds import Folds
-from bnnbench.experiment.scoring import Scored, flat, objective, score
+from bnnbench.experiment.scoring import Scored, components, flat, objective, score
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
-from bnnbench.preprocessing import standardise
+from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.search.base import Trial
 from bnnbench.settings import Evaluation
@@ -101,6 +101,7 @@ class Outcome:
         predictions: flat arrays in original units, of the test part.
         training: the same of the rows trained on, where asked for.
         objective: flat arrays `split`, `epoch`, `loss` and `complexity`, where asked for.
+        mixture: of `components`, of the test part in standardised units, where asked for.
     """
 
     scores: dict[str, float]
@@ -113,6 +114,7 @@ class Outcome:
     predictions: dict[str, np.ndarray]
     training: dict[str, np.ndarray]
     objective: dict[str, np.ndarray]
+    mixture: dict[str, np.ndarray]
 
 
 def final_fit(
@@ -148,6 +150,7 @@ def final_fit(
     prediction = predict(fitting, posterior, scaler, inputs, streams)
     scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
     finished = time.perf_counter()
+    kept = _mixtures(splits, prediction, scaler) if evaluation.mixture else [{} for _ in splits]
     trained: list[Scored] = [({}, {}) for _ in splits]
     if evaluation.training_part:
         own = _streams(fitting, splits, data, "training part")
@@ -165,11 +168,21 @@ def final_fit(
             predictions=predictions,
             training=fit_predictions,
             objective=objective(posterior, splits[r], r),
+            mixture=kept[r],
         )
         for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
             zip(scored, trained, strict=True)
         )
     ]
+
+
+def _mixtures(
+    splits: Sequence[Split], prediction: Prediction, scaler: Scaler
+) -> list[dict[str, np.ndarray]]:
+    """The predictive mixtures of the test parts, back in standardised units."""
+    shift, scale = scaler.target_units()
+    standardised = prediction.rescaled(-shift / scale, 1 / scale)
+    return [components(split, split.test, standardised, r) for r, split in enumerate(splits)]
 
 
 def _scored(

@@ -71,6 +71,24 @@ def flat(
     }
 
 
+def components(
+    split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+) -> dict[str, np.ndarray]:
+    """The predictive mixtures of some rows of a split, float32, in the units of the prediction.
+
+    Returns:
+        `split` and `row`, `[M]`; `loc`, `[M, S]`, and the variances `epistemic` and `noise`, `[M,
+        1]` each where all components share them, else `[M, S]`.
+    """
+    one = _replica(prediction, replica, len(rows))
+    parts = {"loc": one.loc, "epistemic": one.epistemic, "noise": one.noise}
+    columns = {name: part[:, 0].T.float().cpu().numpy() for name, part in parts.items()}
+    for name in ("epistemic", "noise"):
+        if (columns[name] == columns[name][:, :1]).all():
+            columns[name] = columns[name][:, :1]
+    return {"split": np.full(len(rows), split.index), "row": rows, **columns}
+
+
 def moments(prediction: Prediction) -> dict[str, np.ndarray]:
     """Of a prediction of one replica, `[M]` each, in its units."""
     found = {

@@ -34,5 +34,9 @@ OUT_OF_FOLD = "out_of_fold"
 TRAINING = "training"
 """Arrays: the same of the rows trained on; only with `evaluation.training_part`."""
 
+MIXTURE = "mixture"
+"""Arrays: every test point: `split`, `row` and its predictive mixture in standardised units (of
+`scoring.components`); only with `evaluation.mixture`."""
+
 OBJECTIVE = "objective"
 """Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.trace`."""

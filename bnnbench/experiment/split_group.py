@@ -14,6 +14,7 @@ from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.folds import Folds, make_folds
 from bnnbench.experiment.protocol import Outcome, final_fit, out_of_fold
 from bnnbench.experiment.split_files import (
+    MIXTURE,
     OBJECTIVE,
     OUT_OF_FOLD,
     PREDICTIONS,
@@ -110,6 +111,7 @@ def _arrays(outcome: Outcome, held_out: Arrays) -> dict[str, Arrays]:
         OUT_OF_FOLD: held_out,
         TRAINING: outcome.training,
         OBJECTIVE: outcome.objective,
+        MIXTURE: outcome.mixture,
     }
     return {name: arrays for name, arrays in every.items() if arrays}
 
