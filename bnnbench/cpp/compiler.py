@@ -36,6 +36,8 @@ class Unavailable(Exception):
 def built(*sources: Path) -> Path:
     """The library made of C++ files, which are compiled if that was not done before.
 
+    Headers among them are what the others include.
+
     Processes that ask at once wait for the first of them.
 
     Raises:
@@ -52,7 +54,8 @@ def built(*sources: Path) -> Path:
             if not target.exists():
                 with FileLock(folder / f".{name}.lock", timeout=PATIENCE):
                     if not target.exists():
-                        _compile([*command, *map(str, sources)], target)
+                        units = [str(one) for one in sources if one.suffix == ".cpp"]
+                        _compile([*command, *units], target)
             return target
     raise Unavailable("no folder for it can be written to")
 

@@ -16,7 +16,8 @@ from typing import Any
 from bnnbench.cpp.compiler import Unavailable, built
 
 SOURCES = tuple(
-    Path(__file__).with_name(name) for name in ("kernel.cpp", "propagation.cpp", "random.cpp")
+    Path(__file__).with_name(name)
+    for name in ("kernel.cpp", "network.h", "propagation.cpp", "random.cpp", "trajectories.cpp")
 )
 SWITCH = "BNNBENCH_NATIVE"
 
@@ -62,10 +63,12 @@ def library() -> Library:
 def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
-    code.take_steps.argtypes = code.propagate.argtypes = [ARRAY]
+    taking_one = code.take_steps, code.propagate, code.take_trajectories
+    for function in taking_one:
+        function.argtypes = [ARRAY]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_numbers.restype = None
-    for function in (code.moments, code.take_steps, code.propagate):
+    for function in (code.moments, *taking_one):
         function.errcheck = _checked  # type: ignore[assignment]
     return code
 

@@ -15,7 +15,9 @@ from torch import Tensor
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.nll import NLL
-from bnnbench.methods.shared.hmc.leapfrog import Flow, Target, flow_of
+from bnnbench.methods.shared.hmc.leapfrog import Ended, Flow, Target, flow_of
+from bnnbench.native.moments import covers
+from bnnbench.native.trajectories import trajectories
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper, TrainingSet
 
@@ -32,8 +34,16 @@ def plain_noise(likelihood: Likelihood) -> bool:
 
 
 def posterior_flow(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Flow:
-    """How networks move in the posterior given their factors."""
-    return flow_of(posterior(mlp, likelihood, data, hyper))
+    """How networks move in the posterior: by native code where there is some, else by torch."""
+    if not covers(likelihood, data.inputs):
+        return flow_of(posterior(mlp, likelihood, data, hyper))
+
+    def flow(
+        position: Tensor, momentum: Tensor, factors: Tensor, size: Tensor, steps: Tensor
+    ) -> Ended:
+        return Ended(*trajectories(mlp, data, position, momentum, factors, size, steps))
+
+    return flow
 
 
 def posterior(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:

@@ -1,0 +1,411 @@
+// Many small networks, one after the other: products of small matrices, and one network's gradient.
+//
+// A network with ReLU layers is a flat vector w: layer after layer a matrix W_l whose last row is
+// the bias. With a column of ones behind what goes into each layer,
+//
+//     H_0 = [X 1],   H_l = [max(H_(l-1) W_l, 0)  1],   F = H_(L-1) W_L
+//
+// are its outputs for the rows X, and for a loss sum_b c_b loss(F_b, y_b) of the targets y
+//
+//     D_L     = c loss'(F, y)                                    slopes at the outputs
+//     G_l     = H_(l-1)' D_l                                     gradient
+//     D_(l-1) = D_l W_l' where H_(l-1) > 0, without the bias
+//
+// Its weights and activations stay in the first-level cache, or the second where they are many,
+// which products over all networks at once cannot do. Nothing is shared between networks, so none
+// can notice that another holds NaN. Matrices are stored row by row.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+using Size = int64_t;
+using Floats = std::vector<float>;
+
+// --- products of small matrices
+
+// Floats of a register. Of AVX-512 the half: 50 units take 7 lanes of 8, or 4 of 16, which is more.
+#ifdef __AVX__
+constexpr int LANE = 8;
+#else
+constexpr int LANE = 4;
+#endif
+typedef float Lane __attribute__((vector_size(4 * LANE)));
+typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
+
+// A tile of sums that stays in the registers while it grows: there are 32 of them, or 16.
+constexpr int TALL = 6;
+#if defined __AVX512VL__ || defined __aarch64__
+constexpr int WIDE = 4;
+#else
+constexpr int WIDE = 2;
+#endif
+
+// Behind every array that is read lane by lane: its last lane may reach over the end.
+constexpr Size SLACK = WIDE * LANE;
+
+inline Lane load(const float *from) {
+  Lane lane;
+  std::memcpy(&lane, from, sizeof lane);
+  return lane;
+}
+
+inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
+
+// For what has no slack behind it.
+inline Lane load_within(const float *from, Size count) {
+  if (count >= LANE) return load(from);
+  Lane lane = {};
+  std::memcpy(&lane, from, count * sizeof(float));
+  return lane;
+}
+
+// Of a last lane, that part that is within `count`; what is behind it stays.
+inline void store_within(float *to, Lane lane, Size count) {
+  LaneMask places;
+  for (int l = 0; l < LANE; ++l) places[l] = l;
+  store(to, places < int32_t(std::min<Size>(count, LANE)) ? lane : load(to));
+}
+
+inline LaneMask bits(Lane lane) {
+  LaneMask mask;
+  std::memcpy(&mask, &lane, sizeof mask);
+  return mask;
+}
+
+inline Lane power_of_two(LaneMask k) {
+  const LaneMask exponent = (k + 127) << 23;
+  Lane lane;
+  std::memcpy(&lane, &exponent, sizeof lane);
+  return lane;
+}
+
+// The left factor of a product, or its transpose: element (i, j) is data[i * row + j * column].
+struct Left {
+  const float *data;
+  Size row, column;
+};
+
+// The right factor: element (i, j) is data[i * row + j], and there is slack behind it.
+struct Right {
+  const float *data;
+  Size row;
+};
+
+#define UNROLLED _Pragma("GCC unroll 8")
+
+// ROWS x (LANES * LANE) elements of `left right`; columns past `columns` are left alone.
+template <int ROWS, int LANES>
+void tile(Left left, Right right, Size depth, float *out, Size out_row, Size columns, bool add) {
+  Lane sum[ROWS][LANES];
+  UNROLLED
+  for (int r = 0; r < ROWS; ++r)
+    UNROLLED
+    for (int l = 0; l < LANES; ++l) sum[r][l] = Lane{};
+  for (Size k = 0; k < depth; ++k) {
+    Lane factor[LANES];
+    UNROLLED
+    for (int l = 0; l < LANES; ++l) factor[l] = load(right.data + k * right.row + l * LANE);
+    UNROLLED
+    for (int r = 0; r < ROWS; ++r)
+      UNROLLED
+      for (int l = 0; l < LANES; ++l)
+        sum[r][l] += left.data[r * left.row + k * left.column] * factor[l];
+  }
+  UNROLLED
+  for (int r = 0; r < ROWS; ++r)
+    UNROLLED
+    for (int l = 0; l < LANES; ++l) {
+      float *to = out + r * out_row + l * LANE;
+      const Lane total = add ? load(to) + sum[r][l] : sum[r][l];
+      if (l + 1 < LANES)
+        store(to, total);
+      else
+        store_within(to, total, columns - l * LANE);
+    }
+}
+
+// By their numbers of rows and lanes; where WIDE is 2, the last two of four are not asked for.
+using Tile = void (*)(Left, Right, Size, float *, Size, Size, bool);
+#define TILES_OF(rows) {tile<rows, 1>, tile<rows, 2>, tile<rows, WIDE - 1>, tile<rows, WIDE>}
+const Tile TILES[TALL][4] = {TILES_OF(1), TILES_OF(2), TILES_OF(3),
+                             TILES_OF(4), TILES_OF(5), TILES_OF(6)};
+
+// The next of as few pieces of at most `most` as `rest` needs, all about the same.
+inline Size piece(Size rest, Size most) {
+  const Size pieces = (rest + most - 1) / most;
+  return (rest + pieces - 1) / pieces;
+}
+
+// out [rows, columns] = left [rows, depth] right [depth, columns], or that added to it.
+void product(Size rows, Size depth, Size columns, Left left, Right right, float *out, Size out_row,
+             bool add = false) {
+  for (Size r = 0, tall; r < rows; r += tall) {
+    tall = piece(rows - r, TALL);
+    const Left lower = {left.data + r * left.row, left.row, left.column};
+    for (Size c = 0, wide; c < columns; c += wide * LANE) {
+      wide = piece((columns - c + LANE - 1) / LANE, WIDE);
+      TILES[tall - 1][wide - 1](lower, {right.data + c, right.row}, depth,
+                                out + r * out_row + c, out_row, columns - c, add);
+    }
+  }
+}
+
+// out [columns, rows] of a matrix [rows, columns].
+void transpose(const float *matrix, Size rows, Size columns, float *out) {
+  for (Size c = 0; c < columns; ++c)
+    for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
+}
+
+float dot(const float *a, const float *b, Size n) {
+  Lane lanes = {};
+  Size i = 0;
+  for (; i + LANE <= n; i += LANE) lanes += load(a + i) * load(b + i);
+  float sum = 0;
+  for (; i < n; ++i) sum += a[i] * b[i];
+  for (Size l = 0; l < LANE; ++l) sum += lanes[l];
+  return sum;
+}
+
+// --- one network
+
+// By lanes, since a processor cannot foresee which units are active. NaN is neither below nor above
+// zero: it goes through, as it does in torch.
+void rectify(float *values, Size n) {
+  for (Size i = 0; i < n; i += LANE) {
+    const Lane lane = load(values + i);
+    store(values + i, lane < 0 ? Lane{} : lane);
+  }
+}
+
+void zero_inactive(const float *activations, float *values, Size n) {
+  for (Size i = 0; i < n; i += LANE)
+    store_within(values + i, load(activations + i) <= 0 ? Lane{} : load(values + i), n - i);
+}
+
+// out = values whose numbers are not below `least`, else zero times them: which NaN stays.
+void keep_drawn(const float *numbers, float least, const float *values, float *out, Size n) {
+  for (Size i = 0; i < n; i += LANE) {
+    const Lane kept = load_within(numbers + i, n - i) >= least ? Lane{} + 1 : Lane{};
+    store_within(out + i, kept * load(values + i), n - i);
+  }
+}
+
+struct Layer {
+  Size in, out;  // `in` counts the ones
+  Size weights() const { return in * out; }
+};
+
+// The rows of a minibatch, each followed by a one.
+struct Rows {
+  Size count;
+  Floats inputs, targets, weights;
+
+  void put(Size place, const float *input, Size features, float target, float weight) {
+    std::copy_n(input, features, inputs.begin() + place * (features + 1));
+    targets[place] = target;
+    weights[place] = weight;
+  }
+};
+
+// Dropout: for every layer a uniform number for each row and input, without the ones. What has a
+// number below `dropout` is left out. Null leaves out nothing.
+struct Mask {
+  const float *const *numbers;
+  float dropout;
+};
+
+// Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
+constexpr Size CACHED = 16000;
+
+constexpr Size MOST_OUTPUTS = 2;
+
+// Slopes of the negative log-likelihood of one target, times its weight, at a network's outputs.
+//
+// One output is the mean of a Gaussian of the given precision. Of two the second, bent so that it
+// stays within 7 either way, is its log standard deviation.
+void loss_slopes(const float *outputs, Size n_outputs, float target, float weight, float precision,
+                 float *slopes) {
+  const float error = outputs[0] - target;
+  if (n_outputs == 1) {
+    slopes[0] = error * (weight * precision);
+    return;
+  }
+  const float seventh = outputs[1] / 7, bend = 1 / std::sqrt(1 + seventh * seventh);
+  slopes[0] = error * (weight * std::exp(-2 * outputs[1] * bend));
+  slopes[1] = bend * bend * bend * (weight - error * slopes[0]);
+}
+
+// The loss of one target: half the squared error of one output, or the negative log-likelihood of two.
+double loss_of(const float *outputs, Size n_outputs, float target) {
+  const double error = double(outputs[0]) - target;
+  if (n_outputs == 1) return 0.5 * error * error;
+  const double seventh = outputs[1] / 7.0, log_scale = outputs[1] / std::sqrt(1 + seventh * seventh);
+  return 0.5 * error * error * std::exp(-2 * log_scale) + log_scale + 0.91893853320467274;
+}
+
+// The shape of a network, and room for one at work on up to so many rows.
+class Network {
+ public:
+  Network(const Size *sizes, Size layers, Size rows, Size cached = CACHED)
+      : outputs_(sizes[layers]) {
+    Size row = 0, widest = 0;
+    for (Size l = 0; l < layers; ++l) {
+      layers_.push_back({sizes[l] + 1, sizes[l + 1]});
+      row += 2 * layers_[l].in;
+      widest = std::max(widest, layers_[l].weights());
+      n_weights += layers_[l].weights();
+    }
+    block_ = std::min(rows, std::max<Size>(TALL, cached / row));
+    for (const Layer &layer : layers_) {
+      activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
+      deltas_.emplace_back(block_ * layer.in + SLACK);
+    }
+    heads_.resize(layers_.back().weights() + SLACK);
+    of_heads_.resize(layers_.back().weights() + SLACK);
+    slopes_.resize(block_ * outputs_);
+    transposed_.resize(widest + SLACK);
+  }
+
+  Size n_weights = 0;
+
+  const std::vector<Layer> &layers() const { return layers_; }
+
+  Rows room_for(Size rows) const {
+    return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
+  }
+
+  // Fills `out` `[n_weights]`, which like `w` has slack behind it.
+  void gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+    set_heads(w);
+    for (Size first = 0, count; first < rows.count; first += count) {
+      count = piece(rows.count - first, block_);
+      const float *inputs = rows.inputs.data() + first * layers_[0].in;
+      if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
+      const float *top = forward(w, inputs, mask, first, count);
+      for (Size b = 0; b < count; ++b) {
+        float outputs[MOST_OUTPUTS] = {}, slopes[MOST_OUTPUTS];
+        put_out(top, b, outputs);
+        loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b], precision,
+                    slopes);
+        for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
+      }
+      backward(w, inputs, count, out, first > 0);
+    }
+  }
+
+  // Of all rows, without their weights.
+  double loss(const float *w, const Rows &rows) {
+    double sum = 0;
+    set_heads(w);
+    for (Size first = 0, count; first < rows.count; first += count) {
+      count = piece(rows.count - first, block_);
+      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
+      for (Size b = 0; b < count; ++b) {
+        float outputs[MOST_OUTPUTS] = {};
+        put_out(top, b, outputs);
+        sum += loss_of(outputs, outputs_, rows.targets[first + b]);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  void set_heads(const float *w) {
+    const Layer &last = layers_.back();
+    transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
+  }
+
+  // What row b of the last hidden layer leads to.
+  void put_out(const float *top, Size b, float *outputs) const {
+    const Size width = layers_.back().in;
+    for (Size o = 0; o < outputs_; ++o)
+      outputs[o] = dot(top + b * width, &heads_[o * width], width);
+  }
+
+  // What layer l is given: the batch itself, or what the layer before put out.
+  const float *into(size_t l, const float *inputs) const {
+    return l == 0 ? inputs : activations_[l].data();
+  }
+
+  const float *forward(const float *w, const float *inputs, const Mask &mask, Size first,
+                       Size rows) {
+    for (size_t l = 0; l + 1 < layers_.size(); ++l) {
+      const auto [in, out] = layers_[l];
+      float *next = activations_[l + 1].data();
+      product(rows, in, out, {into(l, inputs), in, 1}, {w, out}, next, out + 1);
+      rectify(next, rows * (out + 1));
+      if (mask.numbers) drop(l + 1, next, mask, first, rows);
+      w += layers_[l].weights();
+    }
+    return into(layers_.size() - 1, inputs);
+  }
+
+  // Leaves out some of what goes into layer l, which lies in `activations_` afterwards.
+  const float *drop(size_t l, const float *from, const Mask &mask, Size first, Size rows) {
+    const Size units = layers_[l].in - 1;
+    float *to = activations_[l].data();
+    for (Size b = 0; b < rows; ++b)
+      keep_drawn(mask.numbers[l] + (first + b) * units, mask.dropout, from + b * (units + 1),
+                 to + b * (units + 1), units);
+    return to;
+  }
+
+  void backward(const float *w, const float *inputs, Size rows, float *gradient, bool add) {
+    const size_t last = layers_.size() - 1;
+    const Size width = layers_[last].in;
+    w += n_weights - layers_[last].weights();
+    gradient += n_weights - layers_[last].weights();
+    const float *top = into(last, inputs);
+    product(outputs_, rows, width, {slopes_.data(), block_, 1}, {top, width}, of_heads_.data(),
+            width);
+    for (Size o = 0; o < outputs_; ++o)
+      for (Size i = 0; i < width; ++i) {
+        float &one = gradient[i * outputs_ + o];
+        one = (add ? one : 0) + of_heads_[o * width + i];
+      }
+    if (last == 0) return;
+    carry_to_top(top, rows);
+    for (size_t l = last;; --l) {
+      const auto [in, out] = layers_[l - 1];
+      w -= layers_[l - 1].weights();
+      gradient -= layers_[l - 1].weights();
+      const float *delta = deltas_[l].data();
+      product(in, rows, out, {into(l - 1, inputs), 1, in}, {delta, out}, gradient, out, add);
+      if (l == 1) return;
+      transpose(w, in, out, transposed_.data());
+      product(rows, out, in - 1, {delta, out, 1}, {transposed_.data(), in}, deltas_[l - 1].data(),
+              in - 1);
+      for (Size b = 0; b < rows; ++b)
+        zero_inactive(into(l - 1, inputs) + b * in, &deltas_[l - 1][b * (in - 1)], in - 1);
+    }
+  }
+
+  // From the outputs to the last hidden layer, row by row: a lane may reach into the next.
+  void carry_to_top(const float *top, Size rows) {
+    const Size outputs = outputs_, block = block_, width = layers_.back().in;
+    const float *heads = heads_.data(), *slopes = slopes_.data();
+    float *delta = deltas_.back().data();
+    for (Size b = 0; b < rows; ++b, top += width, delta += width - 1)
+      for (Size i = 0; i < width - 1; i += LANE) {
+        Lane sum = slopes[b] * load(heads + i);
+        if (outputs > 1) sum += slopes[block + b] * load(heads + width + i);
+        store(delta + i, load(top + i) <= 0 ? Lane{} : sum);
+      }
+  }
+
+  std::vector<Layer> layers_;
+  Size outputs_, block_;
+  std::vector<Floats> activations_, deltas_;
+  Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer, and their gradient
+  Floats slopes_;            // [outputs, block]
+  Floats transposed_;
+};
+
+}  // namespace

@@ -1,0 +1,70 @@
+"""Whole trajectories by native code are those that torch takes leapfrog by leapfrog."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bnnbench.cpp.library import library
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.methods.shared.hmc.leapfrog import leapfrog
+from bnnbench.methods.shared.hmc.network import posterior
+from bnnbench.native.trajectories import trajectories
+from bnnbench.nn import MLP
+from bnnbench.types import TrainingSet
+
+pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)  # ReLUs at zero may switch in float32
+@given(
+    hidden=st.lists(st.integers(1, 19), max_size=2),
+    inputs=st.integers(1, 9),
+    outputs=st.sampled_from([1, 2]),
+    rows=st.integers(1, 60),
+    chains=st.integers(1, 3),
+    seed=st.integers(0, 1000),
+)
+def test_they_are_those_of_torch(
+    hidden: list[int], inputs: int, outputs: int, rows: int, chains: int, seed: int
+) -> None:
+    """Two training sets, the second shorter; every chain with its own size, steps and factors."""
+    generator = torch.Generator().manual_seed(seed)
+    mlp, counts = MLP((inputs, *hidden, outputs)), (rows, max(1, rows - 3))
+    real = torch.arange(rows) < torch.tensor(counts)[:, None]
+    x = torch.randn(2, rows, inputs, generator=generator) * real[..., None]
+    y = torch.randn(2, rows, generator=generator) * real
+    data = TrainingSet(x, y, counts, (0, 1))
+    position, momentum = torch.randn(2, chains, 2, mlp.n_weights, generator=generator)
+    factors = 0.5 + torch.rand(2, chains, 2, generator=generator, dtype=torch.float64)
+    if outputs == 2:
+        factors[0] = 1
+    size = 0.002 * (1 + torch.rand(chains, 2, generator=generator, dtype=torch.float64))
+    steps = torch.randint(1, 5, (chains, 2), generator=generator)
+    found = trajectories(mlp, data, position, momentum, factors, size, steps)
+    double = TrainingSet(x.double(), y.double(), counts, (0, 1))
+    target = posterior(mlp, LIKELIHOODS[outputs], double, {})
+    expected = leapfrog(target, position.double(), momentum.double(), factors, size, steps)
+    for got, exact in zip(found, expected, strict=True):
+        scale = max(1.0, exact.abs().max().item())
+        torch.testing.assert_close(got.double(), exact, rtol=1e-5, atol=2e-5 * scale)
+
+
+def test_what_it_is_given_stays_and_nothing_finite_is_made_of_nan() -> None:
+    mlp = MLP((2, 3, 1))
+    data = TrainingSet(torch.ones(2, 4, 2), torch.ones(2, 4), (4, 4), (0, 1))
+    data.targets[1, 2] = torch.nan
+    position, momentum = torch.ones(2, 2, 2, mlp.n_weights)
+    factors = torch.ones(2, 2, 2).double()
+    size, steps = torch.full((2, 2), 0.01).double(), torch.full((2, 2), 3)
+    end, _, before, after = trajectories(mlp, data, position, momentum, factors, size, steps)
+    assert (position == 1).all() and (momentum == 1).all()
+    assert end[:, 0].isfinite().all() and not end[:, 1].isfinite().any()
+    for parts in (before, after):
+        assert parts[0, :, 0].isfinite().all() and parts[0, :, 1].isnan().all()
