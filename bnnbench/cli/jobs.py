@@ -154,7 +154,7 @@ class Jobs:
 
         if not self.begun:
             runs = self.sweep.runs if self.sweep else [run]
-            self.engine = self.opened.enter_context(shared_engine(runs, self.sweep))
+            self.engine = self.opened.enter_context(shared_engine(runs, self.sweep, note))
             self.begun = True
         return self.engine
 

@@ -63,8 +63,7 @@ def execute(
     works = works_of(run, todo, sweep)
     with ExitStack() as processes:
         # Before locks are taken and threads begin: a fork would copy both.
-        own = processes.enter_context(_opened(run, engine))
-        own.start(works)
+        own = processes.enter_context(_opened(run, works, engine))
         with claimed(run.store, todo):
             run.store.discard(again)
             write_text(folder.config, as_yaml(run.config))
@@ -88,37 +87,63 @@ def works_of(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> lis
 
 
 @contextmanager
-def shared_engine(runs: Sequence[Run], sweep: SweepProgress | None) -> Iterator[Engine | None]:
+def shared_engine(
+    runs: Sequence[Run],
+    sweep: SweepProgress | None,
+    say: Callable[[str], object] = lambda sentence: None,
+) -> Iterator[Engine | None]:
     """The engine of all runs of a command, with their open units handed out.
 
-    So other machines have no idle tail at the end of each run. None where each run has its own.
+    So no process and no other machine has an idle tail at the end of each run.
 
     Args:
         runs: what will be executed.
         sweep: that they are a part of.
+        say: is told once if something will take long.
+
+    Yields:
+        The engine, or None where each run has its own: a single run on this machine, and runs in
+        lockstep, which use all of it by themselves.
     """
-    if not runs or not runs[0].engine.remote:
+    remote = any(run.engine.remote for run in runs)
+    if not remote and (len(runs) < 2 or any(run.experiment.lockstep for run in runs)):
         yield None
         return
-    engine = runs[0].engine.engine(runs[0].workers, runs[0].outputs)
-    try:
-        # What is to be made anew is discarded first, each run at its turn.
-        fresh = [run for run in runs if run.resume]
-        engine.start([work for run in fresh for work in works_of(run, run.open_units(), sweep)])
+    works = {work.key: work for run in runs for work in _begun(run, sweep)}
+    if works and not remote:
+        prepare(say)
+    with _opened(runs[0], list(works.values())) as engine:
         yield engine
-    finally:
-        engine.stop()
+
+
+def _begun(run: Run, sweep: SweepProgress | None) -> list[Work]:
+    """The open work of a run that may begin before its turn, with the code that does it on record.
+
+    Nothing where there is something to discard or to refuse first, or nothing is open.
+    """
+    works = works_of(run, run.open_units(), sweep) if run.resume else []
+    with suppress(UserError):
+        check_joinable(run)
+        if works:
+            run.folder.create()
+            write_record(run.folder, recorded(run))
+        return works
+    return []
 
 
 @contextmanager
-def _opened(run: Run, given: Engine | None) -> Iterator[Engine]:
-    """The engine that is given, or one of the run's own, until the block ends."""
-    engine = given or run.engine.engine(run.workers, run.outputs)
+def _opened(run: Run, works: Sequence[Work], given: Engine | None = None) -> Iterator[Engine]:
+    """The engine that is given, if it holds this work, or one with it, until the block ends."""
+    if given is not None and given.holds(works):
+        given.start(works)
+        yield given
+        return
+    engine = run.engine.engine(run.workers, run.outputs)
     try:
+        engine.start(works)
         yield engine
     finally:
-        if given is None:
-            engine.stop()
+        engine.stop()
 
 
 def groups_of(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:

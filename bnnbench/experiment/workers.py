@@ -1,4 +1,4 @@
-"""Worker processes of a run: forked, so that they begin with all that this one has loaded."""
+"""Worker processes: forked, so that they begin with all that this one has loaded."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 import torch
-
-T = TypeVar("T")
 
 START = "fork" if sys.platform == "linux" else "spawn"
 """Elsewhere system libraries do not survive a fork."""
@@ -48,40 +47,31 @@ def worker_processes(count: int, held: Sequence[Any] = ()) -> Iterator[Executor]
         held: what each of them has as `HELD`; a fork costs nothing, however large it is.
     """
     torch.set_num_threads(1)  # a pool of threads that exists would not in the children
-    context = multiprocessing.get_context(START)
+    context, others = multiprocessing.get_context(START), multiprocessing.active_children()
     pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(), held))
     try:
         pool.submit(os.getpid).result()
         yield pool
     except BaseException:
-        kill_workers()
+        kill_workers(others)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def kill_workers() -> None:
-    """Ends all processes that this one began, whatever they do; what they write is atomic."""
-    for child in multiprocessing.active_children():
-        child.kill()
-
-
-def run_all(
-    pool: Executor,
-    function: Callable[[T], object],
-    tasks: Sequence[T],
-    meanwhile: Callable[[], object] = lambda: None,
-) -> None:
-    """Calls a function on every task; the first error that comes is raised.
+def kill_workers(spared: Collection[BaseProcess] = ()) -> None:
+    """Ends the processes that this one began, whatever they do; what they write is atomic.
 
     Args:
-        pool: of processes.
-        function: what they do.
-        tasks: one call each.
-        meanwhile: what this process does, which would only wait.
+        spared: those that go on.
     """
-    futures = [pool.submit(function, task) for task in tasks]
-    meanwhile()
+    for child in multiprocessing.active_children():
+        if child not in spared:
+            child.kill()
+
+
+def all_done(futures: Iterable[Future[Any]]) -> None:
+    """Returns when all of it is done; the first error that comes is raised."""
     for future in as_completed(futures):
         future.result()
 

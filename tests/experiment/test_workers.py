@@ -8,14 +8,13 @@ import signal
 import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from joblib import cpu_count
 
-from bnnbench.experiment.workers import START, cores, run_all, worker_processes
+from bnnbench.experiment.workers import START, all_done, cores, worker_processes
 
 LOADED: list[str] = []
 """Filled by a test before its workers begin."""
@@ -38,7 +37,7 @@ def die(task: int) -> None:
 
 def test_tasks_run_in_other_processes_of_one_thread_each(tmp_path: Path) -> None:
     with worker_processes(2) as pool:
-        run_all(pool, partial(note, tmp_path), range(6))
+        all_done([pool.submit(note, tmp_path, task) for task in range(6)])
     said = [(tmp_path / str(task)).read_text().split(" ") for task in range(6)]
     assert len({pid for pid, _, _ in said}) == 2 and str(os.getpid()) not in dict.fromkeys(
         pid for pid, _, _ in said
@@ -53,26 +52,19 @@ def test_they_begin_with_what_this_one_has_loaded(
 ) -> None:
     monkeypatch.setitem(globals(), "LOADED", ["the table"])
     with worker_processes(1) as pool:
-        run_all(pool, partial(note, tmp_path), [0])
+        pool.submit(note, tmp_path, 0).result()
     assert (tmp_path / "0").read_text().endswith("the table")
-
-
-def test_this_process_does_something_meanwhile(tmp_path: Path) -> None:
-    done = []
-    with worker_processes(2) as pool:
-        run_all(pool, partial(note, tmp_path), range(2), lambda: done.append(os.getpid()))
-    assert done == [os.getpid()] and len([*tmp_path.iterdir()]) == 2
 
 
 def test_the_first_error_comes_back_and_ends_them() -> None:
     with pytest.raises(ValueError, match="task"), worker_processes(2) as pool:
-        run_all(pool, fail, range(4))
+        all_done([pool.submit(fail, task) for task in range(4)])
     assert not multiprocessing.active_children()
 
 
 def test_a_killed_worker_is_an_error_and_no_wait() -> None:
     with pytest.raises(BrokenProcessPool), worker_processes(2) as pool:
-        run_all(pool, die, range(4))
+        all_done([pool.submit(die, task) for task in range(4)])
     assert not multiprocessing.active_children()
 
 
@@ -80,6 +72,14 @@ def test_an_interrupted_block_leaves_none_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), worker_processes(2) as pool:
         pool.submit(time.sleep, 60)
         raise KeyboardInterrupt
+    assert not multiprocessing.active_children()
+
+
+def test_an_error_ends_its_own_processes_and_no_others() -> None:
+    with worker_processes(1) as other:
+        with pytest.raises(ValueError, match="task"), worker_processes(1) as pool:
+            pool.submit(fail, 0).result()
+        assert other.submit(os.getpid).result() != os.getpid()
     assert not multiprocessing.active_children()
 
 

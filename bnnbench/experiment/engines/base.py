@@ -31,6 +31,10 @@ class Engine(ABC):
             works: of one run, or of all runs of a sweep at once.
         """
 
+    def holds(self, works: Sequence[Work]) -> bool:
+        """Whether it can finish this work, be it that it was handed out or that it can be still."""
+        return True
+
     @abstractmethod
     def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
         """Returns when all of it is on disk; the first error that comes is raised.

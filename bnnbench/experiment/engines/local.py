@@ -1,17 +1,20 @@
-"""This machine: worker processes that are forked for each run, with all that it has loaded."""
+"""This machine: worker processes that are forked with all that this one has loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+import multiprocessing
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from bnnbench.experiment import workers
+from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 from bnnbench.experiment.engines.work import Work
-from bnnbench.experiment.workers import kill_workers, run_all, worker_processes
+from bnnbench.experiment.workers import all_done, kill_workers, worker_processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +24,12 @@ class Local(EngineSettings):
     name: str = "local"
 
     def engine(self, workers: int, outputs: Path) -> Engine:
-        """Ready for one run."""
+        """Ready for one run, or for all of a sweep."""
         return LocalEngine(workers)
 
 
 class LocalEngine(Engine):
-    """Worker processes for one run, or this process where they would be one."""
+    """Worker processes for what it is started with, or this process where they would be one."""
 
     def __init__(self, count: int) -> None:
         """Begins nothing yet.
@@ -36,35 +39,55 @@ class LocalEngine(Engine):
         """
         self._count, self._works = count, tuple[Work, ...]()
         self._pool: Executor | None = None
-        self._processes, self._busy = ExitStack(), False
+        self._futures: dict[str, Future[None]] = {}
+        self._processes, self._others = ExitStack(), list[BaseProcess]()
 
     def start(self, works: Sequence[Work]) -> None:
-        """Begins the processes; they hold the work, so that only its number is told to them."""
+        """Begins the processes; they hold the work, so that only its number is told to them.
+
+        Once for all: processes that are there cannot be given more to hold.
+        """
+        if self._works:
+            return
         self._works = tuple(works)
         count = min(self._count, len(works))
-        if count < 2 or works[0].row[0].experiment.lockstep:
+        if count < 2 or any(_first(work).lockstep for work in works):
             return
-        works[0].row[0].experiment.prepare()
+        for experiment in {id(first): first for first in map(_first, works)}.values():
+            experiment.prepare()
+        self._others = multiprocessing.active_children()
         self._pool = self._processes.enter_context(worker_processes(count, self._works))
 
+    def holds(self, works: Sequence[Work]) -> bool:
+        return {work.key for work in works} <= {work.key for work in self._works}
+
     def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
-        """Runs the work, of those runs that are in it still."""
+        """Runs the work, and begins with that of later runs as soon as a process is free."""
         if self._pool is None:
             for work in works:
                 work.run(self._count)
             return
+        self._hand_out(works)
+        self._hand_out(work for work in self._works if work.key not in self._futures)
+        meanwhile()
+        all_done(self._futures[work.key] for work in works)
+
+    def _hand_out(self, works: Iterable[Work]) -> None:
+        """What is not handed out yet, or was done before it was discarded."""
+        assert self._pool is not None
         numbers = {work.key: number for number, work in enumerate(self._works)}
-        tasks = [Numbered(numbers[work.key], _folders(work)) for work in works]
-        self._busy = True
-        run_all(self._pool, Numbered.run, tasks, meanwhile)
-        self._busy = False
+        for work in works:
+            begun = self._futures.get(work.key)
+            if begun is None or (begun.done() and not work.finished()):
+                task = Numbered(numbers[work.key], _folders(work))
+                self._futures[work.key] = self._pool.submit(task.run)
 
     def stop(self) -> None:
         """Ends the processes, at once if they are in the midst of something."""
-        if self._busy:
-            kill_workers()
+        if not all(future.done() for future in self._futures.values()):
+            kill_workers(self._others)
         self._processes.close()
-        self._pool = None
+        self._pool, self._futures, self._works = None, {}, ()
 
 
 @dataclass(frozen=True)
@@ -86,3 +109,7 @@ class Numbered:
 
 def _folders(work: Work) -> tuple[Path, ...]:
     return tuple(member.store.folder.root for member in work.row)
+
+
+def _first(work: Work) -> Experiment:
+    return work.row[0].experiment
