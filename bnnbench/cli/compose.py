@@ -59,9 +59,10 @@ def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
     """
     from hydra import compose
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    parser = OverridesParser.create()
+    parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which finds glob(*)
     given = parser.parse_overrides(list(overrides))
     single = [str(o.input_line) for o in given if not o.is_sweep_override()]
     config = compose(CONFIG_NAME, overrides=single, return_hydra_config=True)

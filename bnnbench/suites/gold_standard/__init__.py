@@ -1,0 +1,18 @@
+"""How far every method is from the posterior that it approximates, by long HMC chains.
+
+One model for all: the same network, prior and noise. Whatever a method then does otherwise than the
+chains is inference, and no score on test targets is needed to see it. Imports nothing but
+`discovery`.
+"""
+
+from bnnbench.discovery import Suite, Sweep
+
+SUITE = Suite(
+    name="gold_standard",
+    summary="every method's distance to the posterior by HMC (small: minutes, whole: hours)",
+    sweeps=(
+        Sweep("gold_toy"),
+        Sweep("gold_standard", sizes=("full",)),
+    ),
+    together=True,
+)
