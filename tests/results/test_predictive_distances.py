@@ -1,0 +1,149 @@
+"""Distances of predictive distributions: closed forms, numerical integration, draws, symmetries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm, spearmanr, wasserstein_distance
+
+from bnnbench.results.mixtures import Mixture
+from bnnbench.results.predictive_distances import (
+    WEIGHTS,
+    drawn,
+    drawn_wasserstein,
+    geometric_mean_ratio,
+    mass_inside,
+    quantiles,
+    rank_correlation,
+    wasserstein,
+    wasserstein_of_sets,
+)
+
+
+def gaussian(loc: float, deviation: float) -> Mixture:
+    """One point, one component, half of whose variance is epistemic."""
+    half = np.array([[deviation**2 / 2]])
+    return Mixture(np.array([[loc]]), half, half)
+
+
+def mixture(
+    points: int, components: int, seed: int, spread: float = 0.3, own: bool = False
+) -> Mixture:
+    """Components that overlap, each with a deviation of its own or all with one."""
+    rng = np.random.default_rng(seed)
+    loc = rng.normal(size=(points, 1)) + spread * rng.normal(size=(points, components))
+    noise = 0.09 * np.exp(0.5 * rng.normal(size=(points, components if own else 1)))
+    return Mixture(loc, np.zeros((points, 1)), noise)
+
+
+def integrated(p: Mixture, q: Mixture, order: int) -> np.ndarray:
+    """The distance by brute force: of distribution functions on a dense grid, `[M]`."""
+    found = []
+    for k in range(len(p.loc)):
+        ends = [(m.loc[k] + s * 8 * m.deviation[k]) for m in (p, q) for s in (-1, 1)]
+        x = np.linspace(min(map(np.min, ends)), max(map(np.max, ends)), 10_001)
+        f, g = (norm.cdf((x[:, None] - m.loc[k]) / m.deviation[k]).mean(1) for m in (p, q))
+        if order == 1:
+            found.append(np.trapezoid(np.abs(f - g), x))
+        else:
+            u = (np.arange(50_000) + 0.5) / 50_000
+            found.append(np.sqrt(np.mean((np.interp(u, f, x) - np.interp(u, g, x)) ** 2)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("shift", "a", "b"), [(0.0, 1.0, 2.0), (0.7, 1.0, 1.0), (-0.3, 0.5, 0.9)])
+def test_two_gaussians_in_closed_form(shift: float, a: float, b: float) -> None:
+    """W2^2 = shift^2 + (a - b)^2; W1 is the mean of a folded normal, `|shift + (b - a) Z|`."""
+    p, q = quantiles(gaussian(1.0, a)), quantiles(gaussian(1.0 + shift, b))
+    scale = max(abs(b - a), 1e-12)
+    folded = scale * np.sqrt(2 / np.pi) * np.exp(-(shift**2) / (2 * scale**2)) + shift * (
+        1 - 2 * norm.cdf(-shift / scale)
+    )
+    assert wasserstein(p, q, 1) == pytest.approx(folded, rel=1e-4)
+    assert wasserstein(p, q, 2) == pytest.approx(np.hypot(shift, a - b), rel=1e-4)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("order", [1, 2])
+def test_mixtures_against_dense_integration(own: bool, order: int) -> None:
+    p, q = mixture(2, 40, 0, own=own), mixture(2, 25, 1, 0.2, own=own)
+    q = Mixture(
+        q.loc - q.loc.mean(1, keepdims=True) + p.loc.mean(1, keepdims=True), q.epistemic, q.noise
+    )
+    exact = integrated(p, q, order)
+    assert (exact > 0.01).all()
+    width = np.sqrt(p.loc.var(1) + p.noise.mean(1))
+    assert np.abs(wasserstein(quantiles(p), quantiles(q), order) - exact).max() < 1e-4 * width.min()
+
+
+def test_components_that_leave_gaps() -> None:
+    """Five deviations apart: W1 to 0.2 % of the separation, W2 to 2 %."""
+    places = np.array([[-1.0, -1, 0, 1, 1, 1, 1], [-1, 0, 0, 0, 1, 1, 0]])
+    p = Mixture(places, np.zeros((2, 1)), np.full((2, 1), 0.01))
+    q = Mixture(places[:, 1:4], np.zeros((2, 1)), np.full((2, 1), 0.02))
+    for order, share in ((1, 0.002), (2, 0.02)):
+        found = wasserstein(quantiles(p), quantiles(q), order)
+        assert found == pytest.approx(integrated(p, q, order), abs=share)
+
+
+def test_one_component_is_many_equal_ones() -> None:
+    """The grid of a distribution function against the straight line of a Gaussian."""
+    one, many = (
+        gaussian(0.3, 0.5),
+        Mixture(np.full((1, 7), 0.3), np.zeros((1, 1)), np.full((1, 1), 0.25)),
+    )
+    apart = Mixture(many.loc, many.epistemic, np.full((1, 7), 0.25))
+    for other in (many, apart):
+        assert wasserstein(quantiles(one), quantiles(other), 2) < 1e-4
+
+
+def test_a_distance() -> None:
+    """Zero to itself, symmetric, the triangle; moved with what it compares."""
+    p, q, r = (quantiles(mixture(6, 30, seed)) for seed in range(3))
+    for order in (1, 2):
+        assert (wasserstein(p, p, order) == 0).all()
+        assert (wasserstein(p, q, order) == wasserstein(q, p, order)).all()
+        assert (
+            wasserstein(p, q, order) <= wasserstein(p, r, order) + wasserstein(r, q, order)
+        ).all()
+        assert wasserstein(p + 2, q + 2, order) == pytest.approx(wasserstein(p, q, order))
+        assert wasserstein(3 * p, 3 * q, order) == pytest.approx(3 * wasserstein(p, q, order))
+        assert wasserstein(p, p - 0.4, order) == pytest.approx(0.4)
+    assert (wasserstein(p, q, 1) <= wasserstein(p, q, 2)).all()
+    assert WEIGHTS.sum() == pytest.approx(1)
+
+
+def test_points_do_not_influence_each_other() -> None:
+    """Also where one point's components are so far apart that its grid is another."""
+    many = mixture(5, 20, 3)
+    many.loc[2] *= 100
+    alone = np.concatenate([quantiles(many.rows(slice(k, k + 1))) for k in range(5)])
+    assert quantiles(many) == pytest.approx(alone, abs=1e-9)
+
+
+def test_draws_against_scipy_and_against_the_exact_distance() -> None:
+    p, q = mixture(3, 30, 4), mixture(3, 30, 5, own=True)
+    a, b = (drawn(one, np.random.default_rng(k), 20_000) for k, one in enumerate((p, q)))
+    scipy = [wasserstein_distance(x, y) for x, y in zip(a, b, strict=True)]
+    assert wasserstein_of_sets(a, b) == pytest.approx(np.array(scipy))
+    assert scipy == pytest.approx(wasserstein(quantiles(p), quantiles(q)), abs=0.02)
+    same = drawn_wasserstein(p, p, np.random.default_rng(0))
+    assert (same > 0).all() and (same < 0.1).all()
+
+
+def test_mass_inside_the_central_interval() -> None:
+    p = quantiles(gaussian(0, 1))
+    assert mass_inside(p, p) == pytest.approx(0.9, abs=1e-4)
+    half = norm.cdf(2 * norm.ppf(0.95)) * 2 - 1
+    assert mass_inside(quantiles(gaussian(0, 0.5)), p) == pytest.approx(half, abs=1e-4)
+    shifted = norm.cdf(norm.ppf(0.95) - 1) - norm.cdf(-norm.ppf(0.95) - 1)
+    assert mass_inside(quantiles(gaussian(1, 1)), p) == pytest.approx(shifted, abs=1e-4)
+
+
+def test_widths() -> None:
+    assert geometric_mean_ratio(np.array([2.0, 0.5]), np.array([1.0, 1.0])) == pytest.approx(1)
+    assert geometric_mean_ratio(np.zeros(3), np.ones(3)) == 0
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(5, size=(2, 40)).astype(float)
+    assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    assert np.isnan(rank_correlation(np.zeros(3), np.arange(3.0)))
