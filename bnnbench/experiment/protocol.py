@@ -17,7 +17,8 @@ from torch import Tensor
 
 from bnnbench.experiment.fitting import Fitting, Values, fit_task, predict
 from bnnbench.experiment.folds import Folds
-from bnnbench.experiment.scoring import Scored, components, flat, objective, score
+from bnnbench.experiment.scoring import Scored, components, diagnosis, flat, objective, score
+from bnnbench.methods.shared.contract import Posterior
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
@@ -102,6 +103,7 @@ class Outcome:
         training: the same of the rows trained on, where asked for.
         objective: flat arrays `split`, `epoch`, `loss` and `complexity`, where asked for.
         mixture: of `components`, of the test part in standardised units, where asked for.
+        diagnosis: `split`, `row` and what the method says of its prediction of each test point.
     """
 
     scores: dict[str, float]
@@ -115,6 +117,7 @@ class Outcome:
     training: dict[str, np.ndarray]
     objective: dict[str, np.ndarray]
     mixture: dict[str, np.ndarray]
+    diagnosis: dict[str, np.ndarray]
 
 
 def final_fit(
@@ -144,12 +147,12 @@ def final_fit(
         task = replace(task, trace=_streams(fitting, splits, data, "trace"))
     posterior = fitting.method.fit(task)
     diverged = posterior.diverged.tolist()  # waits for the device, so the clock is honest
-    diagnostics = {name: values.tolist() for name, values in posterior.diagnostics.items()}
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
     prediction = predict(fitting, posterior, scaler, inputs, streams)
     scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
     finished = time.perf_counter()
+    diagnosed = _diagnosed(fitting, posterior, inputs, splits)
     kept = _mixtures(splits, prediction, scaler) if evaluation.mixture else [{} for _ in splits]
     trained: list[Scored] = [({}, {}) for _ in splits]
     if evaluation.training_part:
@@ -159,7 +162,7 @@ def final_fit(
     return [
         Outcome(
             scores={**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
-            diagnostics={name: values[r] for name, values in diagnostics.items()},
+            diagnostics=diagnosed[r][0],
             converted=fitting.converted(scaler)[r],
             diverged=diverged[r],
             parameters=fitting.method.parameters(posterior.mlp),
@@ -169,10 +172,27 @@ def final_fit(
             training=fit_predictions,
             objective=objective(posterior, splits[r], r),
             mixture=kept[r],
+            diagnosis=diagnosed[r][1],
         )
         for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
             zip(scored, trained, strict=True)
         )
+    ]
+
+
+def _diagnosed(
+    fitting: Fitting, posterior: Posterior, inputs: Tensor, splits: Sequence[Split]
+) -> list[tuple[dict[str, float], dict[str, np.ndarray]]]:
+    """What the method says of each split's fit, and of its predictions of each test point."""
+    found = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
+    every = {**posterior.diagnostics, **found.summary}
+    summary = {name: values.tolist() for name, values in every.items()}
+    return [
+        (
+            {name: values[r] for name, values in summary.items()},
+            diagnosis(split, found.points, r),
+        )
+        for r, split in enumerate(splits)
     ]
 
 

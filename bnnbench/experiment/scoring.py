@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.metrics import METRICS
@@ -87,6 +89,15 @@ def components(
         if (columns[name] == columns[name][:, :1]).all():
             columns[name] = columns[name][:, :1]
     return {"split": np.full(len(rows), split.index), "row": rows, **columns}
+
+
+def diagnosis(split: Split, points: Mapping[str, Tensor], replica: int) -> dict[str, np.ndarray]:
+    """What a method says of each test point `[R, M]` as flat arrays; none where it says nothing."""
+    if not points:
+        return {}
+    rows = len(split.test)
+    own = {name: values[replica, :rows].cpu().numpy() for name, values in points.items()}
+    return {"split": np.full(rows, split.index), "row": split.test, **own}
 
 
 def moments(prediction: Prediction) -> dict[str, np.ndarray]:

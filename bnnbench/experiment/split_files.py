@@ -38,5 +38,8 @@ MIXTURE = "mixture"
 """Arrays: every test point: `split`, `row` and its predictive mixture in standardised units (of
 `scoring.components`); only with `evaluation.mixture`."""
 
+DIAGNOSIS = "diagnosis"
+"""Arrays: every test point: `split`, `row` and what the method says of its prediction there."""
+
 OBJECTIVE = "objective"
 """Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.trace`."""

@@ -14,6 +14,7 @@ from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.folds import Folds, make_folds
 from bnnbench.experiment.protocol import Outcome, final_fit, out_of_fold
 from bnnbench.experiment.split_files import (
+    DIAGNOSIS,
     MIXTURE,
     OBJECTIVE,
     OUT_OF_FOLD,
@@ -112,6 +113,7 @@ def _arrays(outcome: Outcome, held_out: Arrays) -> dict[str, Arrays]:
         TRAINING: outcome.training,
         OBJECTIVE: outcome.objective,
         MIXTURE: outcome.mixture,
+        DIAGNOSIS: outcome.diagnosis,
     }
     return {name: arrays for name, arrays in every.items() if arrays}
 

@@ -6,7 +6,7 @@ et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICML 2021.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -16,7 +16,8 @@ from torch import Tensor
 from bnnbench.checks import check_between, check_choice, check_int
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
+from bnnbench.methods.shared.hmc.diagnostics import diagnosis
 from bnnbench.methods.shared.hmc.network import LOSS, PRIOR, Precision, plain_noise, posterior_flow
 from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, quarter_turn, sample
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
@@ -173,17 +174,27 @@ class HMC(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """One component per network."""
-        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
-        networks = self.sample_weights(posterior, samples, streams)
-        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
-        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
-        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
-            piece.copy_(forward(mlp, weights, inputs)[0])
+        outputs = self._outputs(posterior, self.sample_weights(posterior, samples, streams), inputs)
         if NOISE not in posterior.state:
             return self.likelihood.prediction(outputs, posterior.hyper)
         precision = posterior.state[NOISE][:, _spread(samples, posterior.state[NOISE])]
         noise = (1 / precision).T[..., None]
         return Prediction(outputs.squeeze(3), torch.zeros_like(noise), noise)
+
+    def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
+        """Of the networks' first outputs, the means that they predict."""
+        networks = posterior.state["chain"].transpose(0, 1)
+        means = self._outputs(posterior, networks, inputs)[..., 0]
+        return diagnosis(means.unflatten(0, (self.chains, -1)), rows)
+
+    def _outputs(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Tensor:
+        """Of networks `[S, R, P]`, `[S, R, M, O]`, a few networks at a time."""
+        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
+        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
+        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
+        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
+            piece.copy_(forward(mlp, weights, inputs)[0])
+        return outputs
 
 
 def _spread(samples: int, chain: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
 from bnnbench.report.figures.curves import curves_figure
+from bnnbench.report.figures.mixing import mixing_figure, mixing_is_told
 from bnnbench.report.figures.objective import objective_figure
 from bnnbench.report.figures.predictions import predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
@@ -27,6 +28,7 @@ from bnnbench.results.labels import full_name
 from bnnbench.results.run_files import (
     CALIBRATION,
     kept_points,
+    read_diagnosis,
     read_held_out,
     read_objective,
     read_predictions,
@@ -76,6 +78,9 @@ def split_drawings(folder: RunFolder) -> Drawings:
     curve = read_curve(folder, names)
     if curve:
         found["curve"] = partial(curves_figure, [curve], name)
+    diagnosis = read_diagnosis(folder)
+    if diagnosis is not None and mixing_is_told(diagnosis):
+        found["mixing"] = partial(mixing_figure, diagnosis, name)
     objective = read_objective(folder)
     if objective is not None:
         found["objective"] = partial(objective_figure, objective, name)

@@ -15,6 +15,7 @@ from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit
 from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.results.labels import mark
 from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
+from bnnbench.results.mixing import MOST, unmixed
 from bnnbench.results.published import counterpart, z_of
 from bnnbench.results.published_settings import difference
 from bnnbench.results.reader import row_of
@@ -91,6 +92,13 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
         notes.append(
             f"{len(lost)} of {len(splits)} splits diverged (split {which}); "
             "means and errors leave them out."
+        )
+    apart = unmixed(splits)
+    if apart:
+        notes.append(
+            f"R-hat is above {MOST} at more than 5 % of the test points in {len(apart)} of "
+            f"{len(splits)} splits: chains that disagree are no gold standard; "
+            "run them for longer (training.final_epochs)."
         )
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):

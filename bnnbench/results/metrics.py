@@ -20,6 +20,14 @@ DIAGNOSTIC = "diag."
 """What the columns begin with in which a method tells of its fit's quality."""
 
 
+DIAGNOSTICS = {
+    "diag.r_hat": "R-hat, 95 % of points",
+    "diag.bulk_ess": "Bulk ESS, 95 % of points",
+    "diag.tail_ess": "Tail ESS, 95 % of points",
+}
+"""Printed heads of those whose columns do not say them."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One column of numbers that every split has.
@@ -112,4 +120,6 @@ def heading_of(column: str) -> str:
     """The printed head of a metric's or a diagnostic's column: "Kept samples"."""
     if column in BY_KEY:
         return BY_KEY[column].heading
+    if column in DIAGNOSTICS:
+        return DIAGNOSTICS[column]
     return column.removeprefix(DIAGNOSTIC).replace("_", " ").capitalize()

@@ -12,6 +12,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import (
+    DIAGNOSIS,
     OBJECTIVE,
     OUT_OF_FOLD,
     PREDICTIONS,
@@ -39,6 +40,7 @@ ARRAYS = {
     PREDICTIONS: POINT_COLUMNS,
     OUT_OF_FOLD: POINT_COLUMNS,
     TRAINING: ("split", "target"),
+    DIAGNOSIS: ("split",),
     OBJECTIVE: ("split", "epoch", "loss", "complexity"),
 }
 """What the files of arrays hold at the least."""
@@ -146,6 +148,11 @@ def read_objective(folder: RunFolder) -> pd.DataFrame | None:
     """Rows of `split`, `epoch`, `loss`, `complexity` and their sum `objective`, if it was kept."""
     table = read_arrays(folder, OBJECTIVE)
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
+
+
+def read_diagnosis(folder: RunFolder) -> pd.DataFrame | None:
+    """One row per test point: what the method says of its prediction there, if it does."""
+    return read_arrays(folder, DIAGNOSIS)
 
 
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:

@@ -83,6 +83,19 @@ class Posterior:
     diagnostics: Mapping[str, Tensor] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a method says of the quality of its predictions of some rows.
+
+    Attributes:
+        points: `[R, M]` each: columns beside a run's predictions.
+        summary: `[R]` each: columns `diag.*` of a run.
+    """
+
+    points: Mapping[str, Tensor] = field(default_factory=dict)
+    summary: Mapping[str, Tensor] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
     """A way to fit and to predict.
@@ -200,3 +213,13 @@ class Method(ABC):
             samples: Monte Carlo samples, where the method draws any.
             streams: random numbers.
         """
+
+    def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
+        """What it can say of its predictions from their inputs alone; of most methods nothing.
+
+        Args:
+            posterior: from `fit`.
+            inputs: `[R, M, D]`, of the rows that are tested.
+            rows: how many of each replica are no padding.
+        """
+        return Diagnosis()
