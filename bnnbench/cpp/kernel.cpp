@@ -28,6 +28,11 @@ void add_products(Size n, const float *a, const float *b, float *__restrict sum)
   for (Size i = 0; i < n; ++i) sum[i] += a[i] * b[i];
 }
 
+void add_products_times(Size n, float factor, const float *a, const float *b,
+                        float *__restrict sum) {
+  for (Size i = 0; i < n; ++i) sum[i] += factor * a[i] * b[i];
+}
+
 void add_times(Size n, float factor, const float *__restrict values, float *__restrict sum) {
   for (Size i = 0; i < n; ++i) sum[i] += factor * values[i];
 }
@@ -49,6 +54,9 @@ struct Draws {
 struct Means {
   float *mean, *square, *cross;
 };
+
+// What a sample with a smaller share would add to a mean is below float32's rounding.
+constexpr float LEAST_SHARE = 1e-8f;
 
 class Averager {
  public:
@@ -75,6 +83,39 @@ class Averager {
       if (sum) divide(n, float(samples), sum);
   }
 
+  // Of every sample log p(w, data) / q(w), but for what they share, with the loss of the minibatch
+  // for that of all `count` rows; by which slopes of Renyi's bound are weighed.
+  void log_ratios(const Rows &rows, float precision, const Draws &draws, float count, float prior,
+                  Floats &out) {
+    const Size n = network.n_weights;
+    for (Size s = 0; s < draws.samples; ++s) {
+      const float *noise = draws.noise + s * draws.apart;
+      draw(n, draws.loc, draws.scale, noise, drawn_.data());
+      const double loss = network.loss(drawn_.data(), rows) / rows.count;
+      const float narrow = dot(noise, noise, n) - prior * dot(drawn_.data(), drawn_.data(), n);
+      out[s] = 0.5f * narrow - count * loss * (precision > 0 ? precision : 1);
+    }
+  }
+
+  // Means of the gradient, with `pull` times the weights, and of its product with the noise, where
+  // samples have shares that add up to one. Returns that mean of the loss.
+  float average_by(const Floats &shares, float pull, const Rows &rows, float precision,
+                   const Draws &draws, const Means &out) {
+    const Size n = network.n_weights;
+    float loss = 0;
+    for (float *sum : {out.mean, out.cross}) std::fill_n(sum, n, 0.0f);
+    for (Size s = 0; s < draws.samples; ++s) {
+      if (shares[s] < LEAST_SHARE) continue;
+      const float *noise = draws.noise + s * draws.apart;
+      draw(n, draws.loc, draws.scale, noise, drawn_.data());
+      loss += shares[s] * network.gradient(drawn_.data(), rows, precision, Mask{}, one_.data());
+      add_times(n, pull, drawn_.data(), one_.data());
+      add_times(n, shares[s], one_.data(), out.mean);
+      add_products_times(n, shares[s], one_.data(), noise, out.cross);
+    }
+    return loss;
+  }
+
  private:
   Floats drawn_, one_;
 };
@@ -88,12 +129,15 @@ struct Step {
   float *const *state;         // the rule's tensors, `loc` first
   float *mean, *second;        // of the gradient, and of its square or product with the noise
   float *scale, *spare;        // deviations of the drawn weights, and room for as much again
+  float *centre;               // their means, of a rule that says them
   const float *noise;          // of this step
   float rows, batch;           // of the training set, and of the minibatch
   float precision, prior;      // of the noise of the observations, and of the weights
   float dropout;
   float share;                 // of the divergence
   float taken, unbias[2];      // t steps before this one; 1 / (1 - beta^(t + 1))
+  float loss;                  // of the minibatch, where means are weighted
+  bool learns_noise;
 };
 
 struct Constants {
@@ -257,12 +301,65 @@ void preconditioned_sgld(Step step, Constants c) {
   }
 }
 
+// A Gaussian factor Normal(u, e^s) times the prior is the posterior: its precision is e^-s + prior,
+// and its mean u times the share of e^-s in that, which is kept in `spare`.
+void scale_by_sites(Step step) {
+  const float *u = step.state[0], *s = step.state[1];
+  for (Size i = 0; i < step.n; ++i) {
+    const float site = std::exp(-s[i]), variance = 1 / (site + step.prior);
+    step.scale[i] = std::sqrt(variance);
+    step.spare[i] = site * variance;
+    step.centre[i] = u[i] * step.spare[i];
+  }
+}
+
+// Shares of samples in the slope of Renyi's bound of order alpha: in proportion to their ratios to
+// the power 1 - alpha. Where that is infinite, all of the greatest ratio or of the least.
+void share_out(const Floats &log_ratios, float power, Floats &shares) {
+  const Size samples = shares.size();
+  Size top = 0;
+  for (Size s = 1; s < samples; ++s) {
+    const float here = log_ratios[s], best = log_ratios[top];
+    if (!(power > 0 ? here <= best : here >= best) && !std::isnan(best)) top = s;
+  }
+  if (power == 0 || std::isinf(power)) {
+    for (Size s = 0; s < samples; ++s) shares[s] = power == 0 ? 1.0f / samples : s == top;
+    return;
+  }
+  float sum = 0;
+  for (Size s = 0; s < samples; ++s)
+    sum += shares[s] = std::exp(power * (log_ratios[s] - log_ratios[top]));
+  for (float &share : shares) share /= sum;
+}
+
+// Of order 1 the KL divergence is in closed form; of others the means have it. Own: 1 - alpha.
+void renyi_vi(Step step, Constants c) {
+  float *const *state = step.state;
+  const float pull = c.own[0] == 0 ? step.prior / step.rows : 0;
+  for (Size i = 0; i < step.n; ++i) {
+    const float share = step.spare[i], scale = step.scale[i];
+    const float of_loc = step.mean[i] + pull * step.centre[i];
+    const float of_scale = step.second[i] + pull * scale - 1 / (step.rows * scale);
+    const float rest = step.prior * scale * scale;
+    step.mean[i] = share * of_loc;
+    step.second[i] = share * (0.5f * scale * of_scale - rest * state[0][i] * of_loc);
+  }
+  adam(step, c, step.mean, state[0], state[2], state[3]);
+  adam(step, c, step.second, state[1], state[4], state[5]);
+  if (!step.learns_noise) return;
+  const float of_noise = 0.5f - step.loss;  // the loss is half the precision times the square
+  Step one = step;
+  one.n = 1;
+  adam(one, c, &of_noise, state[6], state[7], state[8]);
+}
+
 struct Rule {
   Size tensors;         // of its state
   bool square, cross;   // which second mean it takes
   bool masks;           // whether units are dropped
   void (*scale)(Step);  // null where weights are not drawn
   void (*update)(Step, Constants);
+  bool weighted = false;  // whether its means are weighted, by ratios to its first own power
 };
 
 // In the order of RULES in bnnbench/native/steps.py.
@@ -275,6 +372,7 @@ const Rule RULES[] = {
     {2, false, false, false, nullptr, preconditioned_sgld},
     {3, false, false, true, nullptr, mc_dropout},
     {3, false, true, false, scale_by_squares, ivon},
+    {6, false, true, false, scale_by_sites, renyi_vi, true},
 };
 
 }  // namespace
@@ -329,7 +427,8 @@ struct Steps {
   Size length, samples, batch;    // `batch` rows of a minibatch
   Size rule;
   double rate, betas[2], own[5];
-  float *const *state;            // the rule's tensors, [sets, members, P] each
+  float *const *state;            // the rule's tensors, [sets, members, P] each, and behind them
+  Size tensors;                   //   those with one number for each network: all their number
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
   const float *const *noise;      // [steps, pieces]: one piece [samples, shared, P], or one for
@@ -349,7 +448,8 @@ class Walker {
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
                     float(given.own[3]), float(given.own[4])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
-        own_(rule_.tensors), numbers_(given.samples * given.layers), masks_(given.samples) {}
+        centre_(n_ + SLACK), ratios_(given.samples), shares_(given.samples), own_(given.tensors),
+        numbers_(given.samples * given.layers), masks_(given.samples) {}
 
   // Takes the networks of a training set through its minibatches; whether they are finite then.
   bool walk(Size set) {
@@ -389,21 +489,42 @@ class Walker {
 
   // A step of one network by minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
-    for (Size k = 0; k < rule_.tensors; ++k)
-      own_[k] = all_.state[k] + (set * all_.members + member) * n_;
-    const Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(),
-                       second_.data(), scale_.data(), spare_.data(), noise(set, b, 0),
-                       float(all_.counts[set]), float(minibatch_.count), all_.precisions[set],
-                       all_.priors[set], all_.dropouts[set], all_.shares[b], float(taken),
-                       {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}};
-    const Draws draws = {step.state[0], rule_.scale ? step.scale : nullptr, step.noise,
-                         all_.shared * n_, all_.samples, rule_.masks ? masks_.data() : nullptr};
+    for (Size k = 0; k < all_.tensors; ++k)
+      own_[k] = all_.state[k] + (set * all_.members + member) * width(k);
+    const bool learns_noise = rule_.weighted && all_.tensors > rule_.tensors;
+    const float precision =
+        learns_noise ? std::exp(-own_[rule_.tensors][0]) : all_.precisions[set];
+    Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
+                 scale_.data(), spare_.data(), centre_.data(), noise(set, b, 0),
+                 float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
+                 all_.dropouts[set], all_.shares[b], float(taken),
+                 {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
+                 learns_noise};
+    const Draws draws = {rule_.weighted ? step.centre : step.state[0],
+                         rule_.scale ? step.scale : nullptr, step.noise, all_.shared * n_,
+                         all_.samples, rule_.masks ? masks_.data() : nullptr};
+    const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
+                         rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
-    averager_.average(minibatch_, step.precision, draws,
-                      {mean_.data(), rule_.square ? second_.data() : nullptr,
-                       rule_.cross ? second_.data() : nullptr});
+    if (rule_.weighted)
+      step.loss = average_by_ratios(step, draws, means);
+    else
+      averager_.average(minibatch_, precision, draws, means);
     rule_.update(step, constants_);
   }
+
+  // At the power 0 the ratios need not be known.
+  float average_by_ratios(const Step &step, const Draws &draws, const Means &means) {
+    const float power = constants_.own[0];
+    if (power != 0)
+      averager_.log_ratios(minibatch_, step.precision, draws, step.rows, step.prior, ratios_);
+    share_out(ratios_, power, shares_);
+    return averager_.average_by(shares_, power == 0 ? 0 : step.prior / step.rows, minibatch_,
+                                step.precision, draws, means);
+  }
+
+  // Numbers of a network in one of the rule's tensors.
+  Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
 
   // Where a piece of a training set's noise begins.
   const float *noise(Size set, Size b, Size piece) const {
@@ -414,11 +535,13 @@ class Walker {
   }
 
   bool finite(Size set) const {
-    const Size size = all_.members * n_;
-    return std::all_of(all_.state, all_.state + rule_.tensors, [=](const float *tensor) {
-      return std::all_of(tensor + set * size, tensor + (set + 1) * size,
-                         [](float value) { return std::isfinite(value); });
-    });
+    const auto known = [](float value) { return std::isfinite(value); };
+    for (Size k = 0; k < all_.tensors; ++k) {
+      const Size size = all_.members * width(k);
+      const float *tensor = all_.state[k] + set * size;
+      if (!std::all_of(tensor, tensor + size, known)) return false;
+    }
+    return true;
   }
 
   static float unbias(double beta, Size steps) { return float(1 / (1 - std::pow(beta, steps))); }
@@ -429,7 +552,8 @@ class Walker {
   const Size n_;
   Rows minibatch_;
   const Constants constants_;
-  Floats mean_, second_, scale_, spare_;
+  Floats mean_, second_, scale_, spare_, centre_;
+  Floats ratios_, shares_;              // of the samples
   std::vector<float *> own_;            // the tensors of the network at hand
   std::vector<Size> rows_;              // of the training set at hand, in order
   std::vector<const float *> numbers_;  // of its masks, for each sample and layer

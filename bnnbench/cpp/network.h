@@ -227,19 +227,21 @@ constexpr Size CACHED = 16000;
 constexpr Size MOST_OUTPUTS = 2;
 
 // Slopes of the negative log-likelihood of one target, times its weight, at a network's outputs.
+// Returns it, times its weight too, but for what does not hang on them.
 //
 // One output is the mean of a Gaussian of the given precision. Of two the second, bent so that it
 // stays within 7 either way, is its log standard deviation.
-void loss_slopes(const float *outputs, Size n_outputs, float target, float weight, float precision,
-                 float *slopes) {
+float loss_slopes(const float *outputs, Size n_outputs, float target, float weight,
+                  float precision, float *slopes) {
   const float error = outputs[0] - target;
   if (n_outputs == 1) {
     slopes[0] = error * (weight * precision);
-    return;
+    return 0.5f * error * slopes[0];
   }
   const float seventh = outputs[1] / 7, bend = 1 / std::sqrt(1 + seventh * seventh);
   slopes[0] = error * (weight * std::exp(-2 * outputs[1] * bend));
   slopes[1] = bend * bend * bend * (weight - error * slopes[0]);
+  return weight * outputs[1] * bend + 0.5f * error * slopes[0];
 }
 
 // The loss of one target: half the squared error of one output, or the negative log-likelihood of two.
@@ -281,8 +283,9 @@ class Network {
     return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
   }
 
-  // Fills `out` `[n_weights]`, which like `w` has slack behind it.
-  void gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+  // Fills `out` `[n_weights]`, which like `w` has slack behind it. Returns what has the gradient.
+  float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
+    float loss = 0;
     set_heads(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
@@ -292,12 +295,13 @@ class Network {
       for (Size b = 0; b < count; ++b) {
         float outputs[MOST_OUTPUTS] = {}, slopes[MOST_OUTPUTS];
         put_out(top, b, outputs);
-        loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b], precision,
-                    slopes);
+        loss += loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b],
+                            precision, slopes);
         for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
       }
       backward(w, inputs, count, out, first > 0);
     }
+    return loss;
   }
 
   // Of all rows, without their weights.

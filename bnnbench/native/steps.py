@@ -14,7 +14,7 @@ from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon")
+RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi")
 """In the order of RULES in kernel.cpp."""
 
 NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
@@ -29,7 +29,7 @@ class Steps(ctypes.Structure):
         ("priors", ARRAY), ("dropouts", ARRAY), ("shares", ARRAY),
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
         ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
-        ("state", ARRAY), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
+        ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
         ("pieces", NUMBER), ("shared", NUMBER),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
     )  # fmt: skip
@@ -47,6 +47,7 @@ class Walk:
         training: rate, decays, samples and rows of a step.
         shares: of the complexity cost, for each minibatch of an epoch.
         state: entries `[R, members P]` of `rule.tensors`, contiguous float32: changed in place.
+            Where the noise is learnt three more, `[R, 1]`: its log variance and Adam's two means.
         alive: `[R]`: what is not finite leaves it, for good, and stays as it is.
     """
 
@@ -82,7 +83,7 @@ class Walk:
         }
         self._given = Steps(
             **{name: kept.data_ptr() for name, kept in self._kept.items()},
-            layers=len(mlp.sizes) - 1, sets=sets, members=rule.members,
+            layers=len(mlp.sizes) - 1, sets=sets, members=rule.members, tensors=len(self._state),
             length=rows, samples=training.samples, batch=min(int(training.batch_size), rows),
             rule=RULES.index(rule.name), rate=training.learning_rate, betas=training.betas,
             own=rule.own,

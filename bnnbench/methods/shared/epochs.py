@@ -18,6 +18,7 @@ from bnnbench.native.steps import Walk
 from bnnbench.nn import MLP
 from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
+from bnnbench.types import Hyper
 
 State = dict[str, Tensor]
 Noise = tuple[Tensor, ...]
@@ -29,6 +30,8 @@ class Noisy(Protocol):
     """What whole epochs ask of a method; `StochasticMethod` says what each function is for."""
 
     def share(self, index: int, batches: int) -> float: ...
+
+    def hyper_of(self, state: State, hyper: Hyper) -> Hyper: ...
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
 
@@ -52,7 +55,8 @@ def native_epochs(
     starts = range(0, rows, size)
     shares = [method.share(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
-    walk = Walk(rule, task.mlp, data, task.hyper, task.training, shares, state, alive)
+    hyper = method.hyper_of(state, task.hyper)
+    walk = Walk(rule, task.mlp, data, hyper, task.training, shares, state, alive)
     for epoch in range(task.epochs):
         before, were = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)

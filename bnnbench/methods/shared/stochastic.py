@@ -31,16 +31,17 @@ class StochasticMethod(Method):
         likelihood: what the outputs say about a target, and what a target then costs: where a
             method's docstring says negative log-likelihood, the loss chosen there stands for it.
         noise_precision: of the observations, standardised units; None is searched. Only with a
-            likelihood that has it.
+            likelihood that has it. A method that finds it by itself takes a word for that.
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
-    noise_precision: float | None = None
+    noise_precision: float | str | None = None
     records_objective: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.noise_precision is not None and "noise_precision" not in self.hyper_names:
+        own = "noise_precision" in self.likelihood.hyper_names
+        if self.noise_precision is not None and not own:
             raise UserError(
                 f"method.noise_precision={self.noise_precision!r} does not go with "
                 f"likelihood={self.likelihood.label}, which predicts the noise of each point."
@@ -61,6 +62,10 @@ class StochasticMethod(Method):
     @abstractmethod
     def init(self, task: FitTask) -> State:
         """Initial state, every tensor with the replica axis `R` first."""
+
+    def hyper_of(self, state: State, hyper: Hyper) -> Hyper:
+        """What networks in a state go by: the hyper-parameters given, unless one is learnt."""
+        return hyper
 
     @abstractmethod
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:

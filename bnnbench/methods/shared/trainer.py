@@ -60,6 +60,8 @@ class Trainable(Traced, Protocol):
 
     def init(self, task: FitTask) -> State: ...
 
+    def hyper_of(self, state: State, hyper: Hyper) -> Hyper: ...
+
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
 
     def update(
@@ -165,10 +167,12 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     else:
         epochs = _epochs(method, task, state, alive, chain)
     for state, alive in epochs:
-        trace.record(Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive))
+        hyper = method.hyper_of(state, task.hyper)
+        trace.record(Posterior(state, hyper, task.mlp, counts[:, None], ~alive))
     if kept:
         state["chain"] = chain.copies
-    fitted = Posterior(state, task.hyper, task.mlp, counts[:, None], ~alive)
+    hyper = method.hyper_of(state, task.hyper)
+    fitted = Posterior(state, hyper, task.mlp, counts[:, None], ~alive)
     return replace(fitted, trace=trace.curves())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.renyi_vi import RenyiVI
 from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import epochs, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -58,6 +60,14 @@ METHODS: dict[str, StochasticMethod] = {
     "deep_ensemble of two outputs": DeepEnsemble(label="deep_ensemble", likelihood=BOTH),
     "sgld of two outputs": SGLD(label="sgld", likelihood=BOTH, step_size=0.1),
     "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
+    "renyi_vi": RenyiVI(label="renyi_vi", initial_precision=100.0),
+    "renyi_vi of order 1": RenyiVI(
+        label="r", alpha=1.0, noise_precision="learnt", initial_precision=9.0
+    ),
+    "renyi_vi of order 2": RenyiVI(label="r", alpha=2.0, noise_precision="learnt", start="normal"),
+    "renyi_vi of the greatest": RenyiVI(label="r", alpha=-math.inf, initial_precision=9.0),
+    "renyi_vi of the least": RenyiVI(label="r", alpha=math.inf, noise_precision="learnt"),
+    "renyi_vi of two outputs": RenyiVI(label="r", likelihood=BOTH, alpha=0.0),
     "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
 }
 

@@ -1,0 +1,165 @@
+"""Rényi VI: slopes of the authors' energy, what each order counts, the optimum that is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from support.config import compose
+from support.linear_model import LAMBDA, TAU, columns, design, exact_posterior, fit, linear_data
+from support.refusals import assert_refused
+from torch import Tensor
+
+from bnnbench.checking.trial import small_task, training_set
+from bnnbench.methods.renyi_vi import RenyiVI, shares_of
+from bnnbench.methods.shared.trainer import Batch
+from bnnbench.nn import MLP
+from bnnbench.settings import Training
+
+ORDERS = [-math.inf, -1.0, 0.0, 0.5, 1.0, 2.0, math.inf]
+ROWS, RATE, BETAS = 40, 0.01, (0.9, 0.999)
+GENERATOR = torch.Generator().manual_seed(2)
+LEARNT = {"noise_precision": "learnt", "start": "normal", "initial_precision": 9.0}
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=GENERATOR, dtype=torch.float64)
+
+
+def energy(alpha: float, loc: Tensor, log_variance: Tensor, log_noise: Tensor, e: Tensor,
+           inputs: Tensor, targets: Tensor) -> Tensor:  # fmt: skip
+    """Minus the bound, as the program has it: of a network of four units, weight by weight."""
+    variance = 1 / ((-log_variance).exp() + LAMBDA)
+    mean = loc * (-log_variance).exp() * variance
+    w = mean + variance.sqrt() * e
+    hidden = inputs @ w[:, :8].unflatten(1, (2, 4)) + w[:, None, 8:12]
+    outputs = (hidden.relu() @ w[:, 12:16, None] + w[:, None, 16:])[..., 0]
+    noise = torch.distributions.Normal(outputs, (0.5 * log_noise).exp())
+    likelihood = ROWS * noise.log_prob(targets).mean(1)
+    q = torch.distributions.Normal(mean, variance.sqrt())
+    prior = torch.distributions.Normal(torch.zeros_like(mean), LAMBDA**-0.5)
+    ratios = likelihood + prior.log_prob(w).sum(1) - q.log_prob(w).sum(1)
+    if alpha == 1:
+        return torch.distributions.kl_divergence(q, prior).sum() - likelihood.mean()
+    if math.isinf(alpha):
+        return -(ratios.max() if alpha < 0 else ratios.min())
+    return -(((1 - alpha) * ratios).logsumexp(0) - math.log(len(e))) / (1 - alpha)
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_its_steps_are_those_of_autograd_on_the_energy_of_the_authors_program(alpha: float) -> None:
+    mlp, inputs, targets = MLP((2, 4, 1)), draw(1, 8, 2), draw(1, 8)
+    training = Training(samples=6, learning_rate=RATE, betas=BETAS, dtype="float64")
+    method, one = RenyiVI(label="r", alpha=alpha, **LEARNT), torch.ones(1, 1).double()
+    data = replace(training_set().select([0]), groups=(0,))
+    task = small_task(method, data, [1], epochs=1)
+    state = method.init(replace(task, network=replace(task.network, width=4)))
+    names = ("loc", "log_variance", "log_noise")
+    theirs = [state[name][0].clone().requires_grad_() for name in names]
+    optimiser = torch.optim.Adam(theirs, lr=RATE, betas=BETAS, eps=1e-8 * ROWS)
+    for step in range(1, 4):
+        noise = draw(6, 1, mlp.n_weights)
+        unbias = (one / (1 - BETAS[0] ** step), one / (1 - BETAS[1] ** step))
+        weights = torch.full((1, 8), 1 / 8).double()
+        batch = Batch(inputs, targets, weights, ROWS * one, (step - 1) * one, unbias, one)
+        hyper = columns(prior_precision=LAMBDA)
+        state = method.update(mlp, training, state, hyper, batch, (noise,))
+        optimiser.zero_grad()
+        energy(alpha, *theirs, noise[:, 0], inputs[0], targets[0]).backward()
+        optimiser.step()
+    for name, value in zip(names, theirs, strict=True):
+        torch.testing.assert_close(state[name][0], value.detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_order_0_counts_importance_weights_and_order_1_counts_all_alike() -> None:
+    ratios = draw(5, 2)
+    importance = ratios.exp() / ratios.exp().sum(0)
+    torch.testing.assert_close(shares_of(ratios, 0.0), importance)
+    torch.testing.assert_close(shares_of(ratios, 1.0), torch.full_like(ratios, 0.2))
+    torch.testing.assert_close(
+        shares_of(ratios, 1 - 1e-9), shares_of(ratios, 1.0), atol=1e-8, rtol=0
+    )
+    for alpha, chosen in ((-math.inf, ratios.argmax(0)), (math.inf, ratios.argmin(0))):
+        assert shares_of(ratios, alpha).argmax(0).equal(chosen)
+        torch.testing.assert_close(
+            shares_of(ratios, math.copysign(1e4, alpha)), shares_of(ratios, alpha)
+        )
+
+
+def test_the_higher_the_order_the_lower_the_ratios_that_count() -> None:
+    ratios = draw(50, 3)
+    counted = torch.stack([(shares_of(ratios, alpha) * ratios).sum(0) for alpha in ORDERS])
+    assert (counted.diff(dim=0) < 0).all()
+
+
+def exact_scale(alpha: float) -> Tensor:
+    """Of the diagonal Gaussian of the exact mean whose divergence of that order is least.
+
+    The derivative of the closed form is zero where its variances are those of the Gaussian with
+    the precision `alpha diag(q) + (1 - alpha) P`; of order 1 it is the diagonal of P. Of order 0
+    there is no such: with samples without end that bound is the evidence, whatever q is.
+    """
+    _, precision = exact_posterior()
+    own = precision.diagonal().clone()
+    for _ in range(200 if alpha != 1 else 0):
+        own = 1 / (alpha * own.diag() + (1 - alpha) * precision).inverse().diagonal()
+    return own.rsqrt()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_it_finds_the_best_gaussian_of_its_order(alpha: float) -> None:
+    method = RenyiVI(label="r", alpha=alpha, initial_precision=100.0)
+    posterior = fit(method, 700, learning_rate=0.02, betas=(0.9, 0.99), samples=300)
+    loc, scale = method.moments(posterior)
+    torch.testing.assert_close(loc[0], exact_posterior()[0], atol=0.02, rtol=0)
+    torch.testing.assert_close(scale[0], exact_scale(alpha), atol=0, rtol=0.03)
+    assert (exact_scale(1.0) < 0.955 * exact_scale(0.5))[:2].all(), "they can be told apart"
+
+
+def test_the_noise_that_it_learns_is_the_mean_square_that_it_expects() -> None:
+    method = RenyiVI(label="r", alpha=1.0, noise_precision="learnt", initial_precision=100.0)
+    posterior = fit(method, 700, learning_rate=0.01, betas=(0.9, 0.999), samples=50)
+    assert set(posterior.hyper) == {"prior_precision", "noise_precision"}
+    loc, scale = method.moments(posterior)
+    x, y = design(), linear_data().targets[0]
+    expected = ((y - x @ loc[0]).square() + x.square() @ scale[0].square()).mean()
+    noise = 1 / posterior.hyper["noise_precision"][0, 0]
+    torch.testing.assert_close(noise, expected, rtol=0.02, atol=0)
+    assert posterior.diagnostics["learnt_noise_precision"][0] == 1 / noise
+    assert 0.5 * TAU < 1 / noise < 2 * TAU and method.hyper_names == ("prior_precision",)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "samples", "epochs", "width"),
+    [("yacht", 100, 500, 50), ("wine", 100, 500, 50), ("protein", 10, 100, 100)],
+)
+def test_the_preset_is_what_the_paper_says(
+    dataset: str, samples: int, epochs: int, width: int
+) -> None:
+    config = compose("experiment=vr_uci", f"dataset={dataset}")
+    training, method = config["training"], config["method"]
+    assert (training["samples"], training["final_epochs"]) == (samples, epochs)
+    assert config["network"]["width"] == width and config["evaluation"]["samples"] == 100
+    assert (training["batch_size"], training["learning_rate"]) == (32, 0.001)
+    assert training["betas"] == [0.9, 0.999]
+    assert math.log(method["initial_precision"]) == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["method.alpha=nan"], ["method.alpha", "-inf or inf", "nan"]),
+        (["method.alpha=max"], ["method.alpha", "'max'"]),
+        (["method.initial_precision=0"], ["method.initial_precision"]),
+        (["method.start=zero"], ["method.start", "fan_in, normal"]),
+        (["method.noise_precision=found"], ["method.noise_precision", "learnt", "'found'"]),
+        (
+            ["likelihood=heteroscedastic", "method.noise_precision=learnt"],
+            ["method.noise_precision='learnt'", "heteroscedastic"],
+        ),
+    ],
+)
+def test_what_is_refused(settings: list[str], words: list[str]) -> None:
+    assert_refused(["method=renyi_vi", *settings], *words)
