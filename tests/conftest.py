@@ -16,7 +16,14 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
-from support.quick import composed_once, files_read_once, no_figures, no_report_figures
+from support.quick import (
+    composed_once,
+    files_read_once,
+    left_to_the_system,
+    no_figures,
+    no_report_figures,
+    parsed_once,
+)
 from support.tiny_runs import tiny_run
 
 from bnnbench.data import archive
@@ -30,13 +37,15 @@ settings.load_profile("the same each time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """From collection on; processes that tests start read and compose everything.
+    """From collection on; processes that tests start read, compose and write as users' do.
 
     Besides, what was collected is not searched for garbage at every turn.
     """
     gc.set_threshold(50_000, 20, 50)
     quick = ExitStack()
+    quick.enter_context(left_to_the_system())
     quick.enter_context(files_read_once())
+    quick.enter_context(parsed_once())
     quick.enter_context(composed_once())
     config.add_cleanup(quick.close)
 

@@ -177,7 +177,12 @@ class AlphaDivergence(RatioDivergence):
 
 def slopes(function: Callable[[Tensor, Tensor], Tensor], loc: Tensor, scale: Tensor) -> Pair:
     """Derivatives of an element-wise function by autograd, also under `no_grad`."""
-    d_loc, d_scale = torch.func.grad(lambda a, b: function(a, b).sum(), (0, 1))(loc, scale)
+    if torch.compiler.is_compiling():  # else it would cost two seconds: it imports the compiler
+        d_loc, d_scale = torch.func.grad(lambda a, b: function(a, b).sum(), (0, 1))(loc, scale)
+        return d_loc, d_scale
+    with torch.enable_grad():
+        at = (loc.detach().requires_grad_(), scale.detach().requires_grad_())
+        d_loc, d_scale = torch.autograd.grad(function(*at).sum(), at, materialize_grads=True)
     return d_loc, d_scale
 
 

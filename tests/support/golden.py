@@ -27,7 +27,7 @@ from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import Redundant
 from support.config import compose
 from support.methods import SMALLER, depth_of
-from support.quick import files_read_once
+from support.quick import files_read_once, left_to_the_system, parsed_once
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "default",
@@ -145,7 +145,7 @@ def digests(outputs: Path) -> dict[str, str]:
 def main(outputs: Path, cases: list[str]) -> None:
     """Prints `{case: {run: digest}}`."""
     found = {}
-    with files_read_once():
+    with files_read_once(), parsed_once(), left_to_the_system():
         for case in cases:
             run_case(case, outputs / case.replace(" ", "_"))
             found[case] = digests(outputs / case.replace(" ", "_"))
