@@ -32,6 +32,7 @@ so the same command goes on after an interruption.
 EXAMPLES = """\
 examples:
   bnnbench reproduce
+  bnnbench reproduce all --dry-run
   bnnbench reproduce all outputs_dir=DIR
   bnnbench reproduce small seed=1 outputs_dir=again
 """
@@ -61,15 +62,19 @@ def add_parser(subparsers: Any) -> None:
         help="settings for every run, as `bnnbench run` takes them",
     )
     parser.add_argument("--force", action="store_true", help="run again what is finished")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print how many runs that is and how long they take"
+    )
     parser.set_defaults(run=_reproduce)
 
 
 def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.words import FORCE, forced
+    from bnnbench.cli.words import DRY, FORCE, forced
 
     # After NAME every word is a setting to argparse.
     words = forced([*given.overrides, *([FORCE] if given.force else [])])
-    return reproduce(given.name, words)
+    settings = [word for word in words if word != DRY]
+    return reproduce(given.name, settings, given.dry_run or len(settings) < len(words))
 
 
 def sweeps_of(name: str) -> list[Sweep]:
@@ -102,8 +107,13 @@ def speaking_of(experiment: str) -> Iterator[None]:
         raise UserError(f"experiment={experiment}: {error}") from None
 
 
-def reproduce(name: str, given: Sequence[str]) -> int:
+def reproduce(name: str, given: Sequence[str], dry: bool = False) -> int:
     """Runs and reports all experiments; what one of them refuses does not stop the others.
+
+    Args:
+        name: of what is reproduced.
+        given: settings for every run.
+        dry: whether to print what would be run instead.
 
     Returns:
         0, or 1 if of one of them nothing is known, since all its runs diverged.
@@ -120,6 +130,12 @@ def reproduce(name: str, given: Sequence[str]) -> int:
     for sweep in sweeps:
         _checked(sweep, given, most=1)  # a mistake that all runs share is said at once
     runs = [_checked(sweep, given) for sweep in sweeps]
+    if dry:
+        from bnnbench.cli.plan import show_sweeps
+
+        names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
+        show_sweeps(list(zip(names, runs, strict=True)))
+        return 0
     whole = SweepProgress([run for some in runs for run in some])
     refused = []
     with shared_engine(whole.runs, whole) as engine:

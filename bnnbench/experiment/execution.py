@@ -102,14 +102,15 @@ def shared_engine(
         say: is told once if something will take long.
 
     Yields:
-        The engine, or None where each run has its own: a single run on this machine, and runs in
-        lockstep, which use all of it by themselves.
+        The engine, or None where each run has its own, as a single run on this machine has.
     """
     remote = any(run.engine.remote for run in runs)
-    if not remote and (len(runs) < 2 or any(run.experiment.lockstep for run in runs)):
+    # In lockstep a run uses all of this machine by itself, when its turn comes.
+    ahead = [run for run in runs if remote or not run.experiment.lockstep]
+    if len(ahead) < 2 and not remote:
         yield None
         return
-    works = {work.key: work for run in runs for work in _begun(run, sweep)}
+    works = {work.key: work for run in ahead for work in _begun(run, sweep)}
     if works and not remote:
         prepare(say)
     with _opened(runs[0], list(works.values())) as engine:

@@ -70,6 +70,19 @@ def test_what_one_experiment_has_no_use_for_names_it(
         assert code == 2 and last.startswith(f"bnnbench: experiment={name}: {complaint}"), error
 
 
+def test_a_dry_run_counts_runs_and_their_time_and_writes_nothing(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Sweep("toy_1d", "dataset=sine_20 method=map,vadam")
+    one_suite(monkeypatch, Sweep("linear_regression"), toy)
+    for words in (("--dry-run", "mine", *SHORT), ("mine", *SHORT, "--dry-run")):
+        code, out, _ = command("reproduce", *words)
+        line, sweep, total = out.splitlines()
+        assert code == 0 and line.split()[:3] == ["linear_regression", "1", "runs,"]
+        assert "2 runs, 0 finished, about " in sweep and total.startswith("in all 3 runs, about ")
+    assert not Path("o").exists()
+
+
 def test_reproduce_runs_reports_and_resumes(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
