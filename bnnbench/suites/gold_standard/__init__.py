@@ -11,7 +11,8 @@ SUITE = Suite(
     name="gold_standard",
     summary="every method's distance to the posterior by HMC (small: minutes, whole: hours)",
     sweeps=(
-        Sweep("gold_toy"),
+        Sweep("gold_toy", "dataset=sine_20", sizes=("small",)),
+        Sweep("gold_toy", sizes=("full",)),
         Sweep("gold_standard", sizes=("full",)),
     ),
     together=True,
