@@ -39,6 +39,7 @@ OF_DATASETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "ivon": {"training.learning_rate": 0.1},
     "mc_dropout": {"training.final_epochs": 400},
     "sgld": {"training.epochs": 400, "training.final_epochs": 400},
 }
@@ -50,6 +51,13 @@ OF_METHODS: Mapping[str, Mapping[str, Any]] = {
         "training.learning_rate": 0.001,
         "training.batch_size": 32,
         "evaluation.samples": 10_000,
+    },
+    "svgd_liu2016": {
+        "search": "none",
+        "training.epochs": 400,
+        "training.final_epochs": 400,
+        "training.learning_rate": 0.001,
+        "training.batch_size": 100,
     },
     "bbb_slang": {
         "training.epochs": 120,

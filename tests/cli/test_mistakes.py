@@ -95,6 +95,10 @@ MISTAKES = {
     "initial curvature": (
         ["method=ivon", "method.initial_curvature=0"], ["method.initial_curvature", "0"],
     ),
+    "drift": (["method=svgd", "method.drift=away"], ["method.drift", "kde_wgd", "away"]),
+    "a precision in words": (
+        ["method=svgd", "method.noise_precision=known"], ["method.noise_precision", "learnt"],
+    ),
     "square root": (["method=vprop", "method.square_root=maybe"], ["method.square_root", "maybe"]),
     "minibatch weights": (
         ["method=bbb", "method.minibatch_weights=even"], ["method.minibatch_weights", "uniform"],
