@@ -257,6 +257,23 @@ void map(Step step, Constants c) {
   descend(step, c);
 }
 
+// Adam for as many steps as the entry behind the state's says, then steps of one size with momentum,
+// whose running sum begins anew. Own: the size for a noise precision of 1, the momentum, and what
+// counts as precision where a second output says it.
+void swag(Step step, Constants c) {
+  float *__restrict loc = step.state[0], *__restrict velocity = step.state[1];
+  const float *__restrict gradient = step.mean;
+  const float steps_of_adam = step.state[3][0];
+  add_times(step.n, step.prior / step.rows, loc, step.mean);
+  if (step.taken < steps_of_adam) return descend(step, c);
+  const float kept = step.taken > steps_of_adam ? c.own[1] : 0;
+  const float size = c.own[0] / (step.precision > 0 ? step.precision : c.own[2]);
+  for (Size i = 0; i < step.n; ++i) {
+    velocity[i] = kept * velocity[i] + gradient[i];
+    loc[i] -= size * velocity[i];
+  }
+}
+
 // The prior is on what is not left out, which biases never are. Own: 1 if they have it too, or 0.
 void mc_dropout(Step step, Constants c) {
   const float pull = step.prior / step.rows, *loc = step.state[0];
@@ -373,6 +390,7 @@ const Rule RULES[] = {
     {3, false, false, true, nullptr, mc_dropout},
     {3, false, true, false, scale_by_squares, ivon},
     {6, false, true, false, scale_by_sites, renyi_vi, true},
+    {3, false, false, false, nullptr, swag},
 };
 
 }  // namespace

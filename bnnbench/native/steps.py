@@ -14,7 +14,7 @@ from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi")
+RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi", "swag")
 """In the order of RULES in kernel.cpp."""
 
 NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
@@ -47,7 +47,8 @@ class Walk:
         training: rate, decays, samples and rows of a step.
         shares: of the complexity cost, for each minibatch of an epoch.
         state: entries `[R, members P]` of `rule.tensors`, contiguous float32: changed in place.
-            Where the noise is learnt three more, `[R, 1]`: its log variance and Adam's two means.
+            Behind them `[R, members]`: of `renyi_vi`, where the noise is learnt, its log variance
+            and Adam's two means of that; of `swag` the number of steps that Adam takes.
         alive: `[R]`: what is not finite leaves it, for good, and stays as it is.
     """
 

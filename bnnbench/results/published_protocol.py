@@ -59,6 +59,13 @@ OF_METHODS: Mapping[str, Mapping[str, Any]] = {
         "training.learning_rate": 0.001,
         "training.batch_size": 100,
     },
+    "renyi_vi_2016": {
+        "search": "none",
+        "training.samples": 100,
+        "training.final_epochs": 500,
+        "training.learning_rate": 0.001,
+        "training.batch_size": 32,
+    },
     "bbb_slang": {
         "training.epochs": 120,
         "training.final_epochs": 120,
@@ -70,6 +77,7 @@ OF_METHODS: Mapping[str, Mapping[str, Any]] = {
 
 OF_METHODS_ON: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("mc_dropout_gal2016", "protein"): {"training.final_epochs": 200},
+    ("renyi_vi_2016", "protein"): {"training.samples": 10, "training.final_epochs": 100},
     ("bbb_slang", "yacht"): {"training.learning_rate": 0.02},
     **{
         ("bbb_slang", name): {"training.batch_size": 100}

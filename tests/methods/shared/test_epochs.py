@@ -24,6 +24,7 @@ from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import epochs, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.swag import SWAG
 from bnnbench.methods.vadam import Vadam
 from bnnbench.methods.vprop import Vprop
 from bnnbench.native import moments as native
@@ -68,6 +69,11 @@ METHODS: dict[str, StochasticMethod] = {
     "renyi_vi of the greatest": RenyiVI(label="r", alpha=-math.inf, initial_precision=9.0),
     "renyi_vi of the least": RenyiVI(label="r", alpha=math.inf, noise_precision="learnt"),
     "renyi_vi of two outputs": RenyiVI(label="r", likelihood=BOTH, alpha=0.0),
+    "swag": SWAG(label="swag", step_size=0.02),
+    "swag without Adam": SWAG(label="swag", burn_in=0.0, momentum=0.5, step_size=0.02),
+    "swag of members and two outputs": SWAG(
+        label="swag", members=3, likelihood=BOTH, step_size=0.02
+    ),
     "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
 }
 
