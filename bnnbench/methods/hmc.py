@@ -18,8 +18,17 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
 from bnnbench.methods.shared.hmc.diagnostics import diagnosis
-from bnnbench.methods.shared.hmc.network import LOSS, PRIOR, Precision, plain_noise, posterior_flow
-from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, quarter_turn, sample
+from bnnbench.methods.shared.hmc.network import (
+    LOSS,
+    PRIOR,
+    Precision,
+    plain_noise,
+    posterior,
+    posterior_flow,
+)
+from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, sample
+from bnnbench.methods.shared.hmc.start import most_probable
+from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterTurn, Trajectory
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
@@ -51,8 +60,13 @@ class HMC(Method):
         chains: C.
         warm_up: epochs, from the start, that find step sizes and are not kept: at most half.
         acceptance: mean probability of acceptance that the step sizes lead to.
-        jitter: trajectories are longer or shorter by up to this share, uniformly.
+        trajectory: `prior` has trajectories of `pi / 2` prior standard deviations, `chees` finds
+            one length for all chains of a replica while they warm up.
+        jitter: the former are longer or shorter by up to this share, uniformly.
         most_leapfrogs: of a trajectory.
+        start: chains begin at draws from the `prior`, or at `map`, networks as a deep ensemble's:
+            `map_steps` steps of Adam over all rows, with the precisions of the start.
+        map_steps: see `start`.
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
@@ -63,11 +77,15 @@ class HMC(Method):
     chains: int = 4
     warm_up: int = 500
     acceptance: float = 0.8
+    trajectory: str = "prior"
     jitter: float = 0.5
     most_leapfrogs: int = 1000
+    start: str = "prior"
+    map_steps: int = 1000
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"prior_precision": None, "noise_precision": None},
-    )
+        {"prior_precision": None, "noise_precision": None, "trajectory": "chees", "start": "map",
+         "map_steps": 5},
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for name in (NOISE, WEIGHTS):
@@ -81,6 +99,13 @@ class HMC(Method):
         check_int("method.chains", self.chains)
         check_int("method.warm_up", self.warm_up, least=0)
         check_between("method.acceptance", self.acceptance, 0, 1)
+        check_choice("method.trajectory", self.trajectory, ("prior", "chees"))
+        if self.trajectory == "chees" and self.chains < 2:
+            raise UserError(
+                "method.trajectory=chees compares chains: method.chains must be 2 or more."
+            )
+        check_choice("method.start", self.start, ("prior", "map"))
+        check_int("method.map_steps", self.map_steps)
         check_between("method.jitter", self.jitter, 0, 1, low_included=True)
         check_int("method.most_leapfrogs", self.most_leapfrogs)
         own = NOISE in self.likelihood.hyper_names
@@ -108,15 +133,13 @@ class HMC(Method):
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)
         warm_up = min(self.warm_up, task.epochs // 2)
-        schedule = Schedule(
-            warm_up, task.epochs - warm_up, self.acceptance, self.jitter, self.most_leapfrogs
-        )
+        schedule = Schedule(warm_up, task.epochs - warm_up, self.acceptance, self.most_leapfrogs)
         sampled = self._sampled(task)
         factors = self._first_factors(task, sampled)
         position = self._start(task, factors)
         flow = posterior_flow(task.mlp, self.likelihood, task.data, task.hyper)
         chains = sample(
-            flow, position, factors, lambda own: quarter_turn(own[PRIOR]), schedule, task.streams,
+            flow, position, factors, self._trajectory(factors), schedule, task.streams,
             _gibbs(sampled) if sampled else None,
         )  # fmt: skip
         return self._posterior(task, chains, sampled)
@@ -142,10 +165,21 @@ class HMC(Method):
         return torch.stack([one * noise, one * first[WEIGHTS]])
 
     def _start(self, task: FitTask, factors: Tensor) -> Tensor:
-        """Networks drawn from the prior, `[C, R, P]`."""
-        drawn = task.streams.normal(self.chains, task.mlp.n_weights)
-        scale = factors[PRIOR].rsqrt()[..., None].to(drawn.dtype)
-        return scale * drawn
+        """Networks `[C, R, P]`, drawn from the prior or most probable."""
+        if self.start == "prior":
+            drawn = task.streams.normal(self.chains, task.mlp.n_weights)
+            return factors[PRIOR].rsqrt()[..., None].to(drawn.dtype) * drawn
+        drawn = torch.stack([task.mlp.initial(task.streams) for _ in range(self.chains)])
+        target = posterior(task.mlp, self.likelihood, task.data, task.hyper)
+        begun = drawn.expand(-1, task.data.replicas, -1).contiguous()
+        how = task.training.learning_rate, task.training.betas
+        return most_probable(target, begun, factors, self.map_steps, *how)
+
+    def _trajectory(self, factors: Tensor) -> Trajectory:
+        turn = QuarterTurn(PRIOR, self.jitter)
+        if self.trajectory == "prior":
+            return turn
+        return ChEES.start(turn.lengths(factors, torch.full_like(factors[PRIOR], 0.5)).mean(0))
 
     def _posterior(
         self, task: FitTask, chains: Chains, sampled: Mapping[str, Precision]

@@ -119,8 +119,14 @@ def published_notes(run: Mapping[str, Any]) -> list[str]:
     sources = {theirs.method: theirs.source.partition(" (")[0] for theirs in like}
     found = {source: difference(run, method) for method, source in sources.items()}
     notes = [Z_STATEMENT] if any(one.slight for one in found.values()) else []
+    notes += [
+        f"the settings of {source} were not published: its values are a band, no target; z is left "
+        "out."
+        for source, one in found.items()
+        if not one.known
+    ]
     return notes + [
         f"{source} had other settings than {one.words}{'.' if one.slight else '; z is left out.'}"
         for source, one in found.items()
-        if one.words
+        if one.words and one.known
     ]

@@ -22,6 +22,7 @@ from bnnbench.results.published_protocol import PLAIN_DIVERGENCES, has_protocol,
 from bnnbench.results.published_settings import (
     BBVI,
     DROPOUT,
+    HMC,
     PBP,
     SLANG,
     VADAM,
@@ -36,8 +37,12 @@ COUNTERPARTS = {
     "bbb": (BBVI, SLANG),
     "mc_dropout": (DROPOUT,),
     "pbp": (PBP,),
+    "hmc": (HMC,),
 }
 """Family of our method to its published names, best match first. All have one hidden layer."""
+
+OF_MODERN = (HMC,)
+"""Those of them that stand in `published_modern.csv`."""
 
 UNPUBLISHED = ("mc_dropout_x10",)
 """Methods of these families with settings that nobody published, here 40 final epochs."""
@@ -108,7 +113,9 @@ def with_stderr(rows: pd.DataFrame) -> pd.DataFrame:
 def values() -> dict[tuple[str, str, str], Published]:
     """The published values by data set, metric and the paper's name of the method."""
     found: dict[tuple[str, str, str], Published] = {}
-    for row in published().to_dict("records"):
+    modern = published_modern()
+    rows = pd.concat([published(), modern[modern["method"].isin(OF_MODERN)]])
+    for row in rows.to_dict("records"):
         paper = f"{row['source']} {row['year']}"
         numbers = float(row["mean"]), float(row["stderr"]), int(row["n_splits"])
         value = Published(*numbers, str(row["method"]), paper)

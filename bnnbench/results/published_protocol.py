@@ -40,6 +40,7 @@ OF_DATASETS: Mapping[str, Mapping[str, Any]] = {
 
 OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "ivon": {"training.learning_rate": 0.1},
+    "hmc": {"search": "none", "training.final_epochs": 1500},
     "mc_dropout": {"training.final_epochs": 400},
     "sgld": {"training.epochs": 400, "training.final_epochs": 400},
 }
@@ -90,11 +91,12 @@ NOISE = ("likelihood", "likelihood.loss")
 """The noise law."""
 
 ALONE: Mapping[str, tuple[str, ...]] = {
+    "hmc": (*NOISE, "network.depth", "network.width", "training.final_epochs", "search"),
     "pbp": (*NOISE, "network.depth", "network.width", "training.final_epochs"),
     **dict.fromkeys(("linear", "gp", "boosting"), NOISE),
 }
-"""Families of which only these settings count: they search nothing and take no steps, and those
-other than PBP have no network."""
+"""Families of which only these settings count: they search nothing and take no steps of a learning
+rate, and the last have no network."""
 
 SEARCHED = ("method.noise_precision", "method.prior_precision", "method.dropout")
 """What is searched rather than given, where anything is."""

@@ -30,6 +30,12 @@ DROPOUT = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
 PBP = "PBP"
 """Methods by their names in `published_uci.csv`."""
 
+HMC = "HMC (1x50 BNN, HMC-1)"
+"""By its name in `published_modern.csv`."""
+
+UNKNOWN = (HMC,)
+"""Methods of whose priors, noise and other settings nothing was published: a band, no target."""
+
 LARGER = ("kin8nm", "naval", "power", "wine")
 
 BEHIND: Mapping[str, Mapping[str, Any]] = {
@@ -61,11 +67,13 @@ class Difference:
         words: in everything that is known, `epochs 5, samples 10`; empty where in nothing.
         slight: whether the two may be compared all the same.
         grave: how many settings do not allow that; fewer splits are none.
+        known: whether anything is known of those settings.
     """
 
     words: str
     slight: bool
     grave: int
+    known: bool = True
 
 
 def difference(run: Mapping[str, Any], method: str) -> Difference:
@@ -75,6 +83,8 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
         run: the names of its record, its `settings` and how many `splits` it has.
         method: the paper's name for it.
     """
+    if method in UNKNOWN:
+        return Difference("settings that were not published", False, 0, known=False)
     known = {
         **SETTINGS,
         **OF_DATASETS.get(run["dataset"], {}),

@@ -1,9 +1,10 @@
 """Speed and memory, as ratios within one run: `make bench`.
 
 Compares the stacked program with the straightforward loop (one network, one weight sample at a
-time, `torch.nn`, autograd and a DataLoader), times the whole main job, every method with native
-code and without, a start without any cache, memory by data set, and growth with rows, width, depth
-and workers. Writes `speed.md`, `speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
+time, `torch.nn`, autograd and a DataLoader) and HMC's leapfrogs with numpyro's, times the whole
+main job, every method with native code and without, a start without any cache, memory by data set,
+and growth with rows, width, depth and workers. Writes `speed.md`, `speed.csv`, `scaling.csv` and
+`scaling.png` to `outputs/bench`.
 
 One piece alone, which leaves the others' numbers as they were:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -24,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pandas as pd
 import torch
 from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows
+from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, pbp_rows, training_rows
 
-PIECES = ("steps", "pbp", "job", "start", "methods", "memory", "scaling")
+PIECES = ("steps", "pbp", "leapfrogs", "job", "start", "methods", "memory", "scaling")
 
 
 def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
@@ -35,6 +37,7 @@ def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
     pieces: dict[str, Callable[[], Iterator[Row]]] = {
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
+        "leapfrogs": partial(leapfrog_rows, repeats, outputs),
         "job": partial(job_rows, outputs),
         "start": partial(start_rows, outputs),
         "methods": partial(method_rows, outputs),

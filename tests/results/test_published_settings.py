@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from support.config import compose
 
 from bnnbench.cli.build import build
-from bnnbench.results.published import COUNTERPARTS, published
+from bnnbench.report.split_table import published_notes
+from bnnbench.results.published import COUNTERPARTS, counterpart, published, published_modern, z_of
 from bnnbench.results.published_protocol import departures
 from bnnbench.results.published_settings import (
     BBVI,
@@ -24,7 +26,7 @@ from bnnbench.results.settings import flatten
 
 
 def test_every_method_is_one_of_the_published() -> None:
-    names = set(published()["method"])
+    names = {*published()["method"], *published_modern()["method"]}
     assert {*BEHIND, *(method for method, _ in BEHIND_ON)} <= names
     assert {name for found in COUNTERPARTS.values() for name in found} <= names
 
@@ -63,12 +65,25 @@ def test_presets_have_the_settings_of_the_value_that_they_stand_beside(
 
 def test_a_preset_of_published_settings_is_no_departure(data: Path) -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
+             ("yacht", 20, "method=hmc"),
              ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
     for dataset, splits, words in cases:
         made = build(compose(words, f"dataset={dataset}", f"data_dir={data}"))
         run = {**made.record.names, "settings": flatten(made.record.identity), "splits": splits}
         assert departures(run) == ()
         assert departures({**run, "splits": splits - 1}) == (f"{splits - 1} of {splits} splits",)
+
+
+def test_of_some_values_the_settings_are_not_known(data: Path) -> None:
+    """They stand beside a run all the same, and nothing is made of the distance."""
+    made = build(compose("method=hmc", "dataset=yacht", f"data_dir={data}"))
+    run = {**made.record.names, "settings": flatten(made.record.identity), "splits": 20}
+    theirs = counterpart(run, "rmse")
+    assert theirs is not None and (theirs.mean, theirs.stderr) == (0.56, 0.05)
+    assert math.isnan(z_of({**run, "rmse_mean": 0.4, "rmse_stderr": 0.05}, "rmse", theirs))
+    assert not difference(run, theirs.method).known
+    (note,) = published_notes(run)
+    assert note.endswith("its values are a band, no target; z is left out.")
 
 
 def test_fewer_splits_and_other_divergences_differ(data: Path) -> None:

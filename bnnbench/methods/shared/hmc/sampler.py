@@ -8,7 +8,6 @@ other: numbers of leapfrogs hang on a chain's own step size alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,8 +15,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.leapfrog import Ended, Flow, energy_error
+from bnnbench.methods.shared.hmc.leapfrog import Flow, energy_error
 from bnnbench.methods.shared.hmc.step_size import DualAveraging, first_size
+from bnnbench.methods.shared.hmc.trajectory import Trajectory
 from bnnbench.random_streams import Streams
 
 DIVERGENT = 1000.0
@@ -35,14 +35,12 @@ class Schedule:
         warm_up: transitions in which step sizes are found.
         kept: transitions after that, whose ends are kept.
         acceptance: the mean acceptance probability that the step size is to lead to.
-        jitter: lengths are those wanted times a uniform number of 1 ± jitter.
         most: leapfrogs of a trajectory.
     """
 
     warm_up: int
     kept: int
     acceptance: float = 0.8
-    jitter: float = 0.5
     most: int = 1000
 
 
@@ -54,21 +52,26 @@ class Moved(NamedTuple):
         parts: of the energy there, `[K, C, R]`.
         acceptance: probability with which the proposal was accepted, `[C, R]`.
         divergent: `[C, R]`.
-        ended: where the trajectories led, accepted or not.
+        start: `[C, R, P]`, where they were.
+        end: `[C, R, P]`, where the trajectories led, accepted or not.
+        momentum: there.
+        time: that they took, `[C, R]`.
+        longest: that they may take, `[C, R]`.
     """
 
     position: Tensor
     parts: Tensor
     acceptance: Tensor
     divergent: Tensor
-    ended: Ended
+    start: Tensor
+    end: Tensor
+    momentum: Tensor
+    time: Tensor
+    longest: Tensor
 
 
 Gibbs = Callable[[Tensor, Tensor, Tensor], Tensor]
 """New factors `[K, C, R]` from old, the parts of the energy and uniform numbers `[C, R, 2]`."""
-
-Length = Callable[[Tensor], Tensor]
-"""How long trajectories should be, `[C, R]`, from the factors."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +103,38 @@ def transition(
     momentum: Tensor,
     factors: Tensor,
     size: Tensor,
-    steps: Tensor,
+    length: Tensor,
     uniform: Tensor,
+    most: int,
 ) -> Moved:
-    """One trajectory of every chain, accepted where `uniform` `[C, R]` says so."""
+    """One trajectory of every chain, accepted where `uniform` `[C, R]` says so.
+
+    Args:
+        flow: of the density.
+        position: `[C, R, P]`.
+        momentum: `[C, R, P]`.
+        factors: `[K, C, R]`.
+        size: of a step, `[C, R]`.
+        length: of the trajectories, in time, `[C, R]`: as many steps as it takes.
+        uniform: `[C, R]`.
+        most: steps.
+    """
+    steps = (length / size).ceil().clamp(1, most).long()
     ended = flow(position, momentum, factors, size, steps)
     error = energy_error(momentum, ended, factors)
     acceptance = (-error).clamp(max=0).exp()
     accepted = uniform < acceptance
-    position = torch.where(accepted[..., None], ended.position, position)
-    parts = torch.where(accepted, ended.after, ended.before)
-    return Moved(position, parts, acceptance, error > DIVERGENT, ended)
+    return Moved(
+        position=torch.where(accepted[..., None], ended.position, position),
+        parts=torch.where(accepted, ended.after, ended.before),
+        acceptance=acceptance,
+        divergent=error > DIVERGENT,
+        start=position,
+        end=ended.position,
+        momentum=ended.momentum,
+        time=steps * size,
+        longest=most * size,
+    )
 
 
 @torch.no_grad()
@@ -118,7 +142,7 @@ def sample(
     flow: Flow,
     position: Tensor,
     factors: Tensor,
-    length: Length,
+    trajectory: Trajectory,
     schedule: Schedule,
     streams: Streams,
     gibbs: Gibbs | None = None,
@@ -129,43 +153,76 @@ def sample(
         flow: of the density.
         position: `[C, R, P]`.
         factors: `[K, C, R]`, float64.
-        length: of the trajectories.
+        trajectory: how long they are.
         schedule: how many transitions and of which kind.
         streams: random numbers; chains of one replica have their own, replicas of a group the same.
         gibbs: draws new factors after every transition; None leaves them.
     """
-    chains, replicas, weights = position.shape
-    shape = (replicas, chains, schedule.kept)
-    draws = position.new_empty(*shape, weights)
-    kept_factors = factors.new_empty(len(factors), *shape)
-    energies = factors.new_empty(shape)
-    sums = {name: factors.new_zeros(chains, replicas) for name in ("accepted", "lost", "steps")}
-    first = first_size(flow, position, _momentum(streams, position), factors)
-    averaging = DualAveraging.start(first)
+    record = Record(position, factors, schedule.kept)
+    averaging = DualAveraging.start(
+        first_size(flow, position, _momentum(streams, position), factors)
+    )
     for turn in range(schedule.warm_up + schedule.kept):
         warming = turn < schedule.warm_up
-        momentum = _momentum(streams, position)
-        numbers = streams.uniform(chains, NUMBERS).expand(-1, replicas, -1).double()
-        wanted = length(factors) * (1 + schedule.jitter * (2 * numbers[..., 1] - 1))
+        if turn == schedule.warm_up:
+            trajectory = trajectory.settled()
+        momentum, numbers = _momentum(streams, position), _uniform(streams, position)
         size = (averaging.log_size if warming else averaging.log_average).exp()
-        steps = (wanted / size).ceil().clamp(1, schedule.most).long()
-        moved = transition(flow, position, momentum, factors, size, steps, numbers[..., 0])
+        length = trajectory.lengths(factors, numbers[..., 1])
+        moved = transition(
+            flow, position, momentum, factors, size, length, numbers[..., 0], schedule.most
+        )
         position = moved.position
-        if warming:
-            averaging = averaging.updated(moved.acceptance, schedule.acceptance)
         if gibbs:
             factors = gibbs(factors, moved.parts, numbers[..., 2:])
-        if not warming:
-            k = turn - schedule.warm_up
-            draws[:, :, k] = position.transpose(0, 1)
-            kept_factors[..., k] = factors.transpose(1, 2)
-            energies[..., k] = (factors * moved.parts).sum(0).T
-            for name, value in zip(sums, (moved.acceptance, moved.divergent, steps), strict=True):
-                sums[name] += value
-    mean = {name: total.T / schedule.kept for name, total in sums.items()}
-    size = averaging.log_average.exp().T
-    divergent = sums["lost"].T
-    return Chains(draws, kept_factors, energies, mean["accepted"], divergent, size, mean["steps"])
+        if warming:
+            averaging = averaging.updated(moved.acceptance, schedule.acceptance)
+            trajectory = trajectory.adapted(moved)
+        else:
+            record.add(moved, factors, size)
+    return record.chains(averaging.log_average.exp())
+
+
+class Record:
+    """What is kept of the transitions after the warm-up.
+
+    Args:
+        position: `[C, R, P]`, of the first.
+        factors: `[K, C, R]`, of the first.
+        kept: how many there will be.
+    """
+
+    def __init__(self, position: Tensor, factors: Tensor, kept: int) -> None:
+        chains, replicas, weights = position.shape
+        shape = (replicas, chains, kept)
+        self._draws = position.new_empty(*shape, weights)
+        self._factors = factors.new_empty(len(factors), *shape)
+        self._energies = factors.new_empty(shape)
+        self._accepted, self._divergent, self._steps = factors.new_zeros(3, chains, replicas)
+        self._taken = 0
+
+    def add(self, moved: Moved, factors: Tensor, size: Tensor) -> None:
+        """A transition, the factors drawn after it, and the step size in it."""
+        k = self._taken
+        self._draws[:, :, k] = moved.position.transpose(0, 1)
+        self._factors[..., k] = factors.transpose(1, 2)
+        self._energies[..., k] = (factors * moved.parts).sum(0).T
+        self._accepted += moved.acceptance
+        self._divergent += moved.divergent
+        self._steps += moved.time / size
+        self._taken += 1
+
+    def chains(self, size: Tensor) -> Chains:
+        """All of them, with the step sizes `[C, R]` that they had."""
+        return Chains(
+            draws=self._draws,
+            factors=self._factors,
+            energies=self._energies,
+            acceptance=self._accepted.T / self._taken,
+            divergent=self._divergent.T,
+            step_size=size.T,
+            leapfrogs=self._steps.T / self._taken,
+        )
 
 
 def _momentum(streams: Streams, like: Tensor) -> Tensor:
@@ -174,13 +231,7 @@ def _momentum(streams: Streams, like: Tensor) -> Tensor:
     return streams.normal(chains, weights).expand(-1, replicas, -1)
 
 
-def quarter_turn(precision: Tensor) -> Tensor:
-    """`pi / 2` standard deviations of the prior: a quarter of its orbits.
-
-    Izmailov et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICML 2021, section
-    3: along directions that the data say nothing of, the end is independent of the start.
-
-    Args:
-        precision: of the prior, of any shape.
-    """
-    return 0.5 * math.pi * precision.rsqrt()
+def _uniform(streams: Streams, like: Tensor) -> Tensor:
+    """`[C, R, NUMBERS]`, float64."""
+    chains, replicas, _ = like.shape
+    return streams.uniform(chains, NUMBERS).expand(-1, replicas, -1).double()

@@ -1,0 +1,159 @@
+"""Four posteriors of posteriordb, by means and deviations of its reference draws."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from bnnbench.methods.shared.hmc.leapfrog import Target, flow_of
+from bnnbench.methods.shared.hmc.sampler import Schedule, sample
+from bnnbench.methods.shared.hmc.trajectory import QuarterTurn
+from bnnbench.random_streams import Streams
+
+KEPT: dict[str, Any] = json.loads(Path(__file__).with_name("posteriordb.json").read_text())
+
+Energy = Callable[[Tensor], Tensor]
+"""Minus a log density, `[C, R]`, of unconstrained positions `[C, R, P]` with Jacobians."""
+
+Named = Callable[[Tensor], dict[str, Tensor]]
+"""The model's parameters of positions `[..., P]`."""
+
+
+def target_of(energy: Energy) -> Target:
+    """With slopes by torch."""
+
+    def target(position: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            place = position.detach().requires_grad_()
+            value = energy(place)
+            (slope,) = torch.autograd.grad(value.sum(), place)
+        return value.detach()[None], slope
+
+    return target
+
+
+def regression(data: dict[str, Any], prior: Callable[[Tensor, Tensor], Tensor]) -> Any:
+    """Linear regression by sufficient statistics, around least squares and in its units.
+
+    Args:
+        data: of the JSON.
+        prior: minus the log density of the coefficients and of sigma.
+    """
+    gram, cross = (torch.tensor(data[k]).double() for k in ("gram", "cross"))
+    rows, least = data["rows"], torch.linalg.solve(gram, cross)
+    rest = data["square"] - least @ cross
+    sigma = (rest / rows).sqrt()
+    root = sigma * torch.linalg.inv(torch.linalg.cholesky(gram)).T
+
+    def parameters(z: Tensor) -> tuple[Tensor, Tensor]:
+        return least + z[..., :-1] @ root.T, z[..., -1] / math.sqrt(2 * rows) + sigma.log()
+
+    def energy(z: Tensor) -> Tensor:
+        beta, log_sigma = parameters(z)
+        squares = rest + sigma**2 * z[..., :-1].square().sum(-1)
+        of_rows = rows * log_sigma + 0.5 * squares * (-2 * log_sigma).exp()
+        return of_rows + prior(beta, log_sigma.exp()) - log_sigma
+
+    def named(z: Tensor) -> dict[str, Tensor]:
+        beta, log_sigma = parameters(z)
+        found = {f"beta[{k + 1}]": beta[..., k] for k in range(len(least))}
+        return {**found, "sigma": log_sigma.exp()}
+
+    return energy, named, len(least) + 1
+
+
+def schools(data: dict[str, Any]) -> Any:
+    y, sigma = (torch.tensor(data[k]).double() for k in ("y", "sigma"))
+
+    def split(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Effects in units of tau, mu = 5 z and tau."""
+        return z[..., :8], 5 * z[..., 8:9], z[..., 9:].exp()
+
+    def energy(z: Tensor) -> Tensor:
+        unit, mu, tau = split(z)
+        of_data = 0.5 * ((y - unit * tau - mu) / sigma).square().sum(-1)
+        of_priors = 0.5 * z[..., :9].square().sum(-1) + (1 + (tau[..., 0] / 5) ** 2).log()
+        return of_data + of_priors - z[..., 9]
+
+    def named(z: Tensor) -> dict[str, Tensor]:
+        unit, mu, tau = split(z)
+        effects = {f"theta[{k + 1}]": (unit * tau + mu)[..., k] for k in range(8)}
+        return {**effects, "mu": mu[..., 0], "tau": tau[..., 0]}
+
+    return energy, named, 10
+
+
+def mixture(data: dict[str, Any]) -> Any:
+    y = torch.tensor(data["y"]).double()
+
+    def split(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        low = z[..., :1]
+        return torch.cat([low, low + z[..., 1:2].exp()], -1), z[..., 2:4], z[..., 4]
+
+    def energy(z: Tensor) -> Tensor:
+        mu, log_sigma, logit = split(z)
+        score = (y - mu[..., None]) * (-log_sigma[..., None]).exp()
+        share = torch.stack([-logit, logit], -1)
+        each = (
+            -0.5 * score**2 - log_sigma[..., None] - torch.nn.functional.softplus(share)[..., None]
+        )
+        of_data = -each.logsumexp(-2).sum(-1)
+        sigma = log_sigma.exp()
+        of_priors = (mu.square() + sigma.square()).sum(-1) / 8
+        of_share = 5 * torch.nn.functional.softplus(share).sum(-1)  # with its Jacobian
+        return of_data + of_priors + of_share - z[..., 1] - log_sigma.sum(-1)
+
+    def named(z: Tensor) -> dict[str, Tensor]:
+        mu, log_sigma, logit = split(z)
+        pairs = {"mu": mu, "sigma": log_sigma.exp()}
+        found = {f"{n}[{k + 1}]": v[..., k] for n, v in pairs.items() for k in range(2)}
+        return {**found, "theta": logit.sigmoid()}
+
+    return energy, named, 5
+
+
+def of_sblrc(beta: Tensor, sigma: Tensor) -> Tensor:
+    return (beta.square().sum(-1) + sigma.square()) / 200
+
+
+def of_kidiq(beta: Tensor, sigma: Tensor) -> Tensor:
+    return (1 + (sigma / 2.5) ** 2).log()
+
+
+MODELS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "sblrc-blr": lambda data: regression(data, of_sblrc),
+    "kidiq-kidscore_momiq": lambda data: regression(data, of_kidiq),
+    "eight_schools-eight_schools_noncentered": schools,
+    "low_dim_gauss_mix-low_dim_gauss_mix": mixture,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_means_and_deviations_are_those_of_the_reference(name: str) -> None:
+    energy, named, size = MODELS[name](KEPT[name]["data"])
+    streams = Streams([3], (0,), dtype=torch.float64)
+    chains = 60 if "schools" in name else 24
+    scale = 0.05 if "mix" in name else 1.0  # of the posterior, about
+    found = sample(
+        flow_of(target_of(energy)),
+        scale * streams.normal(chains, size),
+        torch.full((1, chains, 1), scale**-2.0).double(),
+        QuarterTurn(0, 0.5),
+        Schedule(warm_up=100, kept=80),
+        streams,
+    )
+    assert found.divergent.sum() <= 0.001 * chains * 80
+    draws = named(found.draws.flatten(0, 2))
+    reference = KEPT[name]["reference"]
+    assert draws.keys() == reference.keys()
+    for parameter, (mean, deviation) in reference.items():
+        own = draws[parameter]
+        assert abs(own.mean().item() - mean) < 0.12 * deviation, parameter
+        assert own.std().item() == pytest.approx(deviation, rel=0.12), parameter
