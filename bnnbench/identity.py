@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from pathlib import Path
@@ -42,6 +43,8 @@ def identity_of(component: Any) -> Any:
         return {str(key): identity_of(value) for key, value in component.items()}
     if isinstance(component, list | tuple):
         return [identity_of(value) for value in component]
+    if isinstance(component, float) and not math.isfinite(component):
+        return str(component)  # of which JSON knows nothing
     if component is None or isinstance(component, bool | int | float | str):
         return component
     if isinstance(component, Path):

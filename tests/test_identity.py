@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,12 @@ def test_classes_of_the_same_fields_are_told_apart() -> None:
         loss: float = 1.0
 
     assert identity_of(Twin()) != identity_of(Inner())
+
+
+def test_what_json_cannot_say_is_words() -> None:
+    ends = [identity_of(replace(BASE, loss=value)) for value in (math.inf, -math.inf)]
+    assert [end["loss"] for end in ends] == ["inf", "-inf"]
+    assert json.loads(json.dumps(ends, allow_nan=False)) == ends
 
 
 def test_the_order_of_keys_does_not_count() -> None:

@@ -93,8 +93,7 @@ class MCDropout(StochasticMethod):
             masks = [self._factor(u, dropout[:, :, None]) for u in noise]
             weights = loc.expand(training.samples, *loc.shape)
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
-            d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-            found = backward(tape, d_outputs)
+            found = backward(tape, self.output_slopes(outputs, hyper, batch))
         decay = self._penalty(mlp, hyper) / batch.counts
         updated = adam(
             loc,
@@ -106,6 +105,10 @@ class MCDropout(StochasticMethod):
             training.betas,
         )
         return dict(zip(("loc", "first", "second"), updated, strict=True))
+
+    def output_slopes(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
+        """Of the minibatch's loss, S times that of its mean over samples, `[S, R, B, O]`."""
+        return self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
 
     def rule(self) -> Rule | None:
         if self.noise != "bernoulli":

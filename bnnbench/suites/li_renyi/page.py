@@ -78,7 +78,7 @@ def beside_published(runs: Runs) -> pd.DataFrame:
     theirs = table[table["source"] == SOURCE].set_index(["dataset", "method", "metric"])
     found = []
     for run in runs.scored.to_dict("records"):
-        name = NAMES.get(run["settings"].get("method.alpha", math.nan))
+        name = NAMES.get(float(run["settings"].get("method.alpha", math.nan)))
         if run["method"] != METHOD or name is None:
             continue
         for metric in METRICS:
@@ -94,7 +94,7 @@ def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, An
     published, differs = (theirs["mean"], theirs["stderr"]), run["settings_differ"]
     return {
         "dataset": run["dataset"],
-        "alpha": run["settings"]["method.alpha"],
+        "alpha": float(run["settings"]["method.alpha"]),
         "metric": metric,
         "splits": run["splits"],
         "ours": ours[0],

@@ -19,7 +19,8 @@ VR = {"experiment": "vr_uci", "method": "renyi_vi_2016", "family": "renyi_vi"}
 
 def run_of(folder: Path, alpha: float, times: int = 5, **settings: object) -> None:
     """One of twenty splits, on boston, whose log-likelihood is -2.5 ± 0.081."""
-    own = {"method__alpha": alpha, "training__samples": 100, **settings}
+    order = str(alpha) if math.isinf(alpha) else alpha  # as a record has it
+    own = {"method__alpha": order, "training__samples": 100, **settings}
     make_run(folder, f"v{alpha}{len(settings)}", times, own, **VR)
 
 

@@ -1,0 +1,42 @@
+"""BB-alpha dropout: the slope of its energy, and MC dropout at 0."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.linear_model import columns, linear_task
+from support.refusals import assert_refused
+
+from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
+from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.shared.trainer import epochs_of
+from bnnbench.nn import forward
+
+
+@pytest.mark.parametrize("alpha", [-1.0, 0.5, 1.0])
+def test_its_slope_is_that_of_the_energy(alpha: float) -> None:
+    method, hyper = BBAlphaDropout(label="b", alpha=alpha), columns(dropout=0.2)
+    task = linear_task(method, 1, samples=6)
+    ((batch, _),) = next(epochs_of(task, method))
+    weights = torch.randn(6, 1, 3, dtype=torch.float64).requires_grad_()
+    outputs, _ = forward(task.mlp, weights, batch.inputs)
+    losses = method.likelihood.value(outputs, batch.targets, hyper)
+    energy = -((-alpha * losses).exp().mean(0).log() / alpha * batch.weights).sum()
+    (expected,) = torch.autograd.grad(energy, outputs)
+    found = method.output_slopes(outputs.detach(), hyper, batch)
+    torch.testing.assert_close(found / 6, expected)
+
+
+def test_at_0_it_is_mc_dropout() -> None:
+    hyper, fits = columns(dropout=0.2), []
+    for method in (BBAlphaDropout(label="b", alpha=0.0), MCDropout(label="m")):
+        task = linear_task(method, 3, samples=4, batch_size=8)
+        fits.append(method.fit(task).state["loc"])
+        assert set(task.hyper) == set(hyper)
+    torch.testing.assert_close(*fits)
+
+
+def test_what_is_refused() -> None:
+    method = "method=bb_alpha_dropout"
+    assert_refused([method, "method.alpha=inf"], "method.alpha", "finite")
+    assert_refused([method, "method.noise=dropconnect"], "method.noise", "bernoulli, gaussian")
