@@ -370,6 +370,29 @@ void renyi_vi(Step step, Constants c) {
   adam(one, c, &of_noise, state[6], state[7], state[8]);
 }
 
+// Own: step size, friction, and how many steps adapt the scales.
+void sghmc(Step step, Constants c) {
+  float *__restrict loc = step.state[0], *__restrict momentum = step.state[1];
+  float *__restrict tau = step.state[2], *__restrict average = step.state[3];
+  float *__restrict v = step.state[4];
+  const float *__restrict mean = step.mean, *__restrict noise = step.noise;
+  const float tiny = 1e-16f, square = c.own[0] * c.own[0], friction = c.own[1];
+  const bool adapts = step.taken < c.own[2];
+  for (Size i = 0; i < step.n; ++i) {
+    const float slope = step.rows * mean[i] + step.prior * loc[i];
+    if (adapts) {
+      const float share = 1 / (tau[i] + 1);
+      tau[i] += 1 - tau[i] * (average[i] * average[i] / (v[i] + tiny));
+      average[i] += share * (slope - average[i]);
+      v[i] += share * (slope * slope - v[i]);
+    }
+    const float size = square / (std::sqrt(v[i]) + tiny);
+    const float variance = std::max(2 * friction * size - square * square, tiny);
+    momentum[i] += std::sqrt(variance) * noise[i] - friction * momentum[i] - size * slope;
+    loc[i] += momentum[i];
+  }
+}
+
 struct Rule {
   Size tensors;         // of its state
   bool square, cross;   // which second mean it takes
@@ -390,6 +413,7 @@ const Rule RULES[] = {
     {3, false, false, true, nullptr, mc_dropout},
     {3, false, true, false, scale_by_squares, ivon},
     {6, false, true, false, scale_by_sites, renyi_vi, true},
+    {5, false, false, false, nullptr, sghmc},
     {3, false, false, false, nullptr, swag},
 };
 

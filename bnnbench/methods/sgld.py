@@ -7,31 +7,26 @@ Deep Neural Networks", AAAI 2016.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from bnnbench.checks import check_between, check_bool, check_int
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.checks import check_between, check_bool
+from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
-from bnnbench.nn import MLP, forward
+from bnnbench.methods.shared.kept_chain import KeptChain
+from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.nn import MLP
 from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, Prediction, UserError
+from bnnbench.types import Hyper, UserError
 
 TYPICAL_PRECISION = 10.0  # where networks predict their noise: 7 to 14 on four UCI sets, 2 on wine
-PROBES = 100  # training rows, at most, where the chain's predictions tell its effective size
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGLD(StochasticMethod):
+class SGLD(KeptChain):
     """One chain per replica: half a step up the log-posterior's slope, and noise of a step's size.
 
         w <- w - eps_t / 2 G (N g + prior_precision w) + Normal(0, eps_t G)
@@ -70,32 +65,24 @@ class SGLD(StochasticMethod):
     0.45, full batches of a toy of 40 points diverged, with 2 minibatches of boston.
     Preconditioned steps are about those of RMSprop: `method=psgld` has a tenth.
 
-    Predicts the mixture of the kept networks with equal weights, where Welling & Teh weigh each
-    by its `eps_t`, which by default falls by a third over the kept half of 6000 steps. Of more than
-    `evaluation.samples` kept networks that many are used, evenly spaced along the chain.
+    Kept networks count alike in predictions, where Welling & Teh weigh each by its `eps_t`, which
+    by default falls by a third over the kept half of 6000 steps.
 
     Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
         step_size: see above.
         step_offset: steps after which the step size begins to fall.
         step_decay: the power of its fall.
         minibatch_factor: how much longer than its share of the rows a minibatch's step may be.
-        burn_in: share of a fit's epochs, from its start, whose networks are not kept.
-        thinning: one network is kept in so many steps, counted back from the last, which is kept.
         preconditioned: whether G follows the gradients.
         floor: keeps G finite where they vanish.
     """
 
-    prior_precision: float | None = None
     step_size: float = 14.0
     step_offset: float = 1000.0
     step_decay: float = 0.55
     minibatch_factor: float = 6.0
-    burn_in: float = 0.5
-    thinning: int = 5
     preconditioned: bool = False
     floor: float = 0.01
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,20 +95,8 @@ class SGLD(StochasticMethod):
                 f"up to infinity and their squares do not (Robbins-Monro), not {self.step_decay!r}."
             )
         check_between("method.minibatch_factor", self.minibatch_factor, 0)
-        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        check_int("method.thinning", self.thinning)
         check_bool("method.preconditioned", self.preconditioned)
         check_between("method.floor", self.floor, 0)
-
-    @property
-    def draws(self) -> bool:
-        return False
-
-    def kept(self, task: FitTask) -> range:
-        """The steps of a fit, counted from 1, after which the network is kept."""
-        batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
-        last = task.epochs * batches
-        return range(last, int(self.burn_in * last), -self.thinning)[::-1]
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
@@ -155,58 +130,3 @@ class SGLD(StochasticMethod):
         if self.preconditioned:
             return Rule("psgld", ("loc", "square"), (*steps, self.floor))
         return Rule("sgld", ("loc",), (*steps, TYPICAL_PRECISION))
-
-    def fit(self, task: FitTask) -> Posterior:
-        task = replace(task, outputs=self.likelihood.outputs)
-        posterior = train(self, task, self.kept(task))
-        return replace(posterior, diagnostics=self._diagnostics(posterior, task))
-
-    def training_outputs(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Tensor:
-        """The chain's present network alone: one sample."""
-        return forward(posterior.mlp, posterior.state["loc"][None], inputs)[0]
-
-    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """`prior_precision / 2 ||w||^2`: the objective is minus the log-posterior."""
-        loc = posterior.state["loc"]
-        return 0.5 * (posterior.hyper["prior_precision"] * loc.square()).sum(1)
-
-    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """At most `samples` of the kept networks, evenly spaced: nothing is drawn at random."""
-        chain = posterior.state["chain"].transpose(0, 1)
-        count = min(samples, len(chain))
-        places = (torch.arange(count, device=chain.device) + 0.5) * (len(chain) / count)
-        return chain[places.long()]
-
-    def predict(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Prediction:
-        """One component per network."""
-        return self._prediction(posterior, self.sample_weights(posterior, samples, streams), inputs)
-
-    def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
-        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
-        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
-        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
-        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
-            piece.copy_(forward(mlp, weights, inputs)[0])
-        return self.likelihood.prediction(outputs, posterior.hyper)
-
-    @torch.no_grad()
-    def _diagnostics(self, posterior: Posterior, task: FitTask) -> dict[str, Tensor]:
-        """How many networks are kept, and how many independent ones they are worth.
-
-        The latter is the median over training rows of the effective sample size of the mean
-        predicted there: predictions, unlike weights, are what the chain is for.
-        """
-        chain, inputs = posterior.state["chain"].transpose(0, 1), task.data.inputs[:, :PROBES]
-        sizes = effective_sample_size(self._prediction(posterior, chain, inputs).loc)
-        padding = torch.arange(sizes.shape[1], device=sizes.device) >= posterior.counts
-        median = sizes.masked_fill(padding, torch.nan).nanmedian(1).values
-        kept = torch.full_like(median, len(chain))
-        lost = posterior.diverged
-        return {
-            "kept_samples": kept.masked_fill(lost, torch.nan),
-            "effective_samples": median.masked_fill(lost, torch.nan),
-        }

@@ -14,7 +14,8 @@ from bnnbench.optim import Rule
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi", "swag")
+RULES = ("vadam", "vprop", "bbb", "map", "sgld", "psgld", "mc_dropout", "ivon", "renyi_vi",
+         "sghmc", "swag")  # fmt: skip
 """In the order of RULES in kernel.cpp."""
 
 NUMBER, REAL, ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p

@@ -107,6 +107,7 @@ MISTAKES = {
     "batch of none": (["method=pbp", "method.batch_size=0"], ["method.batch_size", "0"]),
     "figures": (["figures=svg"], ["figures must be one of png, pdf, both"]),
     "Robbins-Monro": (["method=sgld", "method.step_decay=0.5"], ["method.step_decay", "0.5"]),
+    "friction": (["method=sghmc", "method.friction=1"], ["method.friction", "1"]),
     "members": (["method=deep_ensemble", "method.members=0"], ["method.members", "0"]),
     "adversarial": (
         ["method=deep_ensemble", "method.adversarial=often"], ["method.adversarial", "often"],

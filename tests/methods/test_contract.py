@@ -165,7 +165,7 @@ def test_it_takes_every_likelihood_and_loss(one: Case) -> None:
             noise = prediction.noise_variance()
             assert not posterior.diverged.any()
             assert noise.shape == prediction.mean().shape and (noise > 0).all()
-            spread = noise.amax(1) > noise.amin(1)
+            spread = noise.amax(1) > (1 + 1e-9) * noise.amin(1)  # sums of many round
             if fitted.trains_network:
                 assert (spread == (likelihood == "heteroscedastic")).all()
             real = torch.ones(3, 6, dtype=torch.bool)

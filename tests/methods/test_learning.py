@@ -11,8 +11,8 @@ from support.methods import METHODS, Case, class_of, takes_likelihood
 from torch import Tensor
 
 from bnnbench.cli.configs import options
-from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared.contract import FitTask, Method
+from bnnbench.methods.shared.kept_chain import KeptChain
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Prediction, TrainingSet
@@ -21,7 +21,7 @@ from bnnbench.types import Prediction, TrainingSet
 OPTIONS = [
     option
     for class_, option in {class_of(option): option for option in reversed(METHODS)}.items()
-    if takes_likelihood(class_) and "update" in vars(class_) and not issubclass(class_, SGLD)
+    if takes_likelihood(class_) and "update" in vars(class_) and not issubclass(class_, KeptChain)
 ]
 ROBUST = [name for name in sorted(options("loss")) if name != "nll"]
 

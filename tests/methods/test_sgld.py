@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.chains import temperature
 from support.linear_model import (
     LAMBDA,
     TAU,
@@ -136,29 +137,6 @@ def test_step_by_hand(preconditioned: bool) -> None:
         assert new["loc"][0, i].item() == pytest.approx(moved)
 
 
-def temperature(rows: int, batch: int, chains: int, **settings: Any) -> float:
-    """Sampled over exact variances of a linear model, their mean over six weights.
-
-    Chains of 400 epochs, the default of a fit, each with minibatches and noise of its own.
-    """
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(rows, 5, generator=generator)
-    noise = torch.randn(rows, generator=generator) / TAU**0.5
-    targets = inputs @ torch.linspace(1, -1, 5) + noise
-    groups = tuple(range(chains))
-    data = TrainingSet(
-        inputs.repeat(chains, 1, 1), targets.repeat(chains, 1), (rows,) * chains, groups
-    )
-    hyper = {name: torch.full((chains, 1), value) for name, value in HYPER.items()}
-    training = Training(batch_size=batch)
-    task = FitTask(data, hyper, Network(depth=0), training, 400, Streams([*groups], groups))
-    chain = SGLD(label="s", **settings).fit(task).state["chain"].double()
-    x = torch.cat([inputs, torch.ones(rows, 1)], 1).double()
-    covariance = (TAU * x.T @ x + LAMBDA * torch.eye(6).double()).inverse()
-    mean = TAU * covariance @ x.T @ targets.double()
-    return ((chain - mean).square().mean((0, 1)) / covariance.diagonal()).mean().item()
-
-
 PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 2.0}
 
 
@@ -173,11 +151,13 @@ PRECONDITIONED = {"preconditioned": True, "step_size": 1.4, "minibatch_factor": 
 def test_minibatches_do_not_heat_the_chain(
     rows: int, batch: int, chains: int, settings: dict[str, Any]
 ) -> None:
-    assert temperature(rows, batch, chains, **settings) == pytest.approx(1, abs=0.1)
+    assert temperature(SGLD(label="s", **settings), rows, batch, chains) == pytest.approx(
+        1, abs=0.1
+    )
 
 
 def test_they_do_where_steps_are_as_long_as_those_of_all_rows() -> None:
-    assert temperature(455, 32, 10, minibatch_factor=1e9) > 1.15
+    assert temperature(SGLD(label="s", minibatch_factor=1e9), 455, 32, 10) > 1.15
 
 
 @pytest.mark.parametrize("decay", [0.5, 1.01, 0, -1, "fast", True])

@@ -20,6 +20,7 @@ from bnnbench.methods.ivon import IVON
 from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.renyi_vi import RenyiVI
+from bnnbench.methods.sghmc import SGHMC
 from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import epochs, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -69,6 +70,7 @@ METHODS: dict[str, StochasticMethod] = {
     "renyi_vi of the greatest": RenyiVI(label="r", alpha=-math.inf, initial_precision=9.0),
     "renyi_vi of the least": RenyiVI(label="r", alpha=math.inf, noise_precision="learnt"),
     "renyi_vi of two outputs": RenyiVI(label="r", likelihood=BOTH, alpha=0.0),
+    "sghmc": SGHMC(label="sghmc", thinning=2, burn_in=0.5),
     "swag": SWAG(label="swag", step_size=0.02),
     "swag without Adam": SWAG(label="swag", burn_in=0.0, momentum=0.5, step_size=0.02),
     "swag of members and two outputs": SWAG(

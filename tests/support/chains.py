@@ -1,0 +1,36 @@
+"""What chains make of a linear model, whose posterior is known."""
+
+from __future__ import annotations
+
+import torch
+
+from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.kept_chain import KeptChain
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import TrainingSet
+from support.linear_model import LAMBDA, TAU
+
+
+def temperature(method: KeptChain, rows: int, batch: int, chains: int) -> float:
+    """Sampled over exact variances of a linear model, their mean over six weights.
+
+    Chains of 400 epochs, the default of a fit, each with minibatches and noise of its own.
+    """
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(rows, 5, generator=generator)
+    noise = torch.randn(rows, generator=generator) / TAU**0.5
+    targets = inputs @ torch.linspace(1, -1, 5) + noise
+    groups = tuple(range(chains))
+    data = TrainingSet(
+        inputs.repeat(chains, 1, 1), targets.repeat(chains, 1), (rows,) * chains, groups
+    )
+    precisions = {"noise_precision": TAU, "prior_precision": LAMBDA}
+    hyper = {name: torch.full((chains, 1), value) for name, value in precisions.items()}
+    training = Training(batch_size=batch)
+    task = FitTask(data, hyper, Network(depth=0), training, 400, Streams([*groups], groups))
+    chain = method.fit(task).state["chain"].double()
+    x = torch.cat([inputs, torch.ones(rows, 1)], 1).double()
+    covariance = (TAU * x.T @ x + LAMBDA * torch.eye(6).double()).inverse()
+    mean = TAU * covariance @ x.T @ targets.double()
+    return ((chain - mean).square().mean((0, 1)) / covariance.diagonal()).mean().item()
