@@ -35,6 +35,9 @@ NETWORK = ("depth", "width", "likelihood", "loss")
 PRECISIONS = ("prior_precision", "noise_precision")
 """Hyper-parameters that are part of the model; others belong to the approximation."""
 
+PRIOR, GAUSSIAN = "method.divergence.prior.class", "Gaussian"
+"""The setting by which some methods take another prior, and that of all others."""
+
 DISTANCES = (
     Metric("w1", "W1", "target"),
     Metric("w1_drawn", "W1 of 1,000 draws", "target"),
@@ -107,11 +110,16 @@ def other_model(runs: Runs, reference: str, run: str) -> str | None:
     for name in NETWORK:
         if ours[name] != theirs[name]:
             return f"its {name} is {theirs[name]}, not {ours[name]}"
+    prior = str(theirs["settings"].get(PRIOR, GAUSSIAN)).rpartition(".")[2]
+    if prior != GAUSSIAN:
+        return f"its prior is {prior}, not {GAUSSIAN}"
     first, second = (_splits(runs, one) for one in (reference, run))
     common = first.index.intersection(second.index)
     if not len(common):
         return "it shares no split with the reference"
-    for name in (f"hp.{precision}" for precision in PRECISIONS):
+    # A network that predicts its noise has no precision of it.
+    precisions = PRECISIONS if ours["likelihood"] == "gaussian" else PRECISIONS[:1]
+    for name in (f"hp.{precision}" for precision in precisions):
         given, own = (
             part.loc[common, name].to_numpy(float) if name in part else np.full(len(common), np.nan)
             for part in (first, second)

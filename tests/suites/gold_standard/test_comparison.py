@@ -57,6 +57,8 @@ def test_another_model_is_named_and_left_out(tmp_path: Path) -> None:
     make_approximation(tmp_path, "wide", 0.1, **{"hp.prior_precision": 2.0})
     make_approximation(tmp_path, "deep", 0.1, depth=2)
     make_approximation(tmp_path, "own", 0.1, **{"hp.noise_precision": np.nan})
+    prior = {"method__divergence__prior__class": "bnnbench.divergences.priors.Laplace"}
+    make_approximation(tmp_path, "pointed", 0.1, settings=prior)
     make_approximation(tmp_path, "strange", 0.1, fingerprint=["p", "q", "r", "s"])
     make_run(tmp_path, "bare", method="bbb", experiment="gold_standard")  # kept nothing
     found = compared(tmp_path)
@@ -65,6 +67,7 @@ def test_another_model_is_named_and_left_out(tmp_path: Path) -> None:
         "wide": "its prior precision is 2, not 1",
         "deep": "its depth is 2, not 1",
         "own": "it cannot be given a noise precision, or was not",
+        "pointed": "its prior is Laplace, not Gaussian",
         "strange": "it shares no split with the reference",
     }
 
