@@ -30,7 +30,7 @@ class Page:
         read_back: names of the tables that `write` leaves and a report over many runs reads.
         drawings: the figures that the run's files can show.
         many: what each of the runs of a report shows in its page, by digest, made of what is read
-            already; None makes it of `table` and `notes`.
+            already, with or without charts; None makes it of `table` and `notes`.
     """
 
     kind: str
@@ -39,4 +39,4 @@ class Page:
     notes: Callable[[RunFolder], list[str]]
     read_back: tuple[str, ...] = ()
     drawings: Callable[[RunFolder], Drawings] = lambda folder: {}
-    many: Callable[[Runs], Iterator[tuple[str, Shown]]] | None = None
+    many: Callable[[Runs, bool], Iterator[tuple[str, Shown]]] | None = None

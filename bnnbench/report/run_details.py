@@ -37,18 +37,19 @@ class RunDetails:
     started: str
 
 
-def details_of(runs: Runs, seen_from: Path) -> Iterator[RunDetails]:
+def details_of(runs: Runs, seen_from: Path, with_charts: bool = True) -> Iterator[RunDetails]:
     """Of every run whose kind has a page.
 
     Args:
         runs: of `read_runs`.
         seen_from: the folder of the report.
+        with_charts: not on a page that has the run's figures.
     """
     for kind, table in runs.tables.items():
         page = pages().get(kind)
         if page is None:
             continue
-        shown = page.many(runs) if page.many else _one_by_one(page, runs, table)
+        shown = page.many(runs, with_charts) if page.many else _one_by_one(page, runs, table)
         for name, one in shown:
             folder = runs.folders[name]
             environment = _environment(folder)

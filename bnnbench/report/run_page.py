@@ -37,7 +37,7 @@ def write_run_page(folder: RunFolder) -> Path:
         PermissionError: if nothing may be written there.
     """
     drawings = page_of(folder).drawings(folder)
-    (details,) = details_of(read_runs(folder.root), folder.root)
+    (details,) = details_of(read_runs(folder.root), folder.root, with_charts=False)
     figures = save_for_page(drawings, processes=cpu_count())
     blocks = tuple(blocks_of(details, drawings))
     target = folder.root / "page.html"

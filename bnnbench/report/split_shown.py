@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,16 @@ POINTS = 150
 COLUMNS = ("split", *(metric.key for metric in METRICS), "total_seconds", "diverged")
 
 
-def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Shown:
+def shown_of(
+    row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder, with_charts: bool = True
+) -> Shown:
     """What one run shows.
 
     Args:
         row: of `Runs.scored`.
         splits: its rows of `splits.csv`.
         folder: where its files lie.
+        with_charts: not on a page that has the run's figures.
     """
     # Diagnostics of other methods are columns of all rows that are read together.
     own = {
@@ -43,7 +47,8 @@ def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Sh
         if not (key.startswith(DIAGNOSTIC) and math.isnan(row[f"{_stem(key)}_mean"]))
     }
     charts, notes = [], notes_of(row, splits)
-    for draw in (partial(search_chart, folder), partial(predictions_chart, row, splits, folder)):
+    drawn = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
+    for draw in drawn if with_charts else ():
         try:
             charts.append(draw())
         except UserError as damaged:  # its scores are whole, and stand in the report
@@ -55,10 +60,10 @@ def shown_of(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Sh
 def splits_table(splits: pd.DataFrame) -> Table:
     """Scores of each split, what the search chose, diagnostics and seconds."""
     chosen = [name for name in map(str, splits) if name.startswith(("hp.", DIAGNOSTIC))]
-    columns = [
-        name for name in (*COLUMNS, *chosen) if name in splits and splits[name].notna().any()
-    ]
-    cells = splits[columns].astype(float).to_numpy()
+    known = [name for name in (*COLUMNS, *chosen) if name in splits]
+    numeric = splits[known].astype(float).to_numpy()
+    there = ~np.isnan(numeric).all(0)
+    columns, cells = list(compress(known, there)), numeric[:, there]
     rows = tuple(tuple(f"{value:.4g}" for value in row) for row in cells.tolist())
     heads = (heading_of(name) if name in BY_KEY else _spoken(name) for name in columns)
     return Table(numbers(*heads), rows, title="Splits")
@@ -108,8 +113,8 @@ def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFold
     return Chart(title, f"target{unit}", f"prediction{unit}", (series,), diagonal=True)
 
 
-def shown_runs(runs: Runs) -> Iterator[tuple[str, Shown]]:
+def shown_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, Shown]]:
     """What every run on splits shows, by digest."""
     rows = runs.scored.to_dict("index")
     for name, splits in runs.splits.groupby("run", sort=False):
-        yield str(name), shown_of(rows[name], splits, runs.folders[str(name)])
+        yield str(name), shown_of(rows[name], splits, runs.folders[str(name)], with_charts)

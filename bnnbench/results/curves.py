@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.calibration import total_deviation
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_predictions, read_training_points
@@ -34,9 +35,9 @@ class Curve:
     training: pd.DataFrame
 
     @property
-    def deviation(self) -> pd.Series:
+    def deviation(self) -> np.ndarray:
         """Total predictive standard deviation, by grid point."""
-        return np.sqrt(self.grid["epistemic_variance"] + self.grid["noise_variance"])
+        return total_deviation(self.grid)
 
 
 def read_curve(folder: RunFolder, names: Mapping[str, Any]) -> Curve | None:

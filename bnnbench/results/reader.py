@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.record import Record, read_record
@@ -94,8 +95,9 @@ def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
     tables = {kind: pd.DataFrame(named).set_index("run") for kind, named in rows.items()}
     splits = pd.DataFrame()
     if KIND in tables:
-        pieces = [found[run].splits.assign(run=run) for run in tables[KIND].index]
-        splits = pd.concat(pieces, ignore_index=True)
+        pieces = {run: found[run].splits for run in tables[KIND].index}
+        splits = pd.concat(pieces.values(), ignore_index=True)
+        splits["run"] = np.repeat(list(pieces), [len(piece) for piece in pieces.values()])
         scores = side_by_side(over_splits(splits))
         tables[KIND] = marked(tables[KIND].join(counted(splits))).join(scores)
     tables = {kind: ordered(table) for kind, table in tables.items()}

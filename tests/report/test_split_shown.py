@@ -28,7 +28,7 @@ def outputs(tmp_path: Path) -> Path:
 
 def test_it_says_what_the_runs_own_page_says(outputs: Path) -> None:
     runs = read_runs(outputs)
-    shown = dict(shown_runs(runs))
+    shown = dict(shown_runs(runs, with_charts=True))
     assert shown.keys() == runs.folders.keys() and len(shown) == 3
     for name, folder in runs.folders.items():
         assert shown[name].table == PAGE.table(folder)
@@ -38,11 +38,12 @@ def test_it_says_what_the_runs_own_page_says(outputs: Path) -> None:
 def test_charts_hold_the_runs_numbers(outputs: Path) -> None:
     runs = read_runs(outputs)
     (name,) = runs.scored.index[runs.scored["dataset"] == "boston"]
-    search, predictions = dict(shown_runs(runs))[name].charts
+    search, predictions = dict(shown_runs(runs, with_charts=True))[name].charts
     points = make_points()
     (drawn,) = predictions.series
     assert predictions.diagonal and len(drawn.x) == min(POINTS, len(points["target"]))
     np.testing.assert_allclose(drawn.x, points["target"])
+    assert not any(one.charts for _, one in shown_runs(runs, with_charts=False))
     np.testing.assert_allclose(drawn.error, 3.0)
     tried = make_search()
     so_far = [tried[tried["iteration"] <= k].groupby("split")["objective"].max() for k in range(6)]
@@ -54,7 +55,7 @@ def test_charts_hold_the_runs_numbers(outputs: Path) -> None:
 def test_a_run_without_files_has_its_splits(outputs: Path) -> None:
     runs = read_runs(outputs)
     (name,) = runs.scored.index[runs.scored["dataset"] == "yacht"]
-    shown = dict(shown_runs(runs))[name]
+    shown = dict(shown_runs(runs, with_charts=True))[name]
     (splits,) = shown.tables
     assert shown.charts == () and len(splits.rows) == 4
     assert [column.title for column in splits.columns][-1] == "ess"
@@ -65,7 +66,7 @@ def test_a_damaged_file_costs_its_chart_alone(outputs: Path) -> None:
     runs = read_runs(outputs)
     (name,) = runs.scored.index[runs.scored["dataset"] == "boston"]
     runs.folders[name].table("search").write_text("split,iteration\n0,0\n")
-    shown = dict(shown_runs(runs))[name]
+    shown = dict(shown_runs(runs, with_charts=True))[name]
     assert len(shown.charts) == 1 and shown.charts[0].diagonal
     assert "search.csv is damaged" in shown.notes[-1]
 

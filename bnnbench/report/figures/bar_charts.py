@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale
 
 from bnnbench.report.figures.canvas import PALETTE, SMALL, Look, folded, headline, inches, legend
+from bnnbench.report.figures.hover import told
 from bnnbench.report.section import ERRORS
 from bnnbench.results.labels import SEPARATOR, in_common, labels
 from bnnbench.results.metrics import Metric
@@ -47,6 +49,8 @@ INSIDE: Look = {
 def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
     """Bars of one metric: a panel per data set, a bar per run, with the published values.
 
+    A panel has the best `MANY` runs of its data set: nobody reads more, and tables have all.
+
     Error bars are standard deviations over splits, as in the book's Figs. 4.16 and 4.17, or
     standard errors: the same of ours and of published values.
 
@@ -58,10 +62,12 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     table = table.assign(label=labels(table))
     methods = list(dict.fromkeys(table["method"].sort_values()))
     colours = {method: PALETTE[i % len(PALETTE)] for i, method in enumerate(methods)}
-    panels = [group for _, group in table.groupby("dataset", sort=False)]
-    most, names = max(map(len, panels)), list(table["label"])
-    lying = most > MANY or max(map(len, names)) > LONG
-    figure, grid, room = _panels(len(panels), most, names, lying)
+    whole = [group for _, group in table.groupby("dataset", sort=False)]
+    panels = [best_of(group, metric) for group in whole]
+    left_out = len(table) - sum(map(len, panels))
+    names = [name for group in panels for name in group["label"]]
+    lying = left_out > 0 or max(map(len, names)) > LONG
+    figure, grid, room = _panels(len(panels), max(map(len, panels)), names, lying)
     for axes, group in zip(grid, panels, strict=False):
         (_lying if lying else _standing)(axes, group, metric, error, colours)
         # A place of its own, which else is sought among all names.
@@ -75,6 +81,8 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
         f"{in_common(table)}\n"
         f"mean over splits, {metric.better} is better; error bars: {ERRORS[error]} over splits"
     )
+    if left_out:
+        title = f"{title}; the best {MANY} runs of a data set, {left_out} more are in the tables"
     if table[f"{metric.key}_published"].notna().any():
         theirs = f"published mean ± {PUBLISHED_ERRORS[error]}"
         grid[0].errorbar([], [], [], **PUBLISHED, label=theirs)
@@ -82,6 +90,12 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     else:
         headline(figure, title)
     return figure
+
+
+def best_of(group: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The best `MANY` runs by their mean, in the order that they had."""
+    ranked = np.argsort(metric.sign * group[f"{metric.key}_mean"].to_numpy(), kind="stable")
+    return group.iloc[np.sort(ranked[:MANY])]
 
 
 def _panels(
@@ -123,12 +137,7 @@ def _standing(
         color=[colours[method] for method in group["method"]],
         error_kw={"ecolor": "#333333", "elinewidth": 1, "capsize": 3},
     )
-    axes.errorbar(
-        [place + 0.4 for place in range(len(group))],
-        group[f"{metric.key}_published"],
-        group[f"{metric.key}_published_{error}"].fillna(0),
-        **PUBLISHED,
-    )
+    _diamonds(axes, group, metric, error, lying=False)
     # At the foot of the bars and to the side where the panel is: a short bar has no room inside.
     up = not means.min() < 0 or means.max() > -means.min()
     for place, mean in enumerate(means):
@@ -161,12 +170,7 @@ def _lying(
         color=[colours[method] for method in group["method"]],
         error_kw={"ecolor": "#333333", "elinewidth": 0.8, "capsize": 1.5},
     )
-    axes.errorbar(
-        group[f"{metric.key}_published"],
-        [place + 0.4 for place in places],
-        xerr=group[f"{metric.key}_published_{error}"].fillna(0),
-        **PUBLISHED,
-    )
+    _diamonds(axes, group, metric, error, lying=True)
     axes.set_yticks(places, group["label"], fontsize="small")
     axes.set_ylim(len(group) - 0.3, -0.7)
     axes.axvline(0, color="black", linewidth=0.8)
@@ -175,6 +179,21 @@ def _lying(
     for place, mean in enumerate(means):
         shown = "diverged" if math.isnan(mean) else f"{mean:.3g}"
         axes.text(1.02, place, shown, transform=beside, va="center", fontsize="small")
+
+
+def _diamonds(axes: Axes, group: pd.DataFrame, metric: Metric, error: str, lying: bool) -> None:
+    """Published values beside the bars, and where a pointer rests on one its source."""
+    theirs = group[f"{metric.key}_published"]
+    errors = group[f"{metric.key}_published_{error}"].fillna(0)
+    beside = [place + 0.4 for place in range(len(group))]
+    given: Look = (
+        {"x": theirs, "xerr": errors, "y": beside}
+        if lying
+        else {"x": beside, "y": theirs, "yerr": errors}
+    )
+    sources = group[f"{metric.key}_source"]
+    line = axes.errorbar(**given, **PUBLISHED)[0]
+    line.set_label(told(f"published, {source}" for source in sources))
 
 
 def _scale(axes: Axes, direction: str, means: pd.Series, metric: Metric) -> None:

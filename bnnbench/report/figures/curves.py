@@ -34,7 +34,7 @@ def draw_curve(axes: Axes, curve: Curve) -> None:
     grid = curve.grid
     x, mean = grid["input"], grid["mean"]
     epistemic = 2 * np.sqrt(grid["epistemic_variance"])
-    total = 2 * np.sqrt(grid["epistemic_variance"] + grid["noise_variance"])
+    total = 2 * curve.deviation
     band: Look = {"linewidth": 0}
     axes.fill_between(x, mean - total, mean + total, color="#D5E7F4", label="± 2 total", **band)
     axes.fill_between(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import compress
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -18,8 +19,16 @@ from matplotlib.ticker import FixedLocator
 MOST_POINTS = 400
 """Of one line or cloud: of more nobody asks for the numbers of one."""
 
+TOLD = "_told "
+"""Begins a label that no legend lists, as matplotlib's own do: names of points, one a line."""
+
 Texts = dict[str, list[str]]
 """By the id of an element of the figure, the texts of the marks in it, in their order."""
+
+
+def told(names: Iterable[str]) -> str:
+    """The label of a line or cloud whose points have names, which are shown on hover only."""
+    return TOLD + "\n".join(names)
 
 
 def name_marks(figure: Figure) -> Texts:
@@ -70,9 +79,13 @@ def _marks(axes: Axes) -> Iterator[tuple[Artist, list[str]]]:
 def _cloud(
     axes: Axes, artist: Line2D | PathCollection, points: np.ndarray
 ) -> Iterator[tuple[Artist, list[str]]]:
-    points = points[np.isfinite(points.astype(float)).all(1)]
-    if 0 < len(points) <= MOST_POINTS:
-        yield artist, [_said(axes, x, y, _label(artist)) for x, y in points.tolist()]
+    label = str(artist.get_label())
+    own = label.startswith(TOLD)
+    names = label.removeprefix(TOLD).split("\n") if own else [_label(artist)] * len(points)
+    there = np.isfinite(points.astype(float)).all(1)
+    if 0 < there.sum() <= MOST_POINTS:
+        marks = zip(points[there].tolist(), compress(names, there), strict=True)
+        yield artist, [_said(axes, x, y, name) for (x, y), name in marks]
 
 
 def _label(artist: Artist) -> str:

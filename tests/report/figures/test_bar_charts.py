@@ -11,6 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from support.runs import RMSE, make_run
 
 from bnnbench.report.figures.bar_charts import MANY, bars_figure
+from bnnbench.report.figures.hover import name_marks
 from bnnbench.report.section import ERRORS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reader import read_runs
@@ -41,18 +42,36 @@ def test_bars_show_means_errors_and_published_values_with_the_same_error(
     assert [name.get_text() for name in boston.get_xticklabels()] == ["bbb_x1", "vadam"]
 
 
-def test_bars_of_many_runs_lie_with_their_names_beside(tmp_path: Path) -> None:
-    for depth in range(MANY + 1):
-        lost = {"diverged": 1, "rmse": math.nan} if depth == 3 else {}
-        scores = {"rmse": np.array(RMSE) + depth, **lost}
+@pytest.mark.parametrize("metric", ["rmse", "log_likelihood"])
+def test_of_many_runs_the_best_lie_with_their_names_beside(tmp_path: Path, metric: str) -> None:
+    sign = BY_KEY[metric].sign
+    for depth in range(MANY + 2):
+        lost = {"diverged": 1, metric: math.nan} if depth == 3 else {}
+        # The later ones are the better ones.
+        scores = {metric: sign * (np.array(RMSE) + MANY - depth), **lost}
         make_run(tmp_path, f"v{depth:02d}", depth=depth, **scores)
-    (axes,) = bars_figure(with_published(read_runs(tmp_path)), ERROR).axes
+    figure = bars_figure(with_published(read_runs(tmp_path)), BY_KEY[metric])
+    (axes,) = figure.axes
+    shown = [depth for depth in range(1, MANY + 2) if depth != 3]
     names = [name.get_text() for name in axes.get_yticklabels()]
-    assert names == [f"bbb_x1, depth {depth}" for depth in range(MANY + 1)]
+    assert names == [f"bbb_x1, depth {depth}" for depth in shown]
     lengths = [bar.get_width() for bar in axes.patches]
-    assert lengths[4:] == pytest.approx([5 + depth for depth in range(4, MANY + 1)])
-    assert [mean.get_text() for mean in axes.texts][2:5] == ["7", "diverged", "9"]
+    assert lengths == pytest.approx([sign * (5 + MANY - depth) for depth in shown])
+    assert [mean.get_text() for mean in axes.texts][:2] == [f"{sign * v:.3g}" for v in (28, 27)]
     assert axes.yaxis_inverted()
+    title = figure.legends[0].get_title().get_text() if figure.legends else figure.get_suptitle()
+    assert f"the best {MANY} runs of a data set, 2 more are in the tables" in " ".join(
+        title.split()
+    )
+
+
+def test_a_pointer_on_a_published_value_is_told_its_source(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    figure = bars_figure(with_published(read_runs(tmp_path)), ERROR)
+    figure.draw_without_rendering()
+    said = [text for texts in name_marks(figure).values() for text in texts]
+    assert "boston, bbb_x1: 5" in said
+    assert "boston, published, Khan et al. 2018: BBVI, bbb_x1: 3.588" in said
 
 
 def test_a_lost_run_is_named_where_its_bar_would_stand(tmp_path: Path) -> None:
