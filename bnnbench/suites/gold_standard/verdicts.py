@@ -7,6 +7,7 @@ import pandas as pd
 
 from bnnbench.results.metrics import DIAGNOSTIC, Metric
 from bnnbench.results.pairing import LEAST_SPLITS
+from bnnbench.results.predictive_distances import rank_correlation
 from bnnbench.results.significance import compare_scores, verdicts
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 
@@ -114,31 +115,30 @@ def agreement(found: Comparison) -> tuple[bool, str]:
     """Whether the rankings by W1 and by log-likelihood agree, and a sentence.
 
     They disagree where one run is credibly nearer to the posterior than another and credibly worse
-    by log-likelihood; of fewer than three splits, where their order is not the same.
+    by log-likelihood; of fewer than three splits, where another one is first.
     """
-    by = {metric: order(found, metric) for metric in (W1, LOG_LIKELIHOOD)}
-    if any(len(means) < 2 for means in by.values()):
+    near, good = (list(map(str, order(found, metric).index)) for metric in (W1, LOG_LIKELIHOOD))
+    if len(near) < 2 or {*near} != {*good}:
         return True, ""
-    places = {metric: list(map(str, means.index)) for metric, means in by.items()}
-    near, good = places[W1], places[LOG_LIKELIHOOD]
-    first = (
-        f"{found.names[near[0]]} is nearest by W1 and number {good.index(near[0]) + 1} of "
-        f"{len(good)} by log-likelihood"
-        if near[0] in good
-        else f"{found.names[near[0]]} is nearest by W1"
-    )
-    second = f"{found.names[good[0]]} has the best log-likelihood"
-    if good[0] in near and good[0] != near[0]:
-        second += f" and is number {near.index(good[0]) + 1} by W1"
+    first, best = near[0], good[0]
+    said = f"{found.names[first]} is nearest by W1"
+    if first == best:
+        said += ", and the best by log-likelihood"
+    else:
+        said += (
+            f" and number {good.index(first) + 1} of {len(good)} by log-likelihood; "
+            f"{found.names[best]} has the best log-likelihood and is number "
+            f"{near.index(best) + 1} by W1"
+        )
+    places = (np.arange(len(near)), np.array([good.index(run) for run in near]))
+    said += f". The rankings correlate by {rank_correlation(*places):.2f} (Spearman)"
     decided = pairs(found, W1).merge(pairs(found, LOG_LIKELIHOOD), on=["run_a", "run_b"])
     if decided.empty:
-        same = near == good
-        return same, f"{first}; {second}. The rankings {'agree' if same else 'disagree'}."
+        return first == best, f"{said}; of fewer than {LEAST_SPLITS} splits no test is made."
     both = decided[decided[["verdict_x", "verdict_y"]].isin(["a", "b"]).all(axis=1)]
     against = int((both["verdict_x"] != both["verdict_y"]).sum())
-    said = (
-        f"Of {len(decided)} pairs of methods both tests decide {len(both)}, and {against} of these "
-        "the other way round"
-    )
     verdict = "the rankings disagree" if against else "where both decide, the rankings agree"
-    return not against, f"{first}; {second}. {said}: {verdict}."
+    return not against, (
+        f"{said}. Of {len(decided)} pairs of methods both tests decide {len(both)}, and {against} "
+        f"of these the other way round: {verdict}."
+    )

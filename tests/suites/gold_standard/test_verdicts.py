@@ -42,8 +42,9 @@ def test_rankings_that_disagree(outputs: Path) -> None:
     assert not same
     assert said == (
         "near is nearest by W1 and number 2 of 2 by log-likelihood; far has the best "
-        "log-likelihood and is number 2 by W1. Of 1 pairs of methods both tests decide 1, and 1 of "
-        "these the other way round: the rankings disagree."
+        "log-likelihood and is number 2 by W1. The rankings correlate by -1.00 (Spearman). Of 1 "
+        "pairs of methods both tests decide 1, and 1 of these the other way round: the rankings "
+        "disagree."
     )
     assert nearest(found) == (
         "Nearest by W1 is near; all others are credibly farther (correlated t-test)."
@@ -69,10 +70,10 @@ def test_what_a_test_does_not_decide_is_no_disagreement(outputs: Path) -> None:
     )
 
 
-def test_on_one_split_orders_are_compared(tmp_path: Path) -> None:
+def test_on_one_split_who_is_first_is_compared(tmp_path: Path) -> None:
     found = compared_alone(tmp_path)
     same, said = agreement(found)
-    assert not same and said.endswith("The rankings disagree.")
+    assert not same and said.endswith("(Spearman); of fewer than 3 splits no test is made.")
     assert nearest(found).endswith("of fewer than 3 splits no test is made.")
 
 
