@@ -26,7 +26,7 @@ FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp-simd", "-shared", "-f
 """No `-ffast-math`: NaN and infinity are to do what they do in torch, and what is added says itself
 in which order, or that any will do. Of OpenMP the lanes alone, no threads."""
 
-PATIENCE = 120.0  # seconds; a build takes some three
+PATIENCE = 120.0  # seconds; a build takes some five
 
 
 class Unavailable(Exception):

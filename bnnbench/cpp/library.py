@@ -48,7 +48,7 @@ class Library:
 
 @cache
 def library() -> Library:
-    """The library, built if need be: some three seconds, once for a machine."""
+    """The library, built if need be: some five seconds, once for a machine."""
     if os.environ.get(SWITCH) == "0":
         return Library(wanted=False, reason=f"{SWITCH}=0")
     try:

@@ -235,7 +235,8 @@ class SplitExperiment(Experiment):
         Where folds are fitted they are a stack already; without, a step of a single split is
         mostly launching.
         """
-        size = len(units) if self.lockstep else 1 if self._fits_folds else self._fits_stack
+        long = self.method.gradients > 1 and self.method.native
+        size = len(units) if self.lockstep else 1 if self._fits_folds or long else self._fits_stack
         return tuple(tuple(units[k : k + size]) for k in range(0, len(units), size))
 
     @property
@@ -307,7 +308,7 @@ class SplitExperiment(Experiment):
             rows = len(self.table.splits[0].train)
             fits = 1 + self.search.folds * self.evaluation.out_of_fold
             return len(self.groups(self.units())[0]) * fits * self.method.seconds(rows)
-        return group_seconds(
+        return self.method.gradients * group_seconds(
             self.network,
             self.training,
             rows=len(self.table.splits[0].train),

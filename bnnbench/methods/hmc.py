@@ -17,7 +17,7 @@ from bnnbench.checks import check_between, check_choice, check_int
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
-from bnnbench.methods.shared.hmc.diagnostics import diagnosis
+from bnnbench.methods.shared.hmc.diagnostics import diagnosis, mixing
 from bnnbench.methods.shared.hmc.network import (
     LOSS,
     PRIOR,
@@ -30,9 +30,13 @@ from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, sample
 from bnnbench.methods.shared.hmc.start import most_probable
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterTurn, Trajectory
 from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.native.moments import covers
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, UserError
+
+TYPICAL_LEAPFROGS = 500
+"""Of a trajectory: 550 on Boston."""
 
 SAMPLED = "sampled"
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
@@ -42,14 +46,25 @@ NOISE, WEIGHTS = "noise_precision", "prior_precision"
 class HMC(Method):
     """C chains of each replica; predicts the equally weighted mixture of all kept networks.
 
-    An epoch is one transition of every chain: a trajectory through the posterior, accepted or not.
-    The prior is `Normal(0, 1 / prior_precision)` over weights and biases.
+    An epoch is one transition of every chain, which sees all rows at each of its leapfrogs:
 
-    A precision that is `sampled` has the prior `Gamma(shape, rate)` and is drawn anew after every
-    transition, given the network (Gibbs): with n rows and their errors e, or P weights w,
+        p ~ Normal(0, I)
+        p <- p - s/2 U'(w),  w <- w + s p,  p <- p - s/2 U'(w),  as often as it takes
+        U(w) = noise_precision |e|^2 / 2 + prior_precision |w|^2 / 2
+
+    with the errors e of n rows and the P weights and biases w, under `Normal(0, 1 /
+    prior_precision)`. Where that leads is accepted with the probability `exp(-gain)`, at most one,
+    by what `U + |p|^2 / 2` gained. Each chain finds its own step size s while it warms up.
+
+    A precision that is `sampled` has the prior `Gamma(shape, rate)`, begins at its mean and is
+    drawn anew after every transition (Gibbs):
 
         noise_precision ~ Gamma(shape + n / 2, rate + |e|^2 / 2)
         prior_precision ~ Gamma(shape + P / 2, rate + |w|^2 / 2)
+
+    The default priors are those of Liu & Wang 2016. Neal shares no precision between layers, and
+    Izmailov et al. fix it and have the network predict the noise (`likelihood=heteroscedastic`);
+    of Bui et al. 2016, whose scores on the public splits stand beside ours, nothing is known.
 
     Attributes:
         likelihood: what the outputs say about a target, and what a target then costs.
@@ -65,7 +80,8 @@ class HMC(Method):
         jitter: the former are longer or shorter by up to this share, uniformly.
         most_leapfrogs: of a trajectory.
         start: chains begin at draws from the `prior`, or at `map`, networks as a deep ensemble's:
-            `map_steps` steps of Adam over all rows, with the precisions of the start.
+            `map_steps` steps of Adam over all rows at `training.learning_rate`, with the precisions
+            of the start.
         map_steps: see `start`.
     """
 
@@ -129,6 +145,14 @@ class HMC(Method):
     @property
     def draws(self) -> bool:
         return False
+
+    @property
+    def native(self) -> bool:
+        return covers(self.likelihood, torch.zeros(1))
+
+    @property
+    def gradients(self) -> int:
+        return self.chains * min(self.most_leapfrogs, TYPICAL_LEAPFROGS)
 
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)
@@ -216,10 +240,16 @@ class HMC(Method):
         return Prediction(outputs.squeeze(3), torch.zeros_like(noise), noise)
 
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
-        """Of the networks' first outputs, the means that they predict."""
+        """Of the networks' first outputs, the means that they predict; R-hat of precisions, too."""
         networks = posterior.state["chain"].transpose(0, 1)
         means = self._outputs(posterior, networks, inputs)[..., 0]
-        return diagnosis(means.unflatten(0, (self.chains, -1)), rows)
+        found = diagnosis(means.unflatten(0, (self.chains, -1)), rows)
+        precisions = {
+            f"r_hat_{name}": mixing(value.T.unflatten(0, (self.chains, -1)))["r_hat"]
+            for name, value in posterior.state.items()
+            if name in (NOISE, WEIGHTS)
+        }
+        return replace(found, summary={**found.summary, **precisions})
 
     def _outputs(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Tensor:
         """Of networks `[S, R, P]`, `[S, R, M, O]`, a few networks at a time."""

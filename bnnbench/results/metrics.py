@@ -24,6 +24,8 @@ DIAGNOSTICS = {
     "diag.r_hat": "R-hat, 95 % of points",
     "diag.bulk_ess": "Bulk ESS, 95 % of points",
     "diag.tail_ess": "Tail ESS, 95 % of points",
+    "diag.r_hat_noise_precision": "R-hat, noise precision",
+    "diag.r_hat_prior_precision": "R-hat, prior precision",
 }
 """Printed heads of those whose columns do not say them."""
 

@@ -12,7 +12,11 @@ from bnnbench.cli.configs import options
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.run import Run
 from bnnbench.methods import pbp
+from bnnbench.report.split_page import split_drawings
+from bnnbench.report.split_table import run_notes
 from bnnbench.results.metrics import heading_of
+from bnnbench.results.mixing import unmixed
+from bnnbench.results.run_files import read_diagnosis, read_predictions
 from bnnbench.results.summary import summarise
 from bnnbench.types import Redundant, UserError
 
@@ -76,6 +80,22 @@ def test_splits_of_pbp_advance_together_by_torch(
     together = tiny("method=pbp").experiment
     assert together.lockstep and together.iterations == 0  # type: ignore[attr-defined]
     assert not tiny("method=vadam").experiment.lockstep
+
+
+def test_chains_say_of_every_test_point_whether_they_have_mixed(tiny: Planner) -> None:
+    """In columns, arrays, a figure and a sentence; four draws of a chain cannot have."""
+    settings = ["method.most_leapfrogs=5", "training.final_epochs=8", "evaluation.samples=50"]
+    folder, splits = finished(tiny("method=hmc", *settings))
+    assert splits["diag.r_hat"].notna().all() and (splits["diag.acceptance"] > 0).all()
+    assert {"diag.r_hat_noise_precision", "diag.divergences"} <= {*splits}
+    points, predictions = read_diagnosis(folder), read_predictions(folder)
+    assert points is not None and predictions is not None
+    assert points[["split", "row"]].equals(predictions[["split", "row"]])
+    assert {"r_hat", "bulk_ess", "tail_ess"} <= {*points}
+    assert split_drawings(folder)["mixing"]().axes
+    assert unmixed(splits) == splits["split"].tolist()
+    (note,) = [note for note in run_notes(folder) if "R-hat" in note]
+    assert "no gold standard" in note
 
 
 def test_diagnostics_reach_the_files_and_the_table(tiny: Planner) -> None:

@@ -171,6 +171,15 @@ class Method(ABC):
         return 0.01
 
     @property
+    def gradients(self) -> int:
+        """How many of all rows an epoch takes of each replica: one, but for a method of many.
+
+        Where these are native code, splits gain nothing by a stack, and are fitted and
+        saved one by one.
+        """
+        return 1
+
+    @property
     def draws(self) -> bool:
         """Whether `predict` draws random numbers, so that it differs from seed to seed."""
         return True

@@ -142,15 +142,15 @@ def test_means_and_deviations_are_those_of_the_reference(name: str) -> None:
     chains = 60 if "schools" in name else 24
     scale = 0.05 if "mix" in name else 1.0  # of the posterior, about
     found = sample(
-        flow_of(target_of(energy)),
-        scale * streams.normal(chains, size),
-        torch.full((1, chains, 1), scale**-2.0).double(),
+        flow_of(target_of(lambda z: energy(scale * z))),
+        streams.normal(chains, size),
+        torch.ones(1, chains, 1).double(),
         QuarterTurn(0, 0.5),
         Schedule(warm_up=100, kept=80),
         streams,
     )
     assert found.divergent.sum() <= 0.001 * chains * 80
-    draws = named(found.draws.flatten(0, 2))
+    draws = named(scale * found.draws.flatten(0, 2))
     reference = KEPT[name]["reference"]
     assert draws.keys() == reference.keys()
     for parameter, (mean, deviation) in reference.items():
