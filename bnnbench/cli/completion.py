@@ -115,7 +115,8 @@ def settings(prefix: str, **_: Any) -> list[str]:
         plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
         try:
             found = plugin._query(CONFIG_NAME, line or " ")
-            return [word for word in found if "=_" not in word]  # parts of others
+            # Options that are parts of others, and the classes that options name.
+            return [word for word in found if "=_" not in word and "._" not in word]
         except CONFIGURATION:  # what was typed before is wrong, which the run will say
             return []
 

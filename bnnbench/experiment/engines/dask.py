@@ -188,9 +188,25 @@ class DaskEngine(Engine):
         self.start(open_)
 
 
+def _check_certificates(address: str | None) -> None:
+    """For `tls://`, that Dask's own settings name certificates and that these can be read."""
+    from distributed import Security
+
+    if address is None or not address.startswith("tls://"):
+        return
+    names = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY"
+    try:
+        context = Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:  # that of OpenSSL too
+        raise UserError(f"the certificates that {names} name cannot be read: {error}.") from None
+    if context is None:
+        raise UserError(f"engine.address={address} needs certificates: give {names}.")
+
+
 def _client(settings: Dask, patience: float) -> Client:
     from distributed import Client
 
+    _check_certificates(settings.address)
     until = time.monotonic() + patience
     while True:
         try:

@@ -48,6 +48,23 @@ def test_no_scheduler_is_one_sentence() -> None:
         settings.engine(1, Path())
 
 
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [({}, "needs certificates: give DASK_DISTRIBUTED__COMM__TLS__CA_FILE"),
+     ({"ca-file": "no-such.pem"}, "cannot be read: .*No such file")],
+)  # fmt: skip
+def test_without_certificates_an_encrypted_address_is_refused(
+    variables: dict[str, str], said: str
+) -> None:
+    import dask as settings_of
+
+    engine = Dask(name="dask", address="tls://127.0.0.1:1")
+    given = {f"distributed.comm.tls.{name}": value for name, value in variables.items()}
+    given |= {f"distributed.comm.tls.client.{name}": "no-such.pem" for name in ("cert", "key")}
+    with settings_of.config.set(given if variables else {}), pytest.raises(UserError, match=said):
+        engine.engine(1, Path())
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_cluster_computes_what_this_machine_does(
     tiny: Planner, tmp_path: Path, shared: bool
