@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, inches, legend, sketch
+from bnnbench.report.figures.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALETTE,
+    Look,
+    inches,
+    legend,
+    sketch,
+)
+from bnnbench.report.figures.time_against_score import MARKS
 from bnnbench.results.metrics import Metric
 from bnnbench.suites.gold_standard.comparison import LOG_LIKELIHOOD, Comparison
 from bnnbench.suites.gold_standard.verdicts import TIMES, W1, order
@@ -83,48 +93,55 @@ def scores_figure(every: Sequence[Comparison]) -> Figure:
     """
     columns = min(3, len(every))
     rows = math.ceil(len(every) / columns)
-    figure, panels = sketch(3.6 * columns + 0.4, 3.0 * rows + 0.6, columns, rows)
+    figure, panels = sketch(max(5.5, 3.6 * columns + 0.4), 3.0 * rows + 1.2, columns, rows)
+    names = sorted({found.names[run] for found in every for run in found.methods["run"]})
+    looks: dict[str, Look] = {
+        name: {"color": PALETTE[k % len(PALETTE)], "marker": MARKS[k // len(PALETTE) % len(MARKS)]}
+        for k, name in enumerate(names)
+    }
+    for name, look in looks.items():
+        panels[0].plot([], [], label=name, linestyle="none", **look)
     for axes, found in zip(panels, every, strict=False):
-        _scores(axes, found)
+        _scores(axes, found, looks)
     for axes in panels[len(every) :]:
         axes.set_visible(False)
     figure.supxlabel("W1 to the posterior (left is nearer)", fontsize="medium")
-    figure.supylabel(f"{LOG_LIKELIHOOD.axis} (higher is better)", fontsize="medium")
-    legend(figure, panels[: len(every)], columns=2, title="mean ± standard error over splits")
+    figure.supylabel(f"{LOG_LIKELIHOOD.axis}, higher is better", fontsize="medium")
+    legend(figure, panels[: len(every)], columns=5, title="mean ± standard error over splits")
     return figure
 
 
-def _scores(axes: Axes, found: Comparison) -> None:
+def _scores(axes: Axes, found: Comparison, looks: Mapping[str, Look]) -> None:
     x, y = (means_and_errors(found, metric) for metric in (W1, LOG_LIKELIHOOD))
     shown = x.index[np.isfinite(x["mean"]) & np.isfinite(y["mean"])]
-    x, y = x.loc[shown], y.loc[shown]
-    below = np.minimum(x["stderr"], 0.9 * x["mean"])
-    error: Look = {"fmt": "o", "color": BLUE, "markersize": 4, "elinewidth": 0.8}
-    axes.errorbar(
-        x["mean"], y["mean"], y["stderr"], np.stack([below, x["stderr"]]),
-        label="an approximation", **error,
-    )  # fmt: skip
     own = float(found.floor[LOG_LIKELIHOOD.key].mean())
-    axes.axhline(own, color=ORANGE, label="the posterior itself")
-    _logarithmic(axes)
+    axes.axhline(own, color=GREY, linewidth=1, label="the posterior itself")
     # Some may be lost altogether; the bulk sets the scale.
-    bulk = np.append(y["mean"].to_numpy(), own)
+    bulk = np.append(y.loc[shown, "mean"].to_numpy(), own)
     low, high = np.quantile(bulk, 0.25), bulk.max()
     least = max(bulk.min(), low - 3 * (high - low))
     margin = 0.12 * (high - least) or 0.1
     axes.set_ylim(least - margin, high + margin)
     for run in shown:
-        place = x.loc[run, "mean"], max(y.loc[run, "mean"], least)
-        axes.annotate(
-            found.names[str(run)], place, (4, 4), textcoords="offset points", fontsize=NAME - 1,
-            parse_math=False,
-        )  # fmt: skip
+        look, (across, spread) = looks[found.names[str(run)]], x.loc[run, ["mean", "stderr"]]
+        up, error = y.loc[run, ["mean", "stderr"]]
+        if up < least:
+            axes.plot(across, least, linestyle="none", **look)
+            label = f"{up:.3g} ↓"
+            axes.text(across, least - margin / 2, label, ha="right", fontsize=7, color=GREY)
+            continue
+        bars = [[min(spread, 0.9 * across)], [spread]]
+        axes.errorbar(across, up, error, bars, elinewidth=0.8, markersize=5, **look)
+    _logarithmic(axes)
     axes.set_title(found.dataset, fontsize="medium", parse_math=False)
 
 
 def _logarithmic(axes: Axes) -> None:
-    """Distances on a logarithmic axis with plain numbers, three in every decade."""
+    """Distances on a logarithmic axis with plain numbers: three in a decade, or one of many."""
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axes.get_xlim()
+    decades = math.log10(high / low)
+    subs = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.5 else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
