@@ -110,11 +110,16 @@ def shared_engine(
     if len(ahead) < 2 and not remote:
         yield None
         return
-    works = {work.key: work for run in ahead for work in _begun(run, sweep)}
-    if works and not remote:
-        prepare(say)
-    with _opened(runs[0], list(works.values())) as engine:
+    # First, since an address at which nobody answers is to leave nothing behind.
+    engine = runs[0].engine.engine(runs[0].workers, runs[0].outputs)
+    try:
+        works = {work.key: work for run in ahead for work in _begun(run, sweep)}
+        if works and not remote:
+            prepare(say)
+        engine.start(list(works.values()))
         yield engine
+    finally:
+        engine.stop()
 
 
 def _begun(run: Run, sweep: SweepProgress | None) -> list[Work]:
