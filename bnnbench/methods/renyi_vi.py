@@ -79,8 +79,8 @@ class RenyiVI(VariationalMethod):
     start: str = "fan_in"
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"alpha": -math.inf},
         {"alpha": 1.0, "noise_precision": LEARNT, "start": "normal"},
+        {"alpha": -math.inf},
     )
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "ivon": {"training.learning_rate": 0.1},
     "hmc": {"search": "none", "training.final_epochs": 1500},
     "mc_dropout": {"training.final_epochs": 400},
-    **dict.fromkeys(("sghmc", "sgld"), {"training.epochs": 400, "training.final_epochs": 400}),
+    **{key: {"training.epochs": 400, "training.final_epochs": 400} for key in ("sghmc", "sgld")},
 }
 
 OF_METHODS: Mapping[str, Mapping[str, Any]] = {
