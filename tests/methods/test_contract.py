@@ -21,6 +21,7 @@ from support.methods import (
     base_of,
     built,
     cases,
+    likelihoods_of,
     loss,
     plain_cases,
     programs,
@@ -151,15 +152,11 @@ def one_step(method: StochasticMethod, data: TrainingSet) -> tuple[Any, ...]:
 def test_it_takes_every_likelihood_and_loss(one: Case) -> None:
     """A method that takes any; which others refuse is told in tests/cli/test_choices.py."""
     data = training_set()
-    likelihoods, losses = (sorted(options(group)) for group in ("likelihood", "loss"))
-    if not takes_likelihood(type(one.method)):
-        likelihoods, losses = ["gaussian"], ["nll"]
     found = getattr(one.method, "noise_precision", None)
-    if found == "sampled":  # conjugate to no other loss
-        losses = ["nll"]
-    if found == "learnt":  # where there is one
-        likelihoods = ["gaussian"]
-    for likelihood in likelihoods:
+    # A noise that is sampled is conjugate to no other loss.
+    plain = found == "sampled" or not takes_likelihood(type(one.method))
+    losses = ["nll"] if plain else sorted(options("loss"))
+    for likelihood in likelihoods_of(one):
         for name in losses:
             fitted = built(replace(one, likelihood=likelihood, loss=name))
             posterior = fitted.fit(small_task(fitted, data, epochs=2))

@@ -75,7 +75,8 @@ problems = st.builds(
 def assert_same(ours: Posterior, theirs: Posterior) -> None:
     assert torch.equal(ours.diverged, theirs.diverged)
     for name, value in theirs.state.items():
-        torch.testing.assert_close(ours.state[name], value, rtol=1e-8, atol=1e-10)
+        # Wide layers on a single row subtract numbers that agree in half of their digits.
+        torch.testing.assert_close(ours.state[name], value, rtol=1e-6, atol=1e-10)
 
 
 @settings(max_examples=60)

@@ -93,6 +93,13 @@ def takes_likelihood(method: type[Method]) -> bool:
     return "likelihood" in {field.name for field in fields(method)}
 
 
+def likelihoods_of(case: Case) -> list[str]:
+    """The options of `configs/likelihood` that a case takes: noise is learnt where there is one."""
+    learnt = getattr(case.method, "noise_precision", None) == "learnt"
+    one = learnt or not takes_likelihood(type(case.method))
+    return ["gaussian"] if one else sorted(options("likelihood"))
+
+
 METHODS = [option for option in sorted(options("method")) if base_of(option) == option]
 PRESETS = [option for option in sorted(options("method")) if base_of(option) != option]
 

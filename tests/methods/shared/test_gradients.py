@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.methods import METHODS, Case, plain_cases, takes_likelihood
+from support.methods import METHODS, Case, likelihoods_of, plain_cases, takes_likelihood
 
 from bnnbench.checking.trial import SEEDS, hyper_of, small_task, training_set
 from bnnbench.cpp.library import library
@@ -22,8 +22,8 @@ CASES = [
     replace(case, likelihood=likelihood)
     for option in METHODS
     for case in plain_cases(option)
-    for likelihood in ("gaussian", "heteroscedastic")
     if isinstance(case.method, StochasticMethod)
+    for likelihood in likelihoods_of(case)
 ]
 
 
