@@ -50,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(quick.close)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole commands first, which take longest: none is begun when all else is done."""
+    items.sort(key=lambda item: item.get_closest_marker("integration") is None)
+
+
 @pytest.fixture
 def undrawn() -> Iterator[None]:
     """Runs and reports write no figures: for tests of something else."""

@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 from support.golden import CASES, PORTABLE, needs_uci
+from support.methods import METHODS
 
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
 MADE = [case for case in CASES if not needs_uci(case)]
+QUICK = [case for case in MADE if case.removeprefix("method ") in METHODS]
+"""Every method with its own defaults; presets and variants are run with the slow tests."""
 UCI = [case for case in CASES if needs_uci(case)]
 
 
@@ -40,8 +43,13 @@ def test_every_case_is_on_record() -> None:
 
 
 @pytest.mark.integration
-def test_runs_on_data_made_here(tmp_path: Path) -> None:
-    assert_recorded(MADE, tmp_path)
+def test_runs_of_every_method(tmp_path: Path) -> None:
+    assert_recorded(QUICK, tmp_path)
+
+
+@pytest.mark.slow
+def test_runs_of_presets_and_variants(tmp_path: Path) -> None:
+    assert_recorded([case for case in MADE if case not in QUICK], tmp_path)
 
 
 @pytest.mark.slow

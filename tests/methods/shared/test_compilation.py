@@ -76,6 +76,7 @@ def test_compiled_step_computes_the_same(owner: type[Method]) -> None:
     assert_fused_fit_is_the_same(PROGRAMS[owner], depth=int(owner in OF_A_NETWORK))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("apart")
 def test_compiled_estimate_of_a_divergence_computes_the_same() -> None:
     estimated = sampled(divergence("renyi"), "laplace")
