@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.metrics import DIAGNOSTIC, Metric
+from bnnbench.results.metrics import Metric
+from bnnbench.results.mixing import MOST, R_HAT
 from bnnbench.results.pairing import LEAST_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
 from bnnbench.results.significance import compare_scores, verdicts
@@ -15,12 +16,6 @@ W1 = DISTANCES[0]
 
 TIMES = 5
 """How far below the nearest approximation the distance between halves of the chains has to be."""
-
-R_HAT = f"{DIAGNOSTIC}r_hat"
-"""Column of the reference's splits: what the R-hat of 95 % of its test points does not exceed."""
-
-MIXED = 1.05
-"""Up to which R-hat chains count as one."""
 
 
 def order(found: Comparison, metric: Metric) -> pd.Series:
@@ -63,7 +58,7 @@ def convergence(reference: pd.DataFrame) -> tuple[bool, str]:
     """
     if R_HAT not in reference or reference[R_HAT].isna().any():
         return False, "The reference has no R-hat on record, so it is not called a gold standard."
-    worst, apart = float(reference[R_HAT].max()), int((reference[R_HAT] > MIXED).sum())
+    worst, apart = float(reference[R_HAT].max()), int((reference[R_HAT] > MOST).sum())
     if not apart:
         return True, (
             f"The chains count as converged: on each of {len(reference)} splits 95 % of the test "
@@ -71,7 +66,7 @@ def convergence(reference: pd.DataFrame) -> tuple[bool, str]:
         )
     return False, (
         f"The chains have not converged on {apart} of {len(reference)} splits: more than 5 % of "
-        f"the test points have an R-hat over {MIXED}, up to {worst:.3g} at the 95 % quantile. They "
+        f"the test points have an R-hat over {MOST}, up to {worst:.3g} at the 95 % quantile. They "
         "are no gold standard here."
     )
 
