@@ -138,7 +138,7 @@ def reproduce(name: str, given: Sequence[str], dry: bool = False) -> int:
         return 0
     whole = SweepProgress([run for some in runs for run in some])
     refused = []
-    with shared_engine(whole.runs, whole) as engine:
+    with shared_engine(whole.runs, whole, note) as engine:
         for run in whole.runs:
             try:
                 show_run(execute(run, page_writer(run), whole, note, engine=engine))

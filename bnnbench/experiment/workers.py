@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -20,7 +20,7 @@ START = "fork" if sys.platform == "linux" else "spawn"
 """Elsewhere system libraries do not survive a fork."""
 
 
-HELD: Sequence[Any] = ()
+HELD: Mapping[str, Any] = {}
 """What this process was given when it began, if it is a worker."""
 
 
@@ -36,7 +36,7 @@ def cores() -> int:
 
 
 @contextmanager
-def worker_processes(count: int, held: Sequence[Any] = ()) -> Iterator[Executor]:
+def worker_processes(count: int, held: Mapping[str, Any] | None = None) -> Iterator[Executor]:
     """So many processes, of one thread each, which end with the block, however that ends.
 
     They are there when the block begins: what starts threads of its own, as progress does, comes
@@ -48,7 +48,9 @@ def worker_processes(count: int, held: Sequence[Any] = ()) -> Iterator[Executor]
     """
     torch.set_num_threads(1)  # a pool of threads that exists would not in the children
     context, others = multiprocessing.get_context(START), multiprocessing.active_children()
-    pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(), held))
+    pool = ProcessPoolExecutor(
+        count, context, initializer=_begin, initargs=(os.getpid(), held or {})
+    )
     try:
         pool.submit(os.getpid).result()
         yield pool
@@ -76,7 +78,7 @@ def all_done(futures: Iterable[Future[Any]]) -> None:
         future.result()
 
 
-def _begin(parent: int, held: Sequence[Any]) -> None:
+def _begin(parent: int, held: Mapping[str, Any]) -> None:
     """What a worker does first."""
     global HELD
     HELD = held

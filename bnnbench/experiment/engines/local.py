@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -37,19 +37,19 @@ class LocalEngine(Engine):
         Args:
             count: of processes, or of the cores that a lockstep experiment may use.
         """
-        self._count, self._works = count, tuple[Work, ...]()
+        self._count, self._works = count, dict[str, Work]()
         self._pool: Executor | None = None
         self._futures: dict[str, Future[None]] = {}
         self._processes, self._others = ExitStack(), list[BaseProcess]()
 
     def start(self, works: Sequence[Work]) -> None:
-        """Begins the processes; they hold the work, so that only its number is told to them.
+        """Begins the processes; they hold the work, so that only its key is told to them.
 
         Once for all: processes that are there cannot be given more to hold.
         """
         if self._works:
             return
-        self._works = tuple(works)
+        self._works = {work.key: work for work in works}
         count = min(self._count, len(works))
         if count < 2 or any(_first(work).lockstep for work in works):
             return
@@ -59,7 +59,7 @@ class LocalEngine(Engine):
         self._pool = self._processes.enter_context(worker_processes(count, self._works))
 
     def holds(self, works: Sequence[Work]) -> bool:
-        return {work.key for work in works} <= {work.key for work in self._works}
+        return all(work.key in self._works for work in works)
 
     def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
         """Runs the work, and begins with that of later runs as soon as a process is free."""
@@ -67,44 +67,43 @@ class LocalEngine(Engine):
             for work in works:
                 work.run(self._count)
             return
-        self._hand_out(works)
-        self._hand_out(work for work in self._works if work.key not in self._futures)
+        for work in works:
+            begun = self._futures.get(work.key)
+            if begun is None or (begun.done() and not work.finished()):  # discarded since
+                self._hand_out(self._pool, work)
+        for work in self._works.values():
+            if work.key not in self._futures:
+                self._hand_out(self._pool, work)
         meanwhile()
         all_done(self._futures[work.key] for work in works)
 
-    def _hand_out(self, works: Iterable[Work]) -> None:
-        """What is not handed out yet, or was done before it was discarded."""
-        assert self._pool is not None
-        numbers = {work.key: number for number, work in enumerate(self._works)}
-        for work in works:
-            begun = self._futures.get(work.key)
-            if begun is None or (begun.done() and not work.finished()):
-                task = Numbered(numbers[work.key], _folders(work))
-                self._futures[work.key] = self._pool.submit(task.run)
+    def _hand_out(self, pool: Executor, work: Work) -> None:
+        task = Named(work.key, _folders(work))
+        self._futures[work.key] = pool.submit(task.run)
 
     def stop(self) -> None:
         """Ends the processes, at once if they are in the midst of something."""
         if not all(future.done() for future in self._futures.values()):
             kill_workers(self._others)
         self._processes.close()
-        self._pool, self._futures, self._works = None, {}, ()
+        self._pool, self._futures, self._works = None, {}, {}
 
 
 @dataclass(frozen=True)
-class Numbered:
+class Named:
     """Work that a worker has got already.
 
     Attributes:
-        number: in what the worker began with.
+        key: of the work, among what the worker began with.
         folders: of the runs that take part.
     """
 
-    number: int
+    key: str
     folders: tuple[Path, ...]
 
     def run(self) -> None:
         """Does it, in a worker."""
-        workers.HELD[self.number].of(self.folders).run()
+        workers.HELD[self.key].of(self.folders).run()
 
 
 def _folders(work: Work) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.tiny_runs import SCORES, finished, no_page
 
-from bnnbench.experiment.engines.local import LocalEngine, Numbered
+from bnnbench.experiment.engines.local import LocalEngine, Named
 from bnnbench.experiment.engines.work import Work
 from bnnbench.experiment.execution import execute, shared_engine, works_of
 from bnnbench.experiment.lease import held
@@ -49,10 +49,10 @@ def test_finished_work_is_done_at_once_whoever_holds_its_lock(tiny: Planner) -> 
     assert work.finished() and run.store.file("split-00", "json").stat().st_mtime_ns == before
 
 
-def test_workers_are_told_numbers_and_hold_the_table_already(tiny: Planner) -> None:
+def test_workers_are_told_names_and_hold_the_table_already(tiny: Planner) -> None:
     run = tiny("splits=2")
     work = works(run)[0]
-    task = Numbered(0, tuple(member.store.folder.root for member in work.row))
+    task = Named(work.key, tuple(member.store.folder.root for member in work.row))
     assert len(pickle.dumps(task)) < 1000 < len(pickle.dumps(work))
 
 
