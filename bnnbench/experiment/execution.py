@@ -138,7 +138,7 @@ def _begun(run: Run, sweep: SweepProgress | None) -> list[Work]:
 
 
 @contextmanager
-def _opened(run: Run, works: Sequence[Work], given: Engine | None = None) -> Iterator[Engine]:
+def _opened(run: Run, works: Sequence[Work], given: Engine | None) -> Iterator[Engine]:
     """The engine that is given, if it holds this work, or one with it, until the block ends."""
     if given is not None and given.holds(works):
         given.start(works)

@@ -6,7 +6,6 @@ ICML 2015.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -20,7 +19,7 @@ from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.gaussian import VariationalMethod
+from bnnbench.methods.shared.gaussian import VariationalMethod, softplus_start
 from bnnbench.methods.shared.gradients import Draws, mean_and_cross
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
 from bnnbench.methods.shared.trainer import Batch, Noise, State
@@ -80,11 +79,7 @@ class BBB(VariationalMethod):
         return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
 
     def init(self, task: FitTask) -> State:
-        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        rho = math.log(math.expm1(self.initial_precision**-0.5))
-        zeros = torch.zeros_like(loc)
-        moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
-        return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
+        return softplus_start(task, self.initial_precision)
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)

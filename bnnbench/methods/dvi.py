@@ -5,7 +5,6 @@ Wu et al., "Deterministic Variational Inference for Robust Bayesian Neural Netwo
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,19 +16,17 @@ from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.gaussian import GaussianPosterior
+from bnnbench.methods.shared.contract import LEARNT, FitTask, Posterior
+from bnnbench.methods.shared.gaussian import GaussianPosterior, softplus_start
 from bnnbench.methods.shared.moment_propagation import Moments
 from bnnbench.methods.shared.output_moments import layers_of, propagate, slopes
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.methods.shared.pieces import rows_at_once
 from bnnbench.methods.shared.trainer import Batch, Noise, State, train
 from bnnbench.nn import MLP
 from bnnbench.optim import Rule, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
-
-LEARNT = "learnt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +96,7 @@ class DVI(GaussianPosterior):
         return train(self, task)
 
     def init(self, task: FitTask) -> State:
-        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        rho = math.log(math.expm1(self.initial_precision**-0.5))
-        zeros = torch.zeros_like(loc)
-        moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
-        return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
+        return softplus_start(task, self.initial_precision)
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
@@ -182,7 +175,7 @@ class DVI(GaussianPosterior):
         """Moments of the networks' output, `[R, M]` each."""
         loc, scale = self.moments(posterior)
         layers = layers_of(posterior.mlp, (loc, scale.square()))
-        rows = max(1, PREDICTION_ELEMENTS // (inputs.shape[0] * max(posterior.mlp.sizes)))
+        rows = rows_at_once(posterior.mlp, len(inputs))
         pieces = [propagate(layers, piece)[0] for piece in inputs.split(rows, 1)]
         mean, variance = (torch.cat(one, 1) for one in zip(*pieces, strict=True))
         return mean, variance

@@ -29,9 +29,8 @@ from bnnbench.methods.shared.hmc.network import (
 from bnnbench.methods.shared.hmc.sampler import Chains, Gibbs, Schedule, sample
 from bnnbench.methods.shared.hmc.start import most_probable
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterTurn, Trajectory
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.methods.shared.pieces import put_out, spread
 from bnnbench.native.moments import covers
-from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, UserError
 
@@ -225,8 +224,7 @@ class HMC(Method):
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """At most `samples` of the kept networks, evenly spaced over all chains, `[S, R, P]`."""
-        chain = posterior.state["chain"]
-        return chain[:, _spread(samples, chain)].transpose(0, 1)
+        return spread(samples, posterior.state["chain"].transpose(0, 1))
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -235,8 +233,7 @@ class HMC(Method):
         outputs = self._outputs(posterior, self.sample_weights(posterior, samples, streams), inputs)
         if NOISE not in posterior.state:
             return self.likelihood.prediction(outputs, posterior.hyper)
-        precision = posterior.state[NOISE][:, _spread(samples, posterior.state[NOISE])]
-        noise = (1 / precision).T[..., None]
+        noise = 1 / spread(samples, posterior.state[NOISE].T)[..., None]
         return Prediction(outputs.squeeze(3), torch.zeros_like(noise), noise)
 
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
@@ -252,21 +249,9 @@ class HMC(Method):
         return replace(found, summary={**found.summary, **precisions})
 
     def _outputs(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Tensor:
-        """Of networks `[S, R, P]`, `[S, R, M, O]`, a few networks at a time."""
-        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
-        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
-        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
-        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
-            piece.copy_(forward(mlp, weights, inputs)[0])
-        return outputs
-
-
-def _spread(samples: int, chain: Tensor) -> Tensor:
-    """Places of at most so many of a chain's `[R, K, ...]`, evenly spaced."""
-    kept = chain.shape[1]
-    count = min(samples, kept)
-    places = (torch.arange(count, device=chain.device) + 0.5) * (kept / count)
-    return places.long()
+        """Of networks `[S, R, P]`, `[S, R, M, O]`."""
+        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
+        return put_out(posterior.mlp, networks, inputs, outputs)
 
 
 def _gibbs(sampled: Mapping[str, Precision]) -> Gibbs:

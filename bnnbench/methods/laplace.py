@@ -22,7 +22,8 @@ from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, Rows
 from bnnbench.methods.shared.gaussian import GaussianMethod
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
+from bnnbench.methods.shared.pieces import PREDICTION_ELEMENTS
+from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
 from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams

@@ -30,7 +30,7 @@ from bnnbench.methods.shared.moment_propagation import (
     linear_weights,
     rectify_back,
 )
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS
+from bnnbench.methods.shared.pieces import rows_at_once
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
 from bnnbench.native.moments import available
 from bnnbench.native.propagation import Propagation
@@ -127,7 +127,7 @@ class PBP(Method):
     ) -> Prediction:
         """One Gaussian per test point; nothing is sampled. Noise is `E[1 / gamma]`."""
         weights = unpack(posterior.mlp, posterior.state)
-        rows = max(1, PREDICTION_ELEMENTS // (inputs.shape[0] * max(posterior.mlp.sizes)))
+        rows = rows_at_once(posterior.mlp, len(inputs))
         pieces = [forward(weights, piece)[0] for piece in inputs.double().split(rows, 1)]
         loc, variance = (torch.cat(moments, 1) for moments in zip(*pieces, strict=True))
         noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)

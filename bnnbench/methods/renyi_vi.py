@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.checks import check_between, check_choice
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import LEARNT, FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
@@ -24,7 +24,7 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, UserError
 
-NOISE, LEARNT = "noise_precision", "learnt"
+NOISE = "noise_precision"
 
 
 @dataclass(frozen=True, kw_only=True)

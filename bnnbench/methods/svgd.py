@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.checks import check_between, check_choice, check_int
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import LEARNT, FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -27,7 +27,6 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
 
-LEARNT = "learnt"
 FUNCTION = "function"
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
 FIRST_ROWS = 1000  # at most, by which the first noise precisions are told

@@ -105,7 +105,7 @@ def test_draws_do_not_hang_on_the_size_of_the_stack(
         return method.predict(posterior, data.inputs, 20, streams)
 
     whole = predicted()
-    for name in ("bnnbench.methods.shared.stochastic", type(method).__module__):
+    for name in ("bnnbench.methods.shared.pieces", type(method).__module__):
         if hasattr(sys.modules[name], "PREDICTION_ELEMENTS"):
             monkeypatch.setattr(sys.modules[name], "PREDICTION_ELEMENTS", 1)
     pieces = predicted()

@@ -21,6 +21,9 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Hyper, Prediction, TrainingSet
 
+LEARNT = "learnt"
+"""In the place of a precision that a method finds by itself as it fits."""
+
 
 @dataclass(frozen=True)
 class FitTask:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -9,10 +10,23 @@ import torch
 from torch import Tensor
 
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import Method, Posterior
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import State
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
+
+
+def softplus_start(task: FitTask, precision: float) -> State:
+    """Of means and of `rho`, whose softplus are deviations, `[R, P]` each, and Adam's moments.
+
+    The means are as a network's first weights; the deviations are all of the same precision.
+    """
+    loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
+    rho = math.log(math.expm1(precision**-0.5))
+    zeros = torch.zeros_like(loc)
+    moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
+    return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ from torch import Tensor
 from bnnbench.checks import check_between, check_int
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
-from bnnbench.methods.shared.stochastic import PREDICTION_ELEMENTS, StochasticMethod
+from bnnbench.methods.shared.pieces import put_out, spread
+from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
@@ -74,11 +75,8 @@ class KeptChain(StochasticMethod):
         return 0.5 * (posterior.hyper["prior_precision"] * loc.square()).sum(1)
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """At most `samples` of the kept networks, evenly spaced: nothing is drawn at random."""
-        chain = posterior.state["chain"].transpose(0, 1)
-        count = min(samples, len(chain))
-        places = (torch.arange(count, device=chain.device) + 0.5) * (len(chain) / count)
-        return chain[places.long()]
+        """At most `samples` of the kept networks, evenly spaced."""
+        return spread(samples, posterior.state["chain"].transpose(0, 1))
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -87,11 +85,8 @@ class KeptChain(StochasticMethod):
         return self._prediction(posterior, self.sample_weights(posterior, samples, streams), inputs)
 
     def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
-        mlp, (replicas, rows, _) = posterior.mlp, inputs.shape
-        chunk = max(1, PREDICTION_ELEMENTS // (replicas * rows * max(mlp.sizes)))
-        outputs = inputs.new_empty(len(networks), replicas, rows, self.likelihood.outputs)
-        for piece, weights in zip(outputs.split(chunk), networks.split(chunk), strict=True):
-            piece.copy_(forward(mlp, weights, inputs)[0])
+        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
+        put_out(posterior.mlp, networks, inputs, outputs)
         return self.likelihood.prediction(outputs, posterior.hyper)
 
     @torch.no_grad()

@@ -12,14 +12,14 @@ from torch import Tensor
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.pieces import put_out
 from bnnbench.methods.shared.trainer import Batch, Noise, State, known_rule, train
-from bnnbench.nn import MLP, forward
+from bnnbench.nn import MLP
 from bnnbench.optim import Rule
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
 
-PREDICTION_ELEMENTS = 4_000_000  # activations held at once while predicting: 16 MB of float32
 DRAWN_ELEMENTS = 4_000_000  # weights of one replica drawn at once, however many are stacked
 
 
@@ -103,15 +103,11 @@ class StochasticMethod(Method):
     ) -> Tensor:
         """What networks drawn from the posterior put out, `[S, R, M, O]`, as for `predict`."""
         replicas, rows, _ = inputs.shape
-        per_sample = replicas * rows * max(posterior.mlp.sizes)
-        chunk = max(1, min(samples, PREDICTION_ELEMENTS // per_sample))
-        # Made first: kept pieces between freed activations would fragment the heap by gigabytes.
         outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
-        # What a replica draws must not hang on how many are stacked with it, as `chunk` does.
+        # What a replica draws must not hang on how many are stacked with it.
         for part in outputs.split(max(1, DRAWN_ELEMENTS // posterior.mlp.n_weights)):
             weights = self.sample_weights(posterior, len(part), streams)
-            for piece, own in zip(part.split(chunk), weights.split(chunk), strict=True):
-                piece.copy_(forward(posterior.mlp, own, inputs)[0])
+            put_out(posterior.mlp, weights, inputs, part)
         return outputs
 
     def training_outputs(
