@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUITE ?= small felekis_gvi
 
-.PHONY: help setup run test slow bench reproduce lint docs clean
+.PHONY: help setup run test ci slow bench reproduce lint docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ run: setup  ## the main job on embedded data: vadam on diabetes, 20 splits
 
 test: setup  ## the tests, on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+ci: lint docs test  ## all that continuous integration runs
+	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
 slow: setup  ## the tests that train for minutes on real data
 	$(BIN)/python -m pytest -m slow

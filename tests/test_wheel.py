@@ -16,7 +16,7 @@ from bnnbench.cli.configs import options
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.integration
+@pytest.mark.ci
 def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     subprocess.run([*build, str(ROOT)], check=True)

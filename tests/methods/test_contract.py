@@ -113,6 +113,7 @@ def test_draws_do_not_hang_on_the_size_of_the_stack(
     torch.testing.assert_close(pieces.variance, whole.variance)
 
 
+@pytest.mark.ci
 def test_one_graph_holds_the_whole_step(case: Case, method: Method, data: TrainingSet) -> None:
     """What `torch.compile` traces computes the same; to build all of it would take minutes."""
     if not isinstance(method, StochasticMethod) or "update" not in vars(type(method)):

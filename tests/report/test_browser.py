@@ -19,7 +19,7 @@ from bnnbench.results.reader import read_runs
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.ci
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # Without the last ones it looks for its maker's hosts, which a closed network refuses.

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from bnnbench.cli.configs import config_folder, options
 from bnnbench.cli.make import make, target
-from bnnbench.methods.shared.contract import Method
+from bnnbench.methods.shared.contract import LEARNT, Method
 from support.config import compose, compose_only
 
 OF_A_PRESET = {"defaults", "label", "summary", "protocol"}
@@ -70,6 +70,7 @@ def loss(name: str) -> Any:
     return make("loss", compose_only(f"loss={name}")["loss"])
 
 
+@cache
 def written(option: str) -> dict[str, Any]:
     """What a method's YAML itself says."""
     file = config_folder() / "method" / f"{option}.yaml"
@@ -82,6 +83,7 @@ def base_of(option: str) -> str:
     return str(own["defaults"][0]) if own.keys() <= OF_A_PRESET else option
 
 
+@cache
 def class_of(option: str) -> type[Method]:
     """The class that an option or the one that it builds on names."""
     own = written(option)
@@ -95,8 +97,8 @@ def takes_likelihood(method: type[Method]) -> bool:
 
 def likelihoods_of(case: Case) -> list[str]:
     """The options of `configs/likelihood` that a case takes: noise is learnt where there is one."""
-    learnt = getattr(case.method, "noise_precision", None) == "learnt"
-    one = learnt or not takes_likelihood(type(case.method))
+    settings = written(case.option) | dict(case.settings)
+    one = settings.get("noise_precision") == LEARNT or not takes_likelihood(class_of(case.option))
     return ["gaussian"] if one else sorted(options("likelihood"))
 
 

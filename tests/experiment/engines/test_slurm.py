@@ -31,11 +31,11 @@ pytest.importorskip("submitit")
 
 Planner = Callable[..., Run]
 
-CLUSTER = (
-    shutil.which("sinfo") is not None
-    and not subprocess.run(["sinfo"], capture_output=True, check=False, timeout=60).returncode
-)
-needs_slurm = pytest.mark.skipif(not CLUSTER, reason="no Slurm here: docs/tools/check_slurm.sh")
+
+@pytest.fixture(scope="module")
+def cluster() -> None:
+    if shutil.which("sinfo") is None or subprocess.run(["sinfo"], check=False).returncode:
+        pytest.skip("no Slurm here: docs/tools/check_slurm.sh")
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def running() -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_jobs_compute_what_this_machine_does(
     table_csv: Path, tmp_path: Path, local: Finished
@@ -93,7 +93,7 @@ def test_jobs_compute_what_this_machine_does(
     same_numbers(finished(on_slurm(table_csv, tmp_path / "there")), local)
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local: Finished) -> None:
     """By `kill -9` of the process that computes, and by `scancel`."""
@@ -112,7 +112,7 @@ def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local
     same_numbers(found, local)
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_a_driver_that_is_killed_finds_its_jobs_again(
     table_csv: Path, tmp_path: Path, local: Finished
@@ -139,7 +139,7 @@ def test_a_driver_that_is_killed_finds_its_jobs_again(
     assert submitted == arrays, "nothing was submitted twice"
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_jobs_that_make_way_for_urgent_ones(
     table_csv: Path, tmp_path: Path, local: Finished
@@ -163,7 +163,7 @@ def test_jobs_that_make_way_for_urgent_ones(
     same_numbers(found, local)
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_a_mistake_in_a_job_comes_back_with_its_traceback(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
@@ -176,7 +176,7 @@ def test_a_mistake_in_a_job_comes_back_with_its_traceback(table_csv: Path, tmp_p
         engine.finish([Work(row, work.group, work.key)], lambda: None)
 
 
-@needs_slurm
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_what_slurm_refuses_is_one_sentence(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")

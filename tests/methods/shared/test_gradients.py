@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.methods import METHODS, Case, likelihoods_of, plain_cases, takes_likelihood
+from support.methods import METHODS, Case, class_of, likelihoods_of, plain_cases, takes_likelihood
 
 from bnnbench.checking.trial import SEEDS, hyper_of, small_task, training_set
 from bnnbench.cpp.library import library
@@ -22,7 +22,7 @@ CASES = [
     replace(case, likelihood=likelihood)
     for option in METHODS
     for case in plain_cases(option)
-    if isinstance(case.method, StochasticMethod)
+    if issubclass(class_of(option), StochasticMethod)
     for likelihood in likelihoods_of(case)
 ]
 

@@ -78,7 +78,7 @@ def test_names_are_words_but_for_mathematics() -> None:
     assert escaped("5 $ a \\ b") == r"5 \$ a \textbackslash{} b"
 
 
-@pytest.mark.integration
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_a_real_tex_compiles_it_and_finds_it_as_wide_as_it_says(tmp_path: Path) -> None:
     tables = [made(sets=3, methods=2, names=NASTY, published=1), made(sets=9, methods=6), made()]
