@@ -61,7 +61,7 @@ def test_a_report_shows_what_is_asked_for_in_that_order(
     assert out.index("CRPS") < out.index("RMSE")
     (text,) = shown
     results = text[: text.index("## Which method is better")]
-    assert results.index("## yacht") < results.index("## boston")
+    assert results.index("### yacht") < results.index("### boston")
     assert results.index("](crps.png)") < results.index("](rmse.png)")
     assert "log_likelihood.png" not in text and "| Log-likelihood" not in results
     compared = text[text.index("|   Wins |") :]

@@ -140,6 +140,20 @@ def test_it_fits_and_everybody_can_read_it(
     page.close()
 
 
+def test_a_phone_shows_rows_of_few_lines(browser: playwright.Browser, report: str) -> None:
+    """Sources of published values and settings that differ are sentences beside six numbers."""
+    page = browser.new_page(viewport=PHONE)
+    page.goto(report)
+    table = page.locator("#report .scroll", has_text="Settings that differ").first
+    rows = table.locator("tbody tr")
+    assert rows.count() >= 3
+    lines = rows.evaluate_all(
+        "rows => rows.map(row => row.clientHeight / parseFloat(getComputedStyle(row).lineHeight))"
+    )
+    assert max(lines) < 5
+    page.close()
+
+
 def test_on_paper_it_has_no_controls(page: playwright.Page) -> None:
     page.emulate_media(media="print")
     assert not page.locator("header").is_visible() and not page.locator("nav").is_visible()

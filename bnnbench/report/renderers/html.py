@@ -35,6 +35,9 @@ from bnnbench.results.glossary import TERMS
 DIGITS = 5
 """Of a chart's numbers: more than a screen has points."""
 
+LONG = 24
+"""Characters that a cell of words has on one line; more are folded, in a wide column."""
+
 
 def page(
     title: str,
@@ -61,7 +64,7 @@ def page(
         style=_part("page.css"),
         script=_part("page.js"),
         items=items,
-        contents=[*(item for item in items if item["kind"] == "Heading"), *_last(runs)],
+        contents=_contents([*(item for item in items if item["kind"] == "Heading"), *_last(runs)]),
         filters=any(item["kind"] == "Table" for item in items),
         run_names={run.name for run in runs},
         run_list=[
@@ -70,6 +73,7 @@ def page(
         ],
         terms=TERMS,
         data=_data(runs),
+        long=LONG,
     )
 
 
@@ -81,6 +85,17 @@ def _last(runs: Sequence[RunDetails]) -> Iterator[dict[str, Any]]:
     if runs:
         yield {"text": "Every run", "level": 2, "anchor": "runs"}
     yield {"text": "How each number is defined", "level": 2, "anchor": "definitions"}
+
+
+def _contents(headings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Headings of the first two levels, each with those below it: nine data sets stay one entry."""
+    found: list[dict[str, Any]] = []
+    for heading in headings:
+        if heading["level"] <= 2 or not found:
+            found.append({**heading, "below": []})
+        else:
+            found[-1]["below"].append(heading)
+    return found
 
 
 def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -100,8 +115,10 @@ def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict
                 yield {"kind": kind, **asdict(block)}
             case Table():
                 anchors["table"] += 1
-                name = f"{block.title or block.group or heading}, table {anchors['table']}"
-                yield {"kind": kind, "table": block, "name": name}
+                said = block.title or block.group
+                name = f"{said or heading}, table {anchors['table']}"
+                caption = said if said != heading else ""
+                yield {"kind": kind, "table": block, "caption": caption, "name": name}
             case Drawing():
                 yield {"kind": kind, "caption": block.caption, "svg": figures[block.name]}
             case Data():
@@ -113,6 +130,7 @@ def _data(runs: Sequence[RunDetails]) -> str:
     common = _common([run.settings for run in runs])
     environments = list(dict.fromkeys(tuple(run.environment.items()) for run in runs))
     found = {
+        "long": LONG,
         "settings": common,
         "environments": [dict(environment) for environment in environments],
         "runs": {

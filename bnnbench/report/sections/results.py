@@ -71,12 +71,13 @@ def section(runs: Runs, style: Style) -> Section | None:
         blocks += [Heading(f"Test {metric.word}"), *bar_charts(table, metric, style.error)]
     ours = result_tables(table, style.choice.wanted(printed_in("page")))
     theirs = comparison_tables(table, beside)
+    blocks.append(Heading("Results by data set"))
     for dataset, own in ours.items():
-        blocks += [Heading(dataset), own]
+        blocks += [Heading(dataset, 3), own]
         if dataset in theirs:
             blocks += [Paragraph("Beside published results:"), theirs[dataset]]
     if theirs:
-        blocks += [Heading("How to read the comparison"), Paragraph(COMPARISON_STATEMENT)]
+        blocks += [Heading("How to read the comparison", 3), Paragraph(COMPARISON_STATEMENT)]
     text = "Every metric of every run, at full precision:"
     return Section((*blocks, Data("results", full_table(table), text)))
 

@@ -121,7 +121,10 @@
     for (const [title, numbers] of table.columns) head.append(make("th", { scope: "col", ...(numbers ? { class: "number" } : {}) }, title));
     for (const row of table.rows) {
       const line = make("tr");
-      row.forEach((text, place) => line.append(make("td", table.columns[place][1] ? { class: "number" } : {}, text)));
+      row.forEach((text, place) => {
+        const kind = table.columns[place][1] ? "number" : text.length > data.long ? "long" : "";
+        line.append(make("td", kind ? { class: kind } : {}, text));
+      });
       body.append(line);
     }
     const made = make("table", {}, make("thead", {}, head), body);

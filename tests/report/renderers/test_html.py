@@ -35,6 +35,9 @@ TABLE = Table(
     runs=("one", "two"),
 )
 
+LONG_WORDS = "what does not fit on a line of a phone"
+OF_A_GROUP = Table(words("Method", "Source"), (("vadam", LONG_WORDS),), group="yacht")
+
 
 def details(name: str, **settings: str) -> RunDetails:
     points = Series("points", (0.0, 1.0, float("nan")), (1.23456789, 2.0, 3.0), (0.1, 0.2, 0.3))
@@ -49,9 +52,12 @@ def made() -> str:
         Heading("Results", 1),
         Heading("boston"),
         Heading("boston"),
+        Heading("concrete", 3),
         Paragraph(EVIL),
         Items(("first", "second")),
         TABLE,
+        Heading("yacht", 3),
+        OF_A_GROUP,
         Drawing("bars", "Bars", Figure),
     )
     runs = [details("one"), details("two", width="50"), details("three")]
@@ -73,6 +79,22 @@ def test_headings_of_one_name_have_anchors_of_their_own(made: str) -> None:
     assert re.findall(r'<h2 id="(boston[^"]*)"', made) == ["boston-1", "boston-2"]
     for anchor in re.findall(r'<a href="#([^"=]+)"', made):
         assert f'id="{anchor}"' in made
+
+
+def test_contents_have_the_data_sets_below_their_section(made: str) -> None:
+    (nav,) = re.findall(r"<nav.*?</nav>", made, re.DOTALL)
+    (below,) = re.findall(r"boston</a><ul>(.*?)</ul>", nav, re.DOTALL)
+    assert re.findall(r"<a[^>]*>(.*?)</a>", below) == ["concrete", "yacht"]
+
+
+def test_a_table_says_no_name_twice_that_stands_above_it(made: str) -> None:
+    assert re.findall("<caption>(.*?)</caption>", made) == ["Scores"]
+    assert 'aria-label="yacht, table 2"' in made
+
+
+def test_words_of_some_length_are_folded_in_a_wide_column(made: str) -> None:
+    assert made.count('<td class="long">') == 1
+    assert f'<td class="long">{LONG_WORDS}</td>' in made
 
 
 def test_nothing_is_loaded(made: str) -> None:
