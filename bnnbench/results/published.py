@@ -27,6 +27,7 @@ from bnnbench.results.published_settings import (
     SLANG,
     VADAM,
     VPROP,
+    Difference,
     difference,
 )
 
@@ -43,6 +44,9 @@ COUNTERPARTS = {
 
 OF_MODERN = (HMC,)
 """Those of them that stand in `published_modern.csv`."""
+
+NOT_ON_RECORD = "not on record"
+"""What is said of the settings behind a value that a reader brought."""
 
 UNPUBLISHED = ("mc_dropout_x10",)
 """Methods of these families with settings that nobody published, here 40 final epochs."""
@@ -125,7 +129,7 @@ def values() -> dict[tuple[str, str, str], Published]:
 
 @dataclass(frozen=True)
 class Brought(Published):
-    """One that a reader brought; of its settings nothing is known."""
+    """One that a reader brought; of its settings no more is known than how many splits it is over."""
 
 
 Values = Mapping[tuple[str, str, str], Published]
@@ -186,8 +190,17 @@ def z_score(ours: float, our_stderr: float, theirs: float, their_stderr: float) 
     return (ours - theirs) / combined if combined > 0 else math.nan
 
 
+def difference_of(run: Mapping[Any, Any], theirs: Published) -> Difference:
+    """In what a run differs from those behind a published value, as far as it is known."""
+    if not isinstance(theirs, Brought):
+        return difference(run, theirs.method)
+    fewer = run["splits"] < theirs.splits  # missing where nobody said it
+    words = f"{NOT_ON_RECORD}, {run['splits']} of {theirs.splits:.0f} splits"
+    return Difference(words if fewer else NOT_ON_RECORD, slight=not fewer, grave=0, known=False)
+
+
 def z_of(run: Mapping[Any, Any], metric: str, theirs: Published) -> float:
     """How far a run is from a published value; NaN where more than slight settings differ."""
-    if not isinstance(theirs, Brought) and not difference(run, theirs.method).slight:
+    if not difference_of(run, theirs).slight:
         return math.nan
     return z_score(run[f"{metric}_mean"], run[f"{metric}_stderr"], theirs.mean, theirs.stderr)

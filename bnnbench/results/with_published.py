@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.published import Brought, Values, brought, counterpart, z_of
-from bnnbench.results.published_settings import difference
+from bnnbench.results.published import Values, brought, counterpart, difference_of, z_of
 from bnnbench.results.published_splits import paired_with_published
 from bnnbench.results.reader import Runs
 
@@ -69,7 +68,7 @@ def beside(
         theirs.std,
         z_of(run, metric, theirs),
         theirs.source,
-        "" if isinstance(theirs, Brought) else difference(run, theirs.method).words,
+        difference_of(run, theirs).words,
         same.get(f"{metric}_difference", math.nan),
         same.get(f"{metric}_stderr", math.nan),
         same.get("splits", 0) if f"{metric}_difference" in same else 0,

@@ -92,7 +92,14 @@ def test_a_value_stands_beside_the_run_of_its_name(runs: Runs) -> None:
     assert table.loc["pbp", "rmse_source"].startswith("Hernandez-Lobato")
     error = math.hypot(table.loc["vadam", "rmse_stderr"], 0.3)
     assert table.loc["vadam", "rmse_z"] == pytest.approx((5 - 4.5) / error)
-    assert table.loc["vadam", "rmse_differs"] == "", "nothing is known of its settings"
+    assert table.loc["vadam", "rmse_differs"] == "not on record"
+
+
+def test_beside_a_value_of_more_splits_there_is_no_z(runs: Runs) -> None:
+    table = with_published(replace(runs, beside=runs.beside.assign(n_splits=25.0)))
+    (vadam,) = (run for run in table.to_dict("records") if run["method"] == "vadam")
+    assert vadam["rmse_published"] == 4.5 and math.isnan(vadam["rmse_z"])
+    assert vadam["rmse_differs"] == f"not on record, {vadam['splits']} of 25 splits"
 
 
 def test_all_stand_in_a_table_with_ours(runs: Runs) -> None:

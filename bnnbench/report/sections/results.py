@@ -55,7 +55,8 @@ COMPARISON_STATEMENT = (
     "error is optimistic as far as other data are concerned. The last column names the settings "
     "in which a run is known to differ from the published; with more than samples a step, test "
     "samples or the search's log-likelihood in it there is no z, nor where the paper gives no "
-    "error or one that rounds to zero."
+    "error or one that rounds to zero. Of a value from --beside only its number of splits is "
+    "known: where ours are fewer there is no z."
 )
 
 
