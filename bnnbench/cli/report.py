@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Gather every finished run at or below PATH into tables and figures, written to PATH/report:
 
-  results.md          a page to read: figures, tables, published results beside ours
+  report.html         a page to open in a browser, one file: figures, tables that sort, published
+                      results beside ours, a page on every run
+  results.md          the same as text, with links to figures and tables
   results.csv         one row per run, every metric at full precision
   results.tex         the tables in LaTeX (booktabs, longtable)
   glossary.md         what every number is, with its formula
@@ -42,7 +44,7 @@ Gather every finished run at or below PATH into tables and figures, written to P
   orders.csv, orders*, boxes_*, means_*, objectives (.png, .pdf)
                       scores against the order of a family of divergences, spread over splits by
                       depth, objectives by epoch: where there are such runs
-  published.csv       with --published all: every value on record for these data sets
+  published.csv       with --published all or --beside: every value that stands beside, and ours
   criteria.csv        BIC, AIC and HQC of runs that scored their training part
 
 Runs that have not finished are left out; so are damaged ones, each of which is named. Nothing is
@@ -169,7 +171,7 @@ def report_command(
     choice: Choice | None = None,
     beside: Path | None = None,
 ) -> int:
-    """Writes the report, prints its table and, last, where it lies.
+    """Writes the report, prints its table and, last, the page to open.
 
     Args:
         path: an outputs folder, or any folder inside one.
@@ -206,5 +208,5 @@ def report_command(
         report = write_report(runs, style, to, cpu_count())
     if len(runs.scored):
         stdout().print(results_table(runs, style))
-    print(f"report: {report.root}")
+    print(f"report: {report.html}")
     return 0

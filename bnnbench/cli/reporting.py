@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 
 def say_left_out(runs: Runs) -> None:
-    """Names the damaged runs, a sentence each, on standard error."""
+    """Names the damaged runs, and data sets of brought values that no run is on, on stderr."""
     for sentence in runs.left_out:
         note(f"left out: {sentence}")
+    tables = [table for table in runs.tables.values() if "dataset" in table]
+    on = {str(name) for table in tables for name in table["dataset"]}
+    if lost := sorted({str(name) for name in runs.beside["dataset"]} - on):
+        note(f"left out of --beside: no run here is on {', '.join(lost)}")
 
 
 @contextmanager

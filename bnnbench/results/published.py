@@ -129,7 +129,7 @@ def values() -> dict[tuple[str, str, str], Published]:
 
 @dataclass(frozen=True)
 class Brought(Published):
-    """One that a reader brought; of its settings no more is known than how many splits it is over."""
+    """One that a reader brought; of its settings only the number of splits may be known."""
 
 
 Values = Mapping[tuple[str, str, str], Published]

@@ -40,6 +40,15 @@ def test_a_table_and_a_figure_are_written_and_nothing_else(command: Command, out
     assert "Log-likelihood" not in text and "$1.5$" in text
 
 
+def test_a_value_on_data_that_nothing_ran_on_is_named(command: Command, outputs: Path) -> None:
+    beside = outputs.parent / "mine.csv"
+    beside.write_text("method,dataset,metric,mean\nswag,Yacht,rmse,1.5\nswag,yacht,rmse,1.5\n")
+    words = ["--style", "paper", "--metric", "rmse", "--beside", str(beside)]
+    code, _, errors = command("report", str(outputs), *words)
+    assert code == 0
+    assert errors == "bnnbench: left out of --beside: no run here is on Yacht\n"
+
+
 def test_a_report_shows_what_is_asked_for_in_that_order(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

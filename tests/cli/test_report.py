@@ -18,13 +18,14 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_it_prints_a_table_and_ends_with_the_folder(command: Command, tmp_path: Path) -> None:
+def test_it_prints_a_table_and_ends_with_the_page_to_open(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path)
     code, out, _ = command("report", str(tmp_path), "--error", "stderr")
     assert code == 0
     lines = out.splitlines()
     assert any("bbb_x1" in line and "5.0 ± 1.1" in line for line in lines)
-    assert lines[-1] == f"report: {tmp_path / 'report'}"
+    assert lines[-1] == f"report: {tmp_path / 'report' / 'report.html'}"
+    assert (tmp_path / "report" / "report.html").is_file()
     code, out, _ = command("report", str(tmp_path), "--to", str(tmp_path / "here"))
     assert code == 0 and (tmp_path / "here" / "results.md").is_file()
 

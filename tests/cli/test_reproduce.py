@@ -127,7 +127,7 @@ def test_one_report_may_gather_a_whole_suite(
     command("run", "experiment=linear_regression", *SHORT)
     code, out, error = command("reproduce", "mine", "outputs_dir=o")
     assert code == 0, error
-    assert out.splitlines()[-1] == "report: o/mine/report"
+    assert out.splitlines()[-1] == "report: o/mine/report/report.html"
     assert {path.name for path in Path("o").iterdir() if not path.name.startswith(".")} == {
         "conjugate_pairs", "em_factory", "linear_regression", "mine",
     }  # fmt: skip
