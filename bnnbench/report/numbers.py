@@ -21,9 +21,20 @@ def plus_minus(mean: float, error: float = math.nan) -> str:
     # Equal numbers leave an error of a few last bits.
     if not (math.isfinite(error) and error > 1e-12 * abs(mean)):
         return f"{mean:.4g}"
-    # Rounding comes first: 0.0996 is 0.10 and needs two decimals, not three.
-    decimals = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    decimals = _decimals(error)
     return f"{mean:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def spread(std: float) -> str:
+    """A standard deviation to two significant digits, as errors are: `0.10`, `3.0`, `12345`."""
+    if not math.isfinite(std):
+        return MISSING
+    return f"{std:.{_decimals(std)}f}" if std > 0 else "0"
+
+
+def _decimals(error: float) -> int:
+    """Of two significant digits; rounding comes first: 0.0996 is 0.10 and needs two, not three."""
+    return max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
 
 
 def unit_of(target: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
+from bnnbench.report.numbers import number, plus_minus, spread, statement, unit_of
 from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.results.labels import mark
 from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
@@ -43,10 +42,9 @@ def scores_table(run: Mapping[str, Any]) -> Table:
     for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
         mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
         in_target = key in BY_KEY and BY_KEY[key].unit == "target"
-        spread = f"{std:.2g}" if math.isfinite(std) else MISSING * several
         beside = published_cells(run, key)
         name = heading_of(key) + unit * in_target
-        rows.append((name, plus_minus(mean, error), spread, *beside))
+        rows.append((name, plus_minus(mean, error), spread(std) if several else "", *beside))
     columns = (
         *words("metric"),
         *numbers(*(("mean ± stderr", "std") if several else ("value", ""))),

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bnnbench.report.numbers import MISSING, number, plus_minus, statement, unit_of
+from bnnbench.report.numbers import MISSING, number, plus_minus, spread, statement, unit_of
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,17 @@ def test_plus_minus_gives_both_numbers_the_same_decimals(
     mean: float, error: float, text: str
 ) -> None:
     assert plus_minus(mean, error) == text
+
+
+@pytest.mark.parametrize(
+    ("std", "text"),
+    [
+        (0.1018, "0.10"), (2.96, "3.0"), (9.97, "10"), (12345.6, "12346"), (0.00687, "0.0069"),
+        (0.0, "0"), (math.nan, MISSING),
+    ],
+)  # fmt: skip
+def test_a_deviation_has_the_digits_of_an_error(std: float, text: str) -> None:
+    assert spread(std) == text
 
 
 def test_a_missing_number_is_a_dash() -> None:
