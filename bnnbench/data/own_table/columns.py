@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
 """Kinds of columns."""
 
 MOST_CATEGORIES = 100
+
+OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*")
+"""Dates that are none here: `02.01.2024` is a day in January or in February."""
 
 A_DAY = np.timedelta64(1, "D")
 
@@ -164,6 +168,7 @@ def _categories(path: Path, column: pd.Series, policy: Policy) -> Encoding:
     text = words.notna() & pd.to_numeric(words, errors="coerce").isna()
     first = int(np.flatnonzero(text)[0])
     values = sorted(words.dropna().unique())
+    dates = "; dates are read as 2024-12-31" * bool(OTHER_DATE.fullmatch(words.iloc[first]))
     mostly_numbers = text.sum() < words.notna().sum() / 2
     if policy.categorical == REFUSE or mostly_numbers:
         onehot = f"dataset.categorical=onehot makes columns of its {len(values)} values"
@@ -171,11 +176,11 @@ def _categories(path: Path, column: pd.Series, policy: Policy) -> Encoding:
         ways = [f"dataset.drop=[{name}] leaves the column out", *([onehot] if few else [])]
         raise UserError(
             f"dataset.path: column {name!r} of {path} holds the text {words.iloc[first]!r} in data "
-            f"row {first + 1}; every cell must be a number ({', '.join(ways)})."
+            f"row {first + 1}; every cell must be a number ({', '.join(ways)}){dates}."
         )
     if len(values) > MOST_CATEGORIES:
         raise UserError(
             f"dataset.categorical: column {name!r} of {path} has {len(values)} values, more than "
-            f"{MOST_CATEGORIES}; dataset.drop=[{name}] leaves it out."
+            f"{MOST_CATEGORIES}; dataset.drop=[{name}] leaves it out{dates}."
         )
     return Encoding(name, CATEGORIES, tuple(values))

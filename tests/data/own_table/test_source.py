@@ -166,6 +166,15 @@ def test_what_is_no_number_is_refused_with_what_to_do(tmp_path: Path) -> None:
         assert_one_sentence(error, *words)
 
 
+@pytest.mark.parametrize("rows", [12, 102])
+def test_dates_of_another_form_are_told_theirs(tmp_path: Path, rows: int) -> None:
+    lines = [f"{i},{i % 28 + 1:02d}.{i // 28 + 1:02d}.2024,{i / 2}" for i in range(rows)]
+    path, words = write(tmp_path, lines, "n,day,y"), "onehot" if rows > 100 else "refuse"
+    with pytest.raises(UserError) as error:
+        OwnTable(path=path, target="y", dates="numbers", categorical=words).load()
+    assert_one_sentence(error, "'day'", "dates are read as 2024-12-31")
+
+
 def test_words_dates_and_gaps_become_numbers_where_asked(tmp_path: Path) -> None:
     table = mixed(tmp_path, categorical="onehot", dates="numbers", missing="impute")
     assert table.features == ("n", "kind=a", "kind=b", "day", "gappy")
