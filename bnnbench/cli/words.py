@@ -179,11 +179,15 @@ def _quoted(word: str, sweep: bool) -> str:
 
 
 def _list(value: str) -> str:
-    """Texts between commas, brackets around them or not, each in quotes; others are left alone."""
+    """Texts between commas, brackets around them or not, each in quotes; others are left alone.
+
+    A text may have brackets of its own: `[day,pressure [bar]]`.
+    """
     inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
-    if any(mark in inner for mark in "[]{}\"'"):
+    texts = [text.strip() for text in inner.split(",") if text.strip()]
+    if any(mark in inner for mark in "{}\"'") or any(t.count("[") != t.count("]") for t in texts):
         return value
-    return f"[{','.join(_text(text.strip()) for text in inner.split(',') if text.strip())}]"
+    return f"[{','.join(map(_text, texts))}]"
 
 
 def _value(name: str, text: str) -> str:

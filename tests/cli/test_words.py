@@ -118,6 +118,8 @@ def test_what_cannot_be_told_apart_says_how_to_quote(command: Command) -> None:
         ("dataset.columns=null", "dataset.columns=null"),
         ("dataset.drop=['a,b']", "dataset.drop=['a,b']"),
         ("dataset.drop=[a", "dataset.drop=[a"),
+        ("dataset.drop=[day,p [bar]]", "dataset.drop=['day','p [bar]']"),
+        ("dataset.drop=p [bar]", "dataset.drop=['p [bar]']"),
         ("dataset.group=Kunde Nr.", "dataset.group='Kunde Nr.'"),
     ],
 )
