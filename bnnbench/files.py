@@ -23,7 +23,7 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
     Raises:
         IsADirectoryError: if a folder stands there that holds something.
-        OSError: what the machine refuses.
+        OSError: what the machine refuses, with the file's name.
     """
     make_way(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,8 +35,10 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not say what it had no room for
         raise
 
 

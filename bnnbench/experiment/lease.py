@@ -5,6 +5,9 @@ share a folder may not see each other's (NFS with local locks), so beside the lo
 where, since when. Whoever holds the lock touches its note again and again; one that nobody has
 touched for `LAPSES` seconds is of a process that is gone, and counts no more.
 
+A process may stand still and be there, stopped or waiting for a disk that is gone, and the kernel
+keeps its lock. Where whoever has a lock touches its note all the time, the note decides then too.
+
 Two machines that take over from a third in the same moment may both have the lock. What it guards
 must bear that: units are written whole and come to the same bits, whoever computes them.
 """
@@ -68,22 +71,20 @@ class Held(Exception):
 
 
 @contextmanager
-def held(path: Path, patience: float = 0.0) -> Iterator[None]:
+def held(path: Path, patience: float = 0.0, beats: bool = False) -> Iterator[None]:
     """Has a lock as long as the block lasts.
 
     Args:
         path: of the lock file, which stays; its note is taken away.
         patience: seconds to wait for whoever has it.
+        beats: whether all who have it are `beating`, so that one that stands still loses it.
 
     Raises:
         Held: if somebody else still has it then.
     """
     note, until = note_of(path), time.monotonic() + patience
     lock = FileLock(path)
-    try:
-        lock.acquire(timeout=patience)
-    except Timeout:
-        raise Held(read_note(note)) from None
+    _acquire(lock, path, until, beats)
     try:
         _leave_note(path, note, until)
         _notes.add(note)
@@ -122,6 +123,19 @@ def read_note(note: Path) -> Holder | None:
         return Holder(**json.loads(note.read_text()))
     except (OSError, ValueError, TypeError):
         return None
+
+
+def _acquire(lock: FileLock, path: Path, until: float, beats: bool) -> None:
+    """Gets the kernel's lock, or does without where whoever has it stands still."""
+    note = note_of(path)
+    while True:
+        with suppress(Timeout):
+            lock.acquire(timeout=max(0.0, min(1.0, until - time.monotonic())))
+            return
+        if beats and _age(path, note) >= LAPSES:
+            return
+        if time.monotonic() >= until:
+            raise Held(read_note(note))
 
 
 def _beat(stop: threading.Event) -> None:

@@ -36,7 +36,8 @@ def working(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
     """Waits for whoever still works on a group of units of some runs, then keeps it.
 
     An orphan of a killed run may be on its last evaluation, or an engine may have handed the group
-    out twice. In one order everywhere, so that two sweeps cannot wait for each other.
+    out twice. In one order everywhere, so that two sweeps cannot wait for each other. To be called
+    while this process is `beating`, since one that stands still loses its group to who waits.
 
     Args:
         stores: of the runs.
@@ -49,7 +50,7 @@ def working(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
         for store in sorted(stores, key=lambda store: store.folder.root):
             store.folder.create()
             try:
-                locks.enter_context(held(store.file(unit, "working.lock"), PATIENCE))
+                locks.enter_context(held(store.file(unit, "working.lock"), PATIENCE, beats=True))
             except Held as other:
                 raise _taken(store.folder, unit, other) from None
         yield

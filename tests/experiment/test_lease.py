@@ -83,6 +83,18 @@ def test_a_note_that_cannot_be_read_counts_as_long_as_any(tmp_path: Path) -> Non
         pass
 
 
+def test_a_process_that_stands_still_loses_what_is_to_beat(tmp_path: Path) -> None:
+    """Though the kernel keeps its lock, as it does for one that was stopped."""
+    path = tmp_path / "a.lock"
+    with held(path):
+        then = time.time() - LAPSES - 5
+        os.utime(note_of(path), (then, then))
+        with pytest.raises(Held, match=f"process {os.getpid()} "), held(path):
+            pass
+        with held(path, beats=True), pytest.raises(Held), held(path, beats=True):
+            raise AssertionError("its note was touched this moment")
+
+
 def test_who_waits_gets_the_lock_when_it_is_given_back(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     note = taken_elsewhere(path)

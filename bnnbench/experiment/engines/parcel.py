@@ -153,25 +153,27 @@ def compute(parcel: Parcel, tables: Mapping[str, bytes], own_cores: int = 1) -> 
         What every run of its row has of these units then; nothing where the folder is shared.
 
     Raises:
-        UserError: if this machine has other versions or other code.
-        OSError: what this machine refuses, named in it.
+        UserError: if this machine has other versions or other code, or may not write.
+        OSError: what this machine refuses, with its name and the file's.
     """
     _check_versions(parcel.versions)
     work = _WithTables(io.BytesIO(parcel.work), tables).load()
     _check_code(parcel.code, work.row[0].experiment)
+    place = str(work.row[0].store.folder.root)
     with ExitStack() as aside, _one_at_a_time:  # threads of one process would share its cores
         try:
             if parcel.begun is None:
                 work.run(own_cores)
                 return ()
-            folder = Path(aside.enter_context(tempfile.TemporaryDirectory(prefix="bnnbench-")))
-            moved = _moved(work, folder, parcel.begun)
+            place = aside.enter_context(tempfile.TemporaryDirectory(prefix="bnnbench-"))
+            moved = _moved(work, Path(place), parcel.begun)
             moved.run(own_cores)
             return tuple(_files(member.store, work.group) for member in moved.row)
+        except UserError as error:
+            raise UserError(f"{platform.node()}: {error}") from None
         except OSError as error:
-            raise OSError(
-                error.errno, error.strerror, f"{platform.node()}: {error.filename}"
-            ) from None
+            where = f"{platform.node()}: {error.filename or place}"
+            raise OSError(error.errno, error.strerror, where) from None
 
 
 def unpack(work: Work, files: tuple[Files, ...]) -> None:

@@ -54,7 +54,7 @@ class Work:
             return
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)  # momenta of dead units decay into denormals: slow
-        with working([member.store for member in self.row], self.group[0]), beating():
+        with beating(), working([member.store for member in self.row], self.group[0]):
             # Perhaps another process did it while this one waited.
             if not self.finished():
                 type(self.row[0].experiment).run_group(self.row, self.group, cores)

@@ -5,13 +5,16 @@ Those marked slow start a scheduler and two workers as processes of their own an
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -115,18 +118,18 @@ class Cluster:
     def address(self) -> str:
         return f"tcp://127.0.0.1:{self.port}"
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, within: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:
-            command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
+            command = [*within, sys.executable, "-m", "dask", *words, "--no-dashboard"]
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
 
     def start_scheduler(self) -> None:
         self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", f"{self.port}")
 
-    def start_worker(self) -> None:
+    def start_worker(self, within: Sequence[str] = ()) -> None:
         # Without a nanny, so that what is killed is what computes.
         words = ("worker", self.address, "--nthreads", "1", "--no-nanny")
-        self.workers.append(self.start(*words))
+        self.workers.append(self.start(*words, within=within))
 
     def kill_worker(self) -> None:
         worker = self.workers.pop(0)
@@ -240,3 +243,59 @@ def test_a_driver_that_is_killed(
     driver.wait()
     assert evaluations(outputs) < 32
     same_numbers(finished(on(cluster, table_csv, outputs)), local)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler that gives a worker up after half a minute; in the field it takes five."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "30 s")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("shared", "count"), [(True, 3), (False, 8)])
+def test_a_worker_that_no_longer_answers(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished, shared: bool, count: int
+) -> None:
+    """It is stopped, and stays so; in a common folder its lock, which the kernel keeps, lapses."""
+    outputs, stopped = tmp_path / "there", []
+
+    def stop() -> None:
+        wait_for(outputs, count)
+        cluster.workers[0].send_signal(signal.SIGSTOP)
+        stopped.append(evaluations(outputs))
+
+    thread = beside(stop)
+    found = finished(on(cluster, table_csv, outputs, shared))
+    thread.join(WAIT)
+    assert stopped and stopped[0] < 32 and cluster.workers[0].poll() is None
+    same_numbers(found, local)
+
+
+def small_disk(folder: Path) -> list[str]:
+    """What a command begins with whose temporary files go to a disk with hardly any room."""
+    folder.mkdir()
+    mount = 'mount -t tmpfs -o size=16k tmpfs "$TMPDIR" && exec "$@"'
+    private = ["unshare", "--user", "--map-root-user", "--mount"]
+    return [*private, "env", f"TMPDIR={folder}", "sh", "-c", mount, "sh"]
+
+
+@pytest.mark.slow
+def test_a_worker_whose_disk_is_full(
+    cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished
+) -> None:
+    full = small_disk(tmp_path / "small")
+    if subprocess.run([*full, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mounts of one's own here")
+    for _ in range(2):
+        cluster.kill_worker()
+    cluster.start_worker(within=full)
+    run = on(cluster, table_csv, tmp_path / "there", shared=False)
+    with pytest.raises(OSError, match="No space left on device") as refused:
+        finished(run)
+    assert refused.value.errno == errno.ENOSPC
+    where = rf"{re.escape(platform.node())}: {tmp_path}/small/bnnbench-\w+/0/work/split-0\d\.\w+"
+    assert re.match(where, refused.value.filename), refused.value.filename
+    cluster.kill_worker()
+    cluster.start_worker()
+    same_numbers(finished(run), local)

@@ -16,6 +16,7 @@ from bnnbench.experiment.engines.work import Work
 from bnnbench.experiment.execution import works_of
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 
 Planner = Callable[..., Run]
@@ -108,14 +109,36 @@ def test_other_versions_compute_nothing(tiny: Planner, wrong: dict[str, object],
     assert not work.finished()
 
 
+FULL = 28, "No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (OSError(*FULL, "/scratch/x"), "No space left on device: 'node17: /scratch/x'"),
+        (OSError(*FULL), "No space left on device: 'node17: .*/vadam/"),
+        (UserError("another process is working."), "^node17: another process is working"),
+    ],
+)
 def test_what_another_machine_refuses_is_named_with_it(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, refused: Exception, said: str
 ) -> None:
-    def full(work: Work, cores: int = 1) -> None:
-        raise OSError(28, "No space left on device", "/scratch/x")
+    def refuse(work: Work, cores: int = 1) -> None:
+        raise refused
 
     ((_, parcel, tables),) = sent(tiny("splits=1"), shared=True)
-    monkeypatch.setattr(Work, "run", full)
+    monkeypatch.setattr(Work, "run", refuse)
     monkeypatch.setattr("platform.node", lambda: "node17")
-    with pytest.raises(OSError, match="No space left on device: 'node17: /scratch/x'"):
+    with pytest.raises(type(refused), match=said):
         compute(parcel, tables)
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    """The system says no name where it refuses to write."""
+
+    def full(file: object) -> None:
+        raise OSError(*FULL)
+
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/a.json'"):
+        write_atomically(tmp_path / "a.json", full)
+    assert not [*tmp_path.iterdir()]
