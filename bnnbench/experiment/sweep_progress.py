@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from bnnbench.experiment.run import Run
 
 REPORT_SECONDS = 2.0  # a run's figures and tables
 TRUSTED = 60.0
+RARELY = 10.0  # times as long as a look at all runs takes passes before the next one
 
 
 def time_left(seconds: float) -> str:
@@ -34,6 +36,8 @@ class SweepProgress:
     runs: Sequence[Run]
     began: float = field(default_factory=time.monotonic)
     _finished: set[int] = field(default_factory=set)
+    _seen: float = 0.0
+    _again: float = -math.inf
 
     def __post_init__(self) -> None:
         self._costs = [REPORT_SECONDS + run.experiment.cost(run.workers) for run in self.runs]
@@ -68,8 +72,13 @@ class SweepProgress:
         return self._finished
 
     def _done(self) -> float:
-        finished = self._look()
-        return sum(
-            weight if k in finished else weight * run.share()
-            for k, (run, weight) in enumerate(zip(self.runs, self._costs, strict=True))
-        )
+        """The cost of what is done; of hundreds of runs it is not read at the end of each."""
+        now = time.monotonic()
+        if now >= self._again:
+            finished = self._look()
+            self._seen = sum(
+                weight if k in finished else weight * run.share()
+                for k, (run, weight) in enumerate(zip(self.runs, self._costs, strict=True))
+            )
+            self._again = now + RARELY * (time.monotonic() - now)
+        return self._seen

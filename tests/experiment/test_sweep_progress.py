@@ -38,6 +38,26 @@ def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.Mon
     assert view.seconds_left() == 0 and view.sentence().endswith("about 0 s left")
 
 
+def test_runs_are_looked_at_for_a_tenth_of_the_time(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many they are, each of which asks for the sentence when it ends."""
+    now, looks = [0.0], []
+
+    def slow(run: Run) -> float:
+        now[0] += 0.5
+        looks.append(run)
+        return 0.0
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(Run, "share", slow)
+    view = SweepProgress([tiny(), tiny("seed=1")], began=0)
+    for _ in range(90):
+        view.sentence()
+        now[0] += 1
+    assert 90 / 11 * 2 <= len(looks) < 90 / 10 * 2 + 4
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(3, "3 s"), (125, "2 min 05 s"), (4200, "1 h 10 min")]
 )
