@@ -3,6 +3,8 @@
 # checks of engine=slurm on it: as root, on a machine or container that is yours alone.
 #
 #   docs/tools/check_slurm.sh | tee docs/results/distributed/slurm.txt
+#
+# What follows it is given to pytest: `-k limit` for one of the checks.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 place=${SLURM_PLACE:-/tmp/bnnbench-slurm}
@@ -56,4 +58,4 @@ done
 slurmctld -V
 sinfo --Node --long
 cd "$here"
-.venv/bin/python -m pytest -m slow tests/experiment/engines/test_slurm.py -v --tb=short
+.venv/bin/python -m pytest -m slow tests/experiment/engines/test_slurm.py -vv --no-header --tb=short "$@"

@@ -85,6 +85,13 @@ def running() -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
+def computing(outputs: Path) -> list[int]:
+    """The processes of the jobs, whose nodes are this host."""
+    command = ["pgrep", "-f", f"^{sys.executable} .*submitit.core._submit {outputs}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [int(word) for word in done.stdout.split()]
+
+
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_jobs_compute_what_this_machine_does(
@@ -160,6 +167,30 @@ def test_jobs_that_make_way_for_urgent_ones(
     found = finished(on_slurm(table_csv, outputs))
     thread.join(WAIT)
     assert preempted and preempted[0] < 32
+    same_numbers(found, local)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.slow
+def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finished) -> None:
+    """Of one minute; they are stopped until Slurm wakes them to say so, in place of slow ones."""
+    outputs, begun = tmp_path / "there", dict[Path, bytes]()
+
+    def slow_down() -> None:
+        wait_for(outputs, 3)
+        for job in computing(outputs):
+            os.kill(job, signal.SIGSTOP)
+        time.sleep(1)
+        begun.update({path: path.read_bytes() for path in outputs.rglob("*.trials.jsonl")})
+
+    thread = beside(slow_down)
+    found = finished(on_slurm(table_csv, outputs, minutes=1))
+    thread.join(WAIT)
+    said = [path.read_text() for path in (outputs / ".slurm").rglob("*.err")]
+    assert any("this job is timed-out" in text for text in said), said
+    assert len(list((outputs / ".slurm").glob("[0-9]*"))) == 1, "Slurm queued them again itself"
+    assert 3 <= sum(log.count(b"\n") for log in begun.values()) < 32
+    assert all(path.read_bytes().startswith(log) for path, log in begun.items()), "seconds and all"
     same_numbers(found, local)
 
 
