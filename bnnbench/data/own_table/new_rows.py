@@ -35,9 +35,10 @@ def inputs_of(
     if missing:
         close = get_close_matches(missing[0], [str(column) for column in frame], n=1)
         hint = f" ({close[0]!r} is the closest)" if close else ""
+        several = len(missing) > 1
         raise UserError(
-            f"{name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}{hint}; the "
-            "model was fitted with it."
+            f"{name} lacks the column{'s' * several} {', '.join(missing)}{hint}; the model was "
+            f"fitted with {'them' if several else 'it'}."
         )
     columns: list[np.ndarray] = []
     for one in encodings:
