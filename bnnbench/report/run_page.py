@@ -26,7 +26,7 @@ from bnnbench.report.section import (
 )
 from bnnbench.results.reader import read_runs
 
-PAIR = (Column("", "words"), Column("", "text"))
+PAIR = (Column("Name", "words"), Column("Value", "text"))
 
 
 def write_run_page(folder: RunFolder) -> Path:

@@ -122,7 +122,8 @@
     for (const row of table.rows) {
       const line = make("tr");
       row.forEach((text, place) => {
-        const kind = table.columns[place][1] ? "number" : text.length > data.long ? "long" : "";
+        const folded = text.length > data.long && (text.includes(" ") ? "long" : "word");
+        const kind = table.columns[place][1] ? "number" : folded;
         line.append(make("td", kind ? { class: kind } : {}, text));
       });
       body.append(line);

@@ -36,7 +36,8 @@ TABLE = Table(
 )
 
 LONG_WORDS = "what does not fit on a line of a phone"
-OF_A_GROUP = Table(words("Method", "Source"), (("vadam", LONG_WORDS),), group="yacht")
+LONG_WORD = "training.learning_rate_of_the_first_half"
+OF_A_GROUP = Table(words("Method", "Source"), ((LONG_WORD, LONG_WORDS),), group="yacht")
 
 
 def details(name: str, **settings: str) -> RunDetails:
@@ -95,6 +96,7 @@ def test_a_table_says_no_name_twice_that_stands_above_it(made: str) -> None:
 def test_words_of_some_length_are_folded_in_a_wide_column(made: str) -> None:
     assert made.count('<td class="long">') == 1
     assert f'<td class="long">{LONG_WORDS}</td>' in made
+    assert f'<td class="word">{LONG_WORD}</td>' in made, "a word needs no room to be folded in"
 
 
 def test_nothing_is_loaded(made: str) -> None:
