@@ -15,7 +15,15 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
 from bnnbench.cli import scale, search_path
-from bnnbench.cli.configs import ALL_GROUPS, OWN_GROUPS, bringing, config_folder, config_folders
+from bnnbench.cli.absent import no_option
+from bnnbench.cli.configs import (
+    ALL_GROUPS,
+    OWN_GROUPS,
+    bringing,
+    config_folder,
+    config_folders,
+    is_choice,
+)
 from bnnbench.cli.words import check_words, quote_words
 from bnnbench.types import UserError
 
@@ -163,8 +171,8 @@ def _no_option(text: str, group: str, choice: str) -> str:
     if group == "dataset" and "." in choice:
         own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
         return f"dataset={choice} does not exist; for a table of your own write {own}."
-    names = ", ".join(name for name in offered if not name.startswith("_"))
-    return f"{group}={choice} does not exist; {group} is one of {names}."
+    brought = "provider=command-line" in text  # --config-dir, in Hydra's list of folders
+    return no_option(group, choice, [name for name in offered if is_choice(name)], brought)
 
 
 def _no_setting(text: str, key: str) -> str:

@@ -90,8 +90,14 @@ def offered(group: str) -> dict[str, Option]:
     return {
         file.stem: Option(file, folder.owner)
         for folder in config_folders()
-        for file in sorted((folder.path / group).glob("[!_]*.yaml"))
+        for file in sorted((folder.path / group).glob("*.yaml"))
+        if is_choice(file.stem)
     }
+
+
+def is_choice(name: str) -> bool:
+    """Whether a file of a group is an option, not the part of others that an underscore marks."""
+    return not name.startswith("_")
 
 
 def options(group: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from hydra.core.override_parser.types import (
 from hydra.errors import HydraException
 
 from bnnbench.checks import check_folder
+from bnnbench.cli.absent import no_option
 from bnnbench.cli.configs import ALL_GROUPS, options
 from bnnbench.types import UserError
 
@@ -221,7 +222,7 @@ def _no_option(group: str, value: str) -> str:
             f"{group}={value} is no option of {group}: "
             f"write {group}={','.join(names)} and add -m to run {every}."
         )
-    return f"{group}={value} does not exist; {group} is one of {', '.join(known)}."
+    return no_option(group, value, list(known))
 
 
 class _Parser(argparse.ArgumentParser):

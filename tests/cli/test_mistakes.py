@@ -27,9 +27,14 @@ def bad_table(folder: Path, text: str) -> str:
 ROWS = "".join(f"{i},{i % 7},{i % 5}.5\n" for i in range(30))
 
 MISTAKES = {
-    "unknown method": (["method=vadm"], ["method=vadm", "vadam"]),
+    "unknown method": (["method=vadm"], ["method=vadm does not exist; did you mean vadam?"]),
+    "a method in capitals": (["method=PBP"], ["method=PBP", "did you mean pbp?"]),
+    "a method like no other": (["method=mine"], ["is one of bb", "a bnnbench.toml, and here"]),
     "number for a method": (["method=3"], ["method=3", "vadam"]),
-    "unknown data set": (["dataset=bostn"], ["dataset=bostn", "boston"]),
+    "unknown data set": (["dataset=bostn"], ["dataset=bostn", "did you mean boston?"]),
+    "unknown divergence": (["divergence=jss"], ["divergence=jss", "did you mean js?"]),
+    "unknown protocol": (["protocol=qick"], ["protocol=qick", "did you mean quick?"]),
+    "unknown in a sweep": (["-m", "method=bbb,vadamm"], ["method=vadamm", "mean vadam?"]),
     "unknown key": (["training.epoch=3"], ["training.epoch ", "training.epochs"]),
     "unknown top key": (["sede=3"], ["sede", "seed"]),
     "added setting": (["+method.momentum=3"], ["method.momentum", "prior_precision"]),
@@ -43,7 +48,7 @@ MISTAKES = {
     "negative option": (["depth=-1"], ["depth=-1 does not exist", "0, 1, 2, 3"]),
     "no option": (["method="], ["method= does not exist", "vadam"]),
     "a list of methods": (["method=[vadam,bbb]"], ["method=vadam,bbb", "-m", "both"]),
-    "a list of no methods": (["method=[vadm]"], ["method=[vadm] does not exist", "vadam"]),
+    "a list of no methods": (["method=[vadm]"], ["method=[vadm] does not exist", "mean vadam?"]),
     "forgotten -m": (["method=vadam,bbb"], ["method=vadam,bbb", "add -m to run both"]),
     "forgotten -m, three": (["depth=1,2,3"], ["depth=1,2,3", "add -m to run all"]),
     "forgotten -m or list": (["splits=0,3"], ["add -m", "splits=[0,3]"]),
