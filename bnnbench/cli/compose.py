@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.cli import scale, search_path
+from bnnbench.cli import groups_help, scale, search_path
 from bnnbench.cli.absent import no_option
 from bnnbench.cli.configs import (
     ALL_GROUPS,
@@ -29,6 +29,7 @@ from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
 
+groups_help.register()
 scale.register()
 search_path.register()
 

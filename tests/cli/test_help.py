@@ -27,6 +27,8 @@ def test_list_names_everything(command: Command) -> None:
 def test_run_help_teaches(command: Command) -> None:
     code, out, _ = command("run", "--help")
     assert code == 0
+    assert out.startswith("usage: bnnbench run ")
+    assert out.index("Examples") < 800 < out.index("\nmethod: ") < out.index("\nseed: 0")
     for word in (
         "method: b",
         "depth: 0, 1, 2, 3",
@@ -37,6 +39,17 @@ def test_run_help_teaches(command: Command) -> None:
         "bnnbench completion",
     ):
         assert word in out
+
+
+def test_run_help_lists_what_can_be_chosen_and_no_parts(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    for name in ("mine", "_part"):
+        (tmp_path / "method" / f"{name}.yaml").write_text(f"label: {name}\n")
+    _, out, _ = command("run", "--help", "--config-dir", str(tmp_path))
+    listed = dict(line.split(": ") for line in out.splitlines() if line.split(": ")[0] in GROUPS)
+    for group in GROUPS:
+        brought = {"mine"} if group == "method" else set()
+        assert {*listed[group].split(", ")} == {*options(group)} | brought
 
 
 def test_the_version_is_ours(command: Command) -> None:
