@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from bnnbench.data.own_table.text_file import (
     SEPARATORS,
+    WITH_POINTS,
     Writing,
     cells_of,
     opened,
@@ -96,16 +97,10 @@ def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.D
 
     writing = writing_of(path, separator, decimal, encoding)
     with opened(path, writing.encoding) as file:
-        head = next(line for line in file if line.strip().lstrip("\ufeff"))
-        names = cells_of([head.lstrip("\ufeff")], writing.separator)[0]
-        try:
-            frame = pd.read_csv(
-                file, header=None, sep=SEPARATORS[writing.separator], decimal=writing.decimal,
-                thousands=writing.thousands, na_values=MISSING, keep_default_na=False,
-                skipinitialspace=True, low_memory=False,
-            )  # fmt: skip
-        except pd.errors.EmptyDataError:
-            frame = pd.DataFrame(columns=range(len(names)))
+        names = cells_of([_first_line(file)], writing.separator)[0]
+    # Where points stand between thousands pandas takes them out of 02.01.2024 as well.
+    text = _not_grouped(_rows(path, writing, len(names), str)) if writing.thousands else []
+    frame = _rows(path, writing, len(names), dict.fromkeys(text, str))
     _check_names(path, names)
     if frame.shape[1] != len(names):
         raise UserError(
@@ -116,6 +111,36 @@ def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.D
     frame.columns = pd.Index(names)
     found = "" if writing == Writing() or _told(separator, decimal, encoding) else str(writing)
     return frame, found
+
+
+def _rows(path: Path, writing: Writing, columns: int, dtype: Any) -> pd.DataFrame:
+    """What is below the names, columns by number."""
+    import pandas as pd
+
+    with opened(path, writing.encoding) as file:
+        _first_line(file)
+        try:
+            return pd.read_csv(
+                file, header=None, sep=SEPARATORS[writing.separator], decimal=writing.decimal,
+                thousands=writing.thousands, na_values=MISSING, keep_default_na=False,
+                skipinitialspace=True, low_memory=False, dtype=dtype,
+            )  # fmt: skip
+        except pd.errors.EmptyDataError:
+            return pd.DataFrame(columns=range(columns))
+
+
+def _first_line(file: IO[str]) -> str:
+    return next(line for line in file if line.strip().lstrip("\ufeff")).lstrip("\ufeff")
+
+
+def _not_grouped(words: pd.DataFrame) -> list[Any]:
+    """Columns with a cell whose points are not those between thousands."""
+
+    def wrong(cell: object) -> bool:
+        text = str(cell).strip()
+        return "." in text and not WITH_POINTS.fullmatch(text)
+
+    return [name for name, cells in words.items() if cells.dropna().map(wrong).any()]
 
 
 def _told(*settings: str) -> bool:

@@ -46,6 +46,8 @@ OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
 POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
 GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+WITH_POINTS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?")
+"""A number beside decimal commas in which a point can stand."""
 
 
 @dataclass(frozen=True)

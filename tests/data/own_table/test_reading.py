@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from support.user_errors import assert_one_sentence
 
+from bnnbench.data.own_table.reading import read_frame
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import UserError
 
@@ -62,6 +63,18 @@ def test_thousands_between_points(tmp_path: Path) -> None:
     path.write_text("\n".join(["a;b", *rows]))
     table = OwnTable(path=str(path), target="b").load()
     assert table.targets[0] == 1234567.5
+
+
+def test_points_are_taken_out_of_numbers_alone(tmp_path: Path) -> None:
+    """Not of days (02.01.2024 would be 2012024) and versions, though of a column of numbers."""
+    rows = [f"{i + 1:02d}.01.2024;1.{i:03d},5;1.2.{i};{i}.000" for i in range(12)]
+    (tmp_path / "t.csv").write_text("\n".join(["day;grouped;version;whole", *rows]))
+    frame, found = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
+    assert "points between thousands" in found
+    assert frame["day"].tolist() == [f"{i + 1:02d}.01.2024" for i in range(12)]
+    assert frame["grouped"].tolist() == [1000.5 + i for i in range(12)]
+    assert frame["version"].tolist() == [f"1.2.{i}" for i in range(12)]
+    assert frame["whole"].tolist() == [1000 * i for i in range(12)]
 
 
 def test_columns_between_blanks(tmp_path: Path) -> None:
