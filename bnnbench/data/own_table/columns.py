@@ -14,30 +14,13 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-REFUSE, ONEHOT, NUMBERS = "refuse", "onehot", "numbers"
-
 NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
 """Kinds of columns."""
 
-MOST_CATEGORIES = 100
-
-OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*")
-"""Dates that are none here: `02.01.2024` is a day in January or in February."""
+DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+"""A day, its month, its year: with dots there is no other order. With slashes there are two."""
 
 A_DAY = np.timedelta64(1, "D")
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What to do with cells that are no numbers.
-
-    Attributes:
-        categorical: `refuse`, or `onehot`: a column of zeros and ones for each value.
-        dates: `refuse`, or `numbers`: days since the first of January 1970.
-    """
-
-    categorical: str = REFUSE
-    dates: str = REFUSE
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ class Encoding:
             UserError: naming the column, if its cells are of another kind.
         """
         if self.kind == CATEGORIES:
-            words = _words(cells)
+            words = words_of(cells)
             return tuple((words == value).to_numpy(np.float64) for value in self.values)
         found = _plain(cells) if self.kind == NUMBER else _dates(cells)
         if found is None and cells.isna().all():
@@ -79,29 +62,14 @@ class Encoding:
         return (found,)
 
 
-def encoding_of(path: Path, column: pd.Series, policy: Policy) -> Encoding:
-    """What a column of a file holds.
-
-    Args:
-        path: of the file, for messages.
-        column: its cells.
-        policy: what to do with dates, and with words.
-
-    Raises:
-        UserError: naming the column, and the data row (counted from 1 below the names) of the
-            first cell that cannot be used.
-    """
+def encoding_of(column: pd.Series) -> Encoding:
+    """What a column of a file holds: numbers, else dates, else words."""
     name = str(column.name)
     if _plain(column) is not None:
         return Encoding(name, NUMBER)
     if _dates(column) is not None:
-        if policy.dates == REFUSE:
-            raise UserError(
-                f"dataset.path: column {name!r} of {path} holds dates; dataset.dates=numbers "
-                f"counts days, dataset.drop=[{name}] leaves it out."
-            )
         return Encoding(name, DATES)
-    return _categories(path, column, policy)
+    return Encoding(name, CATEGORIES, tuple(sorted(words_of(column).dropna().unique())))
 
 
 def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
@@ -115,7 +83,7 @@ def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
     if found is None or np.isnan(found).any():
         raise UserError(
             f"dataset.time: column {column.name!r} of {path} must hold a number or a date "
-            "(2024-12-31) in every row."
+            "(2024-12-31 or 31.12.2024) in every row."
         )
     return found
 
@@ -150,37 +118,32 @@ def _dates(column: pd.Series) -> np.ndarray | None:
 
     if pd.api.types.is_numeric_dtype(column.dtype):
         return None
-    moments = pd.to_datetime(column.astype(object), errors="coerce", format="ISO8601", utc=True)
+    cells = column.astype(object).map(_year_first)
+    moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
     if column.isna().all() or not moments.isna().equals(column.isna()):
         return None
     days = moments.dt.tz_localize(None).to_numpy("datetime64[ns]")
     return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / A_DAY)
 
 
-def _words(column: pd.Series) -> pd.Series:
+def _year_first(cell: object) -> object:
+    """`2.1.2024 08:15` as `2024-01-02 08:15`; anything else as it is."""
+    found = DOTTED.match(cell.strip()) if isinstance(cell, str) else None
+    if found is None:
+        return cell
+    day, month, year = found.groups()
+    return f"{year}-{month:0>2}-{day:0>2}{found.string[found.end() :]}"
+
+
+def words_of(column: pd.Series) -> pd.Series:
+    """Its cells as text without the blanks around it; gaps stay gaps."""
     return column.astype(object).map(str, na_action="ignore").str.strip()
 
 
-def _categories(path: Path, column: pd.Series, policy: Policy) -> Encoding:
+def is_text(column: pd.Series) -> pd.Series:
+    """Which cells of a column of words are no numbers; of one that says it has words, all."""
     import pandas as pd
 
-    name, words = str(column.name), _words(column)
+    words = words_of(column)
     text = words.notna() & pd.to_numeric(words, errors="coerce").isna()
-    first = int(np.flatnonzero(text)[0])
-    values = sorted(words.dropna().unique())
-    dates = "; dates are read as 2024-12-31" * bool(OTHER_DATE.fullmatch(words.iloc[first]))
-    mostly_numbers = text.sum() < words.notna().sum() / 2
-    if policy.categorical == REFUSE or mostly_numbers:
-        onehot = f"dataset.categorical=onehot makes columns of its {len(values)} values"
-        few = not mostly_numbers and len(values) <= MOST_CATEGORIES
-        ways = [f"dataset.drop=[{name}] leaves the column out", *([onehot] if few else [])]
-        raise UserError(
-            f"dataset.path: column {name!r} of {path} holds the text {words.iloc[first]!r} in data "
-            f"row {first + 1}; every cell must be a number ({', '.join(ways)}){dates}."
-        )
-    if len(values) > MOST_CATEGORIES:
-        raise UserError(
-            f"dataset.categorical: column {name!r} of {path} has {len(values)} values, more than "
-            f"{MOST_CATEGORIES}; dataset.drop=[{name}] leaves it out{dates}."
-        )
-    return Encoding(name, CATEGORIES, tuple(values))
+    return text if text.any() else words.notna()

@@ -15,15 +15,16 @@ import numpy as np
 from bnnbench.checks import check_choice
 from bnnbench.data.own_table.checks import check_size, constant
 from bnnbench.data.own_table.choice import Choice
-from bnnbench.data.own_table.columns import (
-    CATEGORIES,
+from bnnbench.data.own_table.columns import NUMBER, Encoding, dates_or_numbers, encoding_of
+from bnnbench.data.own_table.decisions import (
+    DROP,
+    IMPUTE,
     NUMBERS,
     ONEHOT,
     REFUSE,
-    Encoding,
     Policy,
-    dates_or_numbers,
-    encoding_of,
+    check_decided,
+    check_no_words,
 )
 from bnnbench.data.own_table.reading import read_frame
 from bnnbench.data.own_table.remarks import remarks_on
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 LEAST_ROWS = 10
 
 RANDOM_SPLITS = 20
-
-DROP, IMPUTE = "drop", "impute"
-"""What becomes of gaps, beside being refused."""
 
 NAMED = ("group", "time", "test")
 """Settings that name a column which says how rows are split, and is no input."""
@@ -186,15 +184,13 @@ class OwnTable:
         )
 
     def _encodings(self, path: Path, frame: pd.DataFrame) -> list[Encoding]:
-        """How inputs and target become numbers."""
-        policy = Policy(self.categorical, self.dates)
+        """How inputs and target become numbers, once all is decided."""
         names = [name for name in frame.columns if name not in self._split_by().values()]
-        found = [encoding_of(path, frame[name], policy) for name in names]
-        if any(e.column == self.target and e.kind == CATEGORIES for e in found):
-            raise UserError(
-                f"dataset.target: column {self.target!r} of {path} holds words; there must be a "
-                "number to predict."
-            )
+        found = [encoding_of(frame[name]) for name in names]
+        of_target = next(one for one in found if one.column == self.target)
+        check_no_words(path, of_target.column, frame[of_target.column], of_target)
+        policy = Policy(self.missing, self.categorical, self.dates)
+        check_decided(path, frame, found, policy, self.drop or ())
         return found
 
     def _numbers(
@@ -205,20 +201,8 @@ class OwnTable:
         for one in encodings:
             columns |= zip(one.features, one.apply(frame[one.column]), strict=True)
         for name, numbers in columns.items():
-            self._check_gaps(path, name, numbers)
             check_size(path, name, numbers)
         return columns
-
-    def _check_gaps(self, path: Path, name: str, numbers: np.ndarray) -> None:
-        infinite = np.isinf(numbers)
-        unusable = np.flatnonzero(infinite if self.missing == IMPUTE else ~np.isfinite(numbers))
-        if unusable.size:
-            raise UserError(
-                f"dataset.path: column {name!r} of {path} is empty, NaN or infinite in "
-                f"{unusable.size} of {len(numbers)} rows, first in data row {unusable[0] + 1}; "
-                "dataset.missing=drop leaves such rows out, dataset.missing=impute puts means "
-                "there."
-            )
 
     def _splits(
         self, path: Path, frame: pd.DataFrame, groups: np.ndarray | None
@@ -230,7 +214,9 @@ class OwnTable:
             times = dates_or_numbers(path, frame[self.time])
             return timed_splits(times, count, self.test_fraction)
         if self.test is not None:
-            told = encoding_of(path, frame[self.test], Policy())
+            told = encoding_of(frame[self.test])
+            if told.kind != NUMBER:
+                check_decided(path, frame, [told], Policy())
             return given_split(told.apply(frame[self.test])[0])
         return seeded_splits(len(frame), count, self.test_fraction, self.split_seed)
 

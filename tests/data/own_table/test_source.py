@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.tables import check_splits, configured
 from support.user_errors import assert_one_sentence
 
+from bnnbench.cli.compose import configs_of
+from bnnbench.cli.make import make
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import Table, UserError
 
@@ -156,23 +161,82 @@ def mixed(folder: Path, **settings: Any) -> Table:
 
 
 def test_what_is_no_number_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    for settings, words in [
-        ({}, ["'kind'", "'a'", "data row 1", "dataset.categorical=onehot", "2 values"]),
-        ({"drop": ["kind"]}, ["'day'", "dates", "dataset.dates=numbers"]),
-        ({"drop": ["kind", "day"]}, ["'gappy'", "data row 4", "dataset.missing=drop"]),
+    for drop, words in [
+        (["day", "gappy"], ["'kind'", "'a'", "data row 1", "categorical=onehot", "2 values"]),
+        (["kind", "gappy"], ["'day'", "dates", "dataset.dates=numbers"]),
+        (["kind", "day"], ["'gappy'", "data row 4", "dataset.missing=drop"]),
     ]:
         with pytest.raises(UserError) as error:
-            mixed(tmp_path, **settings)
+            mixed(tmp_path, drop=drop)
         assert_one_sentence(error, *words)
 
 
+SETTLED = re.compile(r"all is settled by (.*?)(?: \(dataset\.drop=|;|\.$)")
+
+
+@pytest.mark.parametrize(
+    ("more", "columns"),
+    [
+        ({}, ["n", "kind", "day", "gappy"]),
+        ({"key [no]": [f"c{i}" for i in range(120)]}, ["n", "kind", "day", "gappy"]),
+        (
+            {"none": [""] * 120, "size": [*["inf"] * 3, *range(117)]},
+            ["n", "kind", "day", "gappy"],
+        ),
+        ({"kind": ["?", *range(119)], "when": ["1/2/2024"] * 120}, ["n", "day", "gappy", "when"]),
+    ],
+)
+def test_all_that_is_to_be_decided_is_said_at_once(
+    tmp_path: Path, more: dict[str, list[Any]], columns: list[str]
+) -> None:
+    """And the settings that the sentence ends with do settle it."""
+    frame = pd.DataFrame([line.split(",") for line in MIXED * 10], columns=HEAD.split(","))
+    for name, cells in more.items():
+        frame[name] = cells
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(UserError) as error:
+        OwnTable(path=str(tmp_path / "t.csv"), target="y").load()
+    assert_one_sentence(error, "'kind'", "'day'", "'gappy'", "need a decision", *map(repr, more))
+    found = SETTLED.search(str(error.value))
+    assert found is not None
+    words = ["dataset=csv", f"dataset.path={tmp_path / 't.csv'}", "dataset.target=y"]
+    (config,) = configs_of([*words, *shlex.split(found[1])])
+    settings = {key: value for key, value in config["dataset"].items() if key != "protocol"}
+    features = make("dataset", settings).load().features
+    assert list(dict.fromkeys(name.partition("=")[0] for name in features)) == columns
+
+
+def test_words_cannot_be_predicted(tmp_path: Path) -> None:
+    path = write(tmp_path, MIXED, HEAD)
+    for categorical in ("refuse", "onehot"):
+        with pytest.raises(UserError) as error:
+            OwnTable(path=path, target="kind", categorical=categorical).load()
+        assert_one_sentence(error, "'kind'", "the target", "'a'", "must be a number to predict")
+
+
+def test_days_with_dots_are_dates(tmp_path: Path) -> None:
+    lines = [f"{i},{i % 28 + 1}.{i // 28 + 1:02d}.2024{' 06:00' * (i % 2)},{i}" for i in range(40)]
+    path = write(tmp_path, lines, "n,day,y")
+    table = OwnTable(path=path, target="y", dates="numbers").load()
+    days = table.inputs[:, 1]
+    assert days[0] == 19723 and days[1] == 19724.25  # the first of January 2024 and the second
+    assert days[28] == 19723 + 31
+    by_time = OwnTable(path=path, target="y", time="day").load()
+    assert all(split.train.max() < split.test.min() for split in by_time.splits)
+
+
 @pytest.mark.parametrize("rows", [12, 102])
-def test_dates_of_another_form_are_told_theirs(tmp_path: Path, rows: int) -> None:
-    lines = [f"{i},{i % 28 + 1:02d}.{i // 28 + 1:02d}.2024,{i / 2}" for i in range(rows)]
+@pytest.mark.parametrize("form", ["{0:02d}/{1:02d}/2024", "{0:02d}.{1:02d}.24", "31.{0}.2024"])
+def test_dates_that_can_be_read_in_two_ways_are_refused(
+    tmp_path: Path, rows: int, form: str
+) -> None:
+    lines = [f"{i},{form.format(i % 28 + 1, i // 28 + 1)},{i / 2}" for i in range(rows)]
     path, words = write(tmp_path, lines, "n,day,y"), "onehot" if rows > 100 else "refuse"
+    if form[0] == "3" and rows > 100:
+        return  # 28 values of a month that is none
     with pytest.raises(UserError) as error:
         OwnTable(path=path, target="y", dates="numbers", categorical=words).load()
-    assert_one_sentence(error, "'day'", "dates are read as 2024-12-31")
+    assert_one_sentence(error, "'day'", "dates are read as 2024-12-31 or 31.12.2024")
 
 
 def test_words_dates_and_gaps_become_numbers_where_asked(tmp_path: Path) -> None:
