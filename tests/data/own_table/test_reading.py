@@ -67,7 +67,7 @@ def test_thousands_between_points(tmp_path: Path) -> None:
 
 def test_points_are_taken_out_of_numbers_alone(tmp_path: Path) -> None:
     """Not of days (02.01.2024 would be 2012024) and versions, though of a column of numbers."""
-    rows = [f"{i + 1:02d}.01.2024;1.{i:03d},5;1.2.{i};{i}.000" for i in range(12)]
+    rows = [f"{i + 1:02d}.01.2024;1.{i:03d},5;1.2.{i};{i}.000,0" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["day;grouped;version;whole", *rows]))
     frame, found = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
     assert "points between thousands" in found
