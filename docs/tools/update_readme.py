@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.report.numbers import MISSING
+from bnnbench.report.numbers import MISSING, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.published_protocol import BOUNDS, BOUNDS_OF
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[1]
 RESULTS = DOCS / "results"
 
 SMALL = 0.2
-"""Mean below which two decimals would say too little."""
+"""Mean below which three decimals would say too little."""
 
 
 def session() -> str:
@@ -38,12 +38,13 @@ def speed() -> str:
 def with_published() -> pd.DataFrame:
     """The book's comparison, as far as papers print an RMSE beside it."""
     table = pd.read_csv(RESULTS / "book_uci" / "results.csv")
-    return table[table["rmse_published"].notna()].sort_values(["method", "dataset"])
+    found = table[table["rmse_published"].notna()].sort_values(["method", "dataset"])
+    return found.fillna({"rmse_differs": MISSING})
 
 
 def with_error(mean: float, stderr: float) -> str:
-    """Three decimals; some published means were printed to two, with no error left to see."""
-    return f"{mean:.3f} ± {stderr:.3f}" if pd.notna(stderr) else f"{mean:.2f}"
+    """As in reports; some published means were printed to two decimals, with no error to see."""
+    return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:.2f}"
 
 
 def results() -> str:
@@ -56,7 +57,7 @@ def results() -> str:
             "z": f"{run['rmse_z']:+.1f}" if pd.notna(run["rmse_z"]) else MISSING,
             "log-likelihood": with_error(run["log_likelihood_mean"], run["log_likelihood_stderr"]),
             "source": run["rmse_source"].split(" (")[0],
-            "settings that differ": run.get("rmse_differs") or MISSING,
+            "settings that differ": run["rmse_differs"],
         }
         for run in with_published().to_dict("records")
     ]
@@ -67,9 +68,9 @@ def headline() -> str:
     """A row per data set, a column per method: ours, and the published mean in brackets."""
     rows: dict[str, dict[str, str]] = {}
     for run in with_published().to_dict("records"):
-        decimals = 3 if run["rmse_mean"] < SMALL else 2
+        ours = plus_minus(run["rmse_mean"], run["rmse_stderr"])
+        decimals = len(ours.split()[0].partition(".")[2])
         known = decimals if pd.notna(run["rmse_published_stderr"]) else 2
-        ours = f"{run['rmse_mean']:.{decimals}f} ± {run['rmse_stderr']:.{decimals}f}"
         cell = f"{ours} ({run['rmse_published']:.{known}f})"
         rows.setdefault(run["dataset"], {})[run["method"]] = cell
     table = pd.DataFrame(rows).T.sort_index().rename_axis("data set").fillna(MISSING)
