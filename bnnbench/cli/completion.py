@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bnnbench.cli.configs import ALL_GROUPS, options
-from bnnbench.cli.listing import LISTED, metrics
+from bnnbench.cli.listing import metrics, names
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -68,7 +68,7 @@ def complete(parser: ArgumentParser) -> None:
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
     _offer(commands["reproduce"], "overrides", settings)
-    _offer(commands["list"], "groups", LISTED)
+    _offer(commands["list"], "words", lambda **_: names())
     _offer(commands["check"], "settings", settings)
     _offer(commands["check"], "config_dir", DirectoriesCompleter())
     _offer(commands["report"], "path", DirectoriesCompleter())

@@ -328,7 +328,7 @@ def test_cuda_asked_for_and_absent(command: Command) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["report", "nowhere"], ["nowhere"]), (["list", "methods"], ["method"]),
+    [(["report", "nowhere"], ["nowhere"]), (["list", "methots"], ["methods"]),
      (["data", "verify", "mars"], ["mars", "boston"]), (["frobnicate"], ["frobnicate", "report"]),
      (["method=bbb"], ["bnnbench run method=bbb"]),
      (["reproduce", "seed=1"], ["bnnbench reproduce small seed=1"]),
