@@ -43,8 +43,8 @@ def with_published() -> pd.DataFrame:
 
 
 def with_error(mean: float, stderr: float) -> str:
-    """As in reports; some published means were printed to two decimals, with no error to see."""
-    return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:.2f}"
+    """As in reports; some published means were printed with no error to see."""
+    return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:g}"
 
 
 def results() -> str:
@@ -70,8 +70,8 @@ def headline() -> str:
     for run in with_published().to_dict("records"):
         ours = plus_minus(run["rmse_mean"], run["rmse_stderr"])
         decimals = len(ours.split()[0].partition(".")[2])
-        known = decimals if pd.notna(run["rmse_published_stderr"]) else 2
-        cell = f"{ours} ({run['rmse_published']:.{known}f})"
+        form = f".{decimals}f" if pd.notna(run["rmse_published_stderr"]) else "g"
+        cell = f"{ours} ({run['rmse_published']:{form}})"
         rows.setdefault(run["dataset"], {})[run["method"]] = cell
     table = pd.DataFrame(rows).T.sort_index().rename_axis("data set").fillna(MISSING)
     return table.reset_index().to_markdown(index=False, disable_numparse=True)
