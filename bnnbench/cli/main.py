@@ -120,11 +120,20 @@ def dispatch(arguments: Sequence[str]) -> int:
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":
         raise UserError(f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.")
     parser = build_parser()
-    parsed = parser.parse_args(arguments)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        raise UserError(_unknown(arguments, unknown))
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 0
     return parsed.run(parsed)
+
+
+def _unknown(arguments: Sequence[str], unknown: Sequence[str]) -> str:
+    """Names the word that is wrong: beside an option that is none settings are not understood."""
+    wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
+    command = f"bnnbench {arguments[0]}" if arguments[0][0] != "-" else "bnnbench"
+    return f"unrecognized argument: {wrong}; see `{command} --help`."
 
 
 def _of_run(arguments: Sequence[str]) -> list[str] | None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from support.config import TINY
 
+from bnnbench.cli.choose import built
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverages, recommendation
 
@@ -73,3 +74,29 @@ def test_mistakes_are_one_sentence(command: Command, line: Path) -> None:
         code, out, errors = command("choose", *words)
         assert code == 2 and out == "" and said in errors.splitlines()[-1], errors
         assert list(Path().iterdir()) == []
+
+
+def test_a_dry_run_says_who_takes_part_and_writes_nothing(command: Command, line: Path) -> None:
+    words = ("--target", "y", "--methods", "linear,boosting,vadam", "splits=3", *SHORT)
+    code, out, errors = command("choose", "--dry-run", str(line), *words)
+    assert code == 0, errors
+    first, splits, *methods, last = out.splitlines()
+    assert first == "line: 80 rows, 2 inputs, target y" and splits.startswith("splits: 3 of 20")
+    assert [word.split()[:2] for word in methods] == [
+        [name, "about"] for name in ("linear", "boosting", "vadam")
+    ]
+    assert last.startswith("in all 3 runs, about ")
+    assert list(Path().iterdir()) == []
+
+
+def test_a_wrong_option_alone_is_named(command: Command, line: Path) -> None:
+    words = ("--target", "y", "--dry-runs", "dataset.missing=impute")
+    code, out, errors = command("choose", str(line), *words)
+    assert code == 2 and out == ""
+    assert errors == "bnnbench: unrecognized argument: --dry-runs; see `bnnbench choose --help`.\n"
+
+
+def test_no_fold_is_fitted_once_more_unless_asked(line: Path) -> None:
+    for words, kept in (((), False), (("evaluation.out_of_fold=true",), True)):
+        runs = built(str(line), "y", ["linear", "boosting"], [*SHORT, *words])
+        assert [run.experiment.evaluation.out_of_fold for run in runs] == [kept, kept]
