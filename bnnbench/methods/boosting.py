@@ -58,7 +58,7 @@ class Boosting(Method):
 
     def seconds(self, rows: int) -> float:
         """Two fits of every quantile."""
-        return 2 * self.quantiles * self.iterations * (1e-3 + 1e-6 * rows)
+        return 2 * self.quantiles * self.iterations * (1.5e-3 + 2e-6 * rows)
 
     @property
     def draws(self) -> bool:
