@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +24,7 @@ def remarks_on(
     target: str,
     targets: np.ndarray,
     splits: Sequence[Split],
+    sources: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Looks a table over.
 
@@ -33,13 +34,14 @@ def remarks_on(
         target: its name.
         targets: `[N]`.
         splits: its train and test parts.
+        sources: the column of the file that each feature was made of, where it has another name.
 
     Returns:
         Sentences, the most important first.
     """
     return [
         *_two_values(target, targets),
-        *_telling(features, inputs, target, targets),
+        *_telling(features, inputs, target, targets, sources or {}),
         *_shared_rows(inputs, targets, splits),
         *_constant_columns(features, inputs),
         *_repeated_columns(features, inputs),
@@ -55,7 +57,11 @@ def _two_values(target: str, targets: np.ndarray) -> list[str]:
 
 
 def _telling(
-    features: Sequence[str], inputs: np.ndarray, target: str, targets: np.ndarray
+    features: Sequence[str],
+    inputs: np.ndarray,
+    target: str,
+    targets: np.ndarray,
+    sources: Mapping[str, str],
 ) -> list[str]:
     ranks = _ranks(targets)
     found = []
@@ -70,7 +76,7 @@ def _telling(
         if abs(agreement) > TELLING:
             found.append(
                 f"{name} alone tells {target} (rank correlation {agreement:.4f}): if it is not "
-                f"known before {target} is, leave it out by dataset.drop=[{name}]"
+                f"known before {target} is, leave it out by dataset.drop=[{sources.get(name, name)}]"
             )
     return found
 

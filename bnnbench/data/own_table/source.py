@@ -147,6 +147,7 @@ class OwnTable:
                 "so there is nothing to predict; name a column that varies."
             )
         groups = None if self.group is None else _numbered(path, frame[self.group])
+        sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
         said = [f"{path.name}: {found}"] * bool(found) + [gone] * bool(gone)
         return Table(
@@ -158,7 +159,7 @@ class OwnTable:
             target=target,
             groups=groups,
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
-            remarks=(*said, *remarks_on(list(columns), inputs, target, targets, splits)),
+            remarks=(*said, *remarks_on([*columns], inputs, target, targets, splits, sources)),
         )
 
     def _split_by(self) -> dict[str, str]:

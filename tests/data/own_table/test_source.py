@@ -298,3 +298,14 @@ def test_categories_without_end_and_words_among_numbers(tmp_path: Path) -> None:
         with pytest.raises(UserError) as error:
             OwnTable(path=write(tmp_path, rows), target="price", categorical="onehot").load()
         assert_one_sentence(error, "'b'", *words)
+
+
+def test_a_telling_word_is_dropped_with_its_column(tmp_path: Path) -> None:
+    """What `dataset.drop` takes is the name in the file, not that of a column of zeros and ones."""
+    rows = [f"{i},{'low' if i % 2 else 'high'},{1 + i % 2}" for i in range(20)]
+    path = write(tmp_path, rows, "n,shop,y")
+    remarks = OwnTable(path=path, target="y", categorical="onehot").load().remarks
+    (telling,) = (remark for remark in remarks if "shop=low alone tells y" in remark)
+    assert telling.endswith("leave it out by dataset.drop=[shop]")
+    left = OwnTable(path=path, target="y", drop=["shop"]).load()
+    assert not any("alone tells" in remark for remark in left.remarks)
