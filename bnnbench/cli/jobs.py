@@ -50,6 +50,7 @@ class Jobs:
         failed: what the machine refused, which ends a sweep: a sentence and the exit code.
         ran: the folders of the runs that were run or printed again.
         planned: seconds that each run would take whose plan was printed instead.
+        unread: whether the reader of the plans has closed the pipe.
         sweep: all runs of the sweep that this process runs one by one; None for a single run,
             or before the first.
         remarked: what has been said of the data already.
@@ -67,6 +68,7 @@ class Jobs:
     failed: tuple[str, int] | None = None
     ran: list[RunFolder] = field(default_factory=list)
     planned: list[float] = field(default_factory=list)
+    unread: bool = False
     sweep: SweepProgress | None = None
     remarked: set[str] = field(default_factory=set)
     begun: bool = False
@@ -76,13 +78,16 @@ class Jobs:
 
     def run(self, config: DictConfig) -> None:
         """One job; an error is kept for the end, without Hydra's words."""
-        if self.failed:
+        if self.failed or self.unread:
             return
         try:
             self._run(config)
         except UserError as error:
             self._keep(str(error), passed=isinstance(error, Redundant) and sweeping())
         except Exception as error:
+            if self.dry and isinstance(error, BrokenPipeError):
+                self.unread = True  # `head` has seen enough of a plan, and nothing was begun
+                return
             ending = failure(error)
             if ending is None:
                 raise
@@ -170,7 +175,10 @@ class Jobs:
 
         Raises:
             UserError: if a job was refused, or none ran.
+            BrokenPipeError: if nobody reads the plans, which ends the command without a word.
         """
+        if self.unread:
+            raise BrokenPipeError
         if self.failed:
             note(self.failed[0])
             return self.failed[1]

@@ -77,3 +77,11 @@ def test_exit_codes_and_what_is_said(tmp_path: Path, line: str, code: int, said:
 def test_nothing_is_lost_in_a_pipe(tmp_path: Path) -> None:
     whole = bnnbench("bnnbench run --help", tmp_path).stdout
     assert whole.endswith("\n") and bnnbench("bnnbench run --help | cat", tmp_path).stdout == whole
+
+
+def test_a_plan_that_nobody_reads_on_ends_without_a_word(tmp_path: Path) -> None:
+    """Each line is written at once, so that the pipe is found closed while a job is planned."""
+    line = "PYTHONUNBUFFERED=1 bnnbench run --dry-run -m seed=1,2 | true"
+    done = bnnbench(line, tmp_path)
+    said = [words for words in done.stderr.splitlines() if not words.endswith(" ...")]
+    assert (done.returncode, said) == (0, []) and not list(tmp_path.iterdir())
