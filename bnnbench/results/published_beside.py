@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, writing_of
 from bnnbench.results.choice import check_known
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published import with_stderr
@@ -17,6 +19,11 @@ NEEDED = ("method", "dataset", "metric", "mean")
 NUMBERS = ("mean", "error", "n_splits")
 TEXTS = ("error_kind", "source", "year", "splits", "confidence", "seen_in")
 KINDS = ("stderr", "std")
+
+NEGATIVE = ("nll", "negative_log_likelihood", "neg_log_likelihood")
+"""What papers print for the log-likelihood with its sign turned."""
+
+HINT = "has a negative log-likelihood: write log_likelihood and turn the sign of its mean"
 
 EXAMPLE = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
 
@@ -36,6 +43,7 @@ def read_beside(path: Path) -> pd.DataFrame:
         UserError: if it cannot be read as that.
     """
     texts = _read(path)
+    _refuse(path, texts["metric"].str.lower().isin(NEGATIVE), HINT)
     check_known(f"--beside: {path}, column metric", list(texts["metric"]), BY_KEY)
     found = {name: pd.to_numeric(texts[name], errors="coerce") for name in NUMBERS}
     rows = texts.assign(**found)
@@ -53,11 +61,20 @@ def read_beside(path: Path) -> pd.DataFrame:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """The cells as they are written, under every column; those that the file lacks are empty."""
+    """The cells as text, under every column; those that the file lacks are empty.
+
+    How it is written is found out as of a reader's own table; numbers come with a decimal point.
+    """
     try:
-        rows = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        writing = writing_of(path, AUTO, AUTO, AUTO)
+        rows = pd.read_csv(
+            path, sep=SEPARATORS[writing.separator], dtype=str, keep_default_na=False,
+            encoding=writing.encoding,
+        )  # fmt: skip
         if not isinstance(rows.index, pd.RangeIndex):  # pandas takes what is too many for names
-            raise ValueError("its rows have more cells than its first line")
+            raise ValueError(f"its rows have more cells than its first line, read as {writing}")
+    except UserError as error:  # in words of such a table's setting
+        raise UserError(f"--beside: {str(error).removeprefix('dataset.path: ')}") from None
     except (OSError, ValueError) as error:  # a folder, no text, ragged rows, nothing in it
         reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
         raise UserError(f"--beside: {path} cannot be read as CSV ({reason}).") from None
@@ -70,7 +87,15 @@ def _read(path: Path) -> pd.DataFrame:
     if rows.empty:
         raise UserError(f"--beside: {path} has no rows.")
     every = dict.fromkeys((*NEEDED, *NUMBERS, *TEXTS))
-    return rows.reindex(columns=list(every), fill_value="").apply(lambda cells: cells.str.strip())
+    cells = rows.reindex(columns=list(every), fill_value="").apply(lambda texts: texts.str.strip())
+    if writing.decimal == ".":
+        return cells
+    points = {name: cells[name].map(partial(_with_point, writing.thousands)) for name in NUMBERS}
+    return cells.assign(**points)
+
+
+def _with_point(thousands: str | None, number: str) -> str:
+    return (number.replace(thousands, "") if thousands else number).replace(",", ".")
 
 
 def _decimals(number: str) -> int:

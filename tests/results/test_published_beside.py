@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support.runs import make_run
 
@@ -26,7 +27,8 @@ swag,boston,log_likelihood,-2,,,,,
 
 MISTAKES = {
     "no rows": (HEAD + "\n", "has no rows"),
-    "nothing": ("", "cannot be read as CSV"),
+    "nothing": ("", "is empty"),
+    "a negative metric": (f"{HEAD}\na,b,NLL,1,,,,,\n", "line 2 .* write log_likelihood and turn"),
     "ragged": (HEAD + "\na,b,rmse,1,2,std,3,s,2000,more,and\n", "cannot be read as CSV"),
     "a column less": ("method,dataset,metric\na,b,rmse\n", "lacks the column mean"),
     "a column more": (f"{HEAD},eror\na,b,rmse,1,,,,,,2\n", "has a column 'eror'"),
@@ -63,6 +65,16 @@ def test_it_is_read_as_the_packaged_ones(file: Path) -> None:
     assert rows["decimals"].tolist() == [2, 1, 0], "as they are written"
     file.write_text("method,dataset,metric,mean\na,b,rmse,6.3e-2\na,b,rmse,1E3\n")
     assert read_beside(file)["decimals"].tolist() == [3, 0]
+
+
+def test_semicolons_and_decimal_commas_are_found_out(file: Path) -> None:
+    expected = read_beside(file)
+    lines = (line.split(",") for line in ROWS.splitlines())
+    file.write_text("\n".join(";".join(cells).replace(".", ",") for cells in lines))
+    pd.testing.assert_frame_equal(read_beside(file), expected)
+    file.write_text("method;dataset;metric;mean;source\na;b;rmse;1.234,50;Größe, J.\n", "cp1252")
+    (row,) = read_beside(file).to_dict("records")
+    assert (row["mean"], row["decimals"], row["source"]) == (1234.5, 2, "Größe, J.")
 
 
 def test_the_columns_are_those_of_the_packaged_file() -> None:
