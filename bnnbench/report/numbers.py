@@ -14,6 +14,11 @@ def number(value: float, form: str) -> str:
     return format(value, form) if math.isfinite(value) else MISSING
 
 
+def z_value(z: float) -> str:
+    """A difference in standard errors with its sign; one that rounds to nothing is `+0.0`."""
+    return number(z, "+z.1f")
+
+
 def plus_minus(mean: float, error: float = math.nan) -> str:
     """`mean ± error`: the error to two significant digits, the mean to the same decimals."""
     if not math.isfinite(mean):

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.numbers import number, plus_minus, spread, statement, unit_of
+from bnnbench.report.numbers import plus_minus, spread, statement, unit_of, z_value
 from bnnbench.report.section import Column, Table, numbers, words
 from bnnbench.results.labels import mark
 from bnnbench.results.metrics import BY_KEY, METRICS, heading_of
@@ -72,7 +72,7 @@ def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
     z = z_of(run, key, theirs)
     # The method's name without its conditions, which results.csv spells out.
     source = theirs.source.partition(" (")[0]
-    return plus_minus(theirs.mean, theirs.stderr), number(z, "+.1f"), source
+    return plus_minus(theirs.mean, theirs.stderr), z_value(z), source
 
 
 def run_notes(folder: RunFolder) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bnnbench.report.numbers import MISSING, plus_minus
+from bnnbench.report.numbers import MISSING, plus_minus, z_value
 from bnnbench.report.renderers import markdown
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.published_protocol import BOUNDS, BOUNDS_OF
@@ -54,7 +54,7 @@ def results() -> str:
             "method": run["method"],
             "RMSE": with_error(run["rmse_mean"], run["rmse_stderr"]),
             "published": with_error(run["rmse_published"], run["rmse_published_stderr"]),
-            "z": f"{run['rmse_z']:+.1f}" if pd.notna(run["rmse_z"]) else MISSING,
+            "z": z_value(run["rmse_z"]),
             "log-likelihood": with_error(run["log_likelihood_mean"], run["log_likelihood_stderr"]),
             "source": run["rmse_source"].split(" (")[0],
             "settings that differ": run["rmse_differs"],

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bnnbench.report.numbers import MISSING, number, plus_minus, spread, statement, unit_of
+from bnnbench.report.numbers import MISSING, number, plus_minus, spread, statement, unit_of, z_value
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,8 @@ def test_a_single_split_has_no_standard_error() -> None:
 
 def test_the_unit_of_a_target() -> None:
     assert unit_of("median value [1000 USD]") == " [1000 USD]" and unit_of("quality") == ""
+
+
+def test_a_z_that_rounds_to_nothing_has_no_minus() -> None:
+    assert [z_value(z) for z in (-0.04, -0.0, 0.04, -0.06)] == ["+0.0", "+0.0", "+0.0", "-0.1"]
+    assert z_value(math.nan) == MISSING

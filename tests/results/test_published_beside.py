@@ -72,6 +72,8 @@ def test_semicolons_and_decimal_commas_are_found_out(file: Path) -> None:
     lines = (line.split(",") for line in ROWS.splitlines())
     file.write_text("\n".join(";".join(cells).replace(".", ",") for cells in lines))
     pd.testing.assert_frame_equal(read_beside(file), expected)
+    file.write_text(ROWS, "utf-8-sig")
+    pd.testing.assert_frame_equal(read_beside(file), expected)
     file.write_text("method;dataset;metric;mean;source\na;b;rmse;1.234,50;Größe, J.\n", "cp1252")
     (row,) = read_beside(file).to_dict("records")
     assert (row["mean"], row["decimals"], row["source"]) == (1234.5, 2, "Größe, J.")

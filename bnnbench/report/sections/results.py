@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.report.figures.bar_charts import bars_figure
-from bnnbench.report.numbers import MISSING, number, plus_minus, statement
+from bnnbench.report.numbers import MISSING, plus_minus, statement, z_value
 from bnnbench.report.section import (
     Block,
     Column,
@@ -177,7 +177,7 @@ def comparison_cells(run: Mapping[Any, Any], metrics: Sequence[Metric]) -> list[
             metric.heading,
             plus_minus(run[f"{key}_mean"], run[f"{key}_stderr"]),
             plus_minus(run[f"{key}_published"], run[f"{key}_published_stderr"]),
-            number(run[f"{key}_z"], "+.1f"),
+            z_value(run[f"{key}_z"]),
             paired_cell(run, key),
             run[f"{key}_source"],
             run[f"{key}_differs"] or MISSING,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.numbers import number, plus_minus
+from bnnbench.report.numbers import plus_minus, z_value
 from bnnbench.report.section import (
     Block,
     Data,
@@ -115,7 +115,7 @@ def _table(rows: pd.DataFrame) -> Table:
             f"{row['splits']}",
             plus_minus(row["published"], row["published_stderr"]),
             plus_minus(row["ours"], row["ours_stderr"]),
-            row["differs"] or number(row["z"], ".1f"),
+            row["differs"] or z_value(row["z"]),
         )
         for row in rows.to_dict("records")
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.numbers import MISSING, number, plus_minus
+from bnnbench.report.numbers import MISSING, number, plus_minus, z_value
 from bnnbench.report.section import (
     Block,
     Column,
@@ -124,7 +124,7 @@ def _cells(row: Mapping[str, Any], letters: Mapping[str, str]) -> tuple[str, ...
         f"{row['thesis_mean']:.4f}",
         f"{row['thesis_std']:.4f}",
         number(row["difference"], "+.4f"),
-        number(row["z"], "+.1f"),
+        z_value(row["z"]),
     )
 
 
