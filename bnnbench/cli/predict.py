@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bnnbench.cli.fitted import Fitted
+    from bnnbench.data.own_table.text_file import Writing
     from bnnbench.experiment.run_folder import RunFolder
 
 DESCRIPTION = """\
@@ -26,9 +28,12 @@ The method is fitted once more, to all rows of the run's data, with the median o
 values that the search chose; the model is kept in the run's folder (weights as safetensors, words
 as JSON) and used again. Columns are found by name; more of them, in any order, do no harm.
 
-Written are the columns of the file's rows by number and, in the target's unit: mean, the interval's
-ends, standard_deviation, and its two parts, epistemic (what the method is unsure of) and noise. The
-interval is that of a Gaussian with this mean and deviation, unless it is calibrated:
+Written are the number of each row of the file, its columns that the model does not use, as they are
+(keys, names; --keep says which), and, in the target's unit: mean, the interval's ends,
+standard_deviation, and its two parts, epistemic (what the method is unsure of) and noise. -o writes
+a file as that of the rows is written: with semicolons and decimal commas, if it has them.
+
+The interval is that of a Gaussian with this mean and deviation, unless it is calibrated:
 
   isotonic    by the run's out-of-fold predictions: what was promised, as often as it came true
   conformal   by rows that the model is not fitted to (a fifth): at least the level of new rows
@@ -39,6 +44,7 @@ EXAMPLES = """\
 examples:
   bnnbench predict outputs/uci/houses/vadam/... new.csv
   bnnbench predict RUN new.csv --interval 0.95 --calibrate conformal -o predicted.csv
+  bnnbench predict RUN new.csv --keep batch --keep plant -o predicted.csv
 """
 
 CALIBRATIONS = ("none", "isotonic", "conformal")
@@ -64,6 +70,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="CSV", help="where to write (default: the terminal)"
     )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        metavar="COLUMN",
+        help="a column of FILE to write beside the predictions; may be given more than once "
+        "(default: all that the model does not use)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -74,7 +87,7 @@ def run(arguments: Any) -> int:
         raise UserError(f"--output must be a file, and {arguments.output} is a folder.")
     from bnnbench.cli.fitted import fitted_model
     from bnnbench.cli.run_at import run_at
-    from bnnbench.data.own_table.reading import read_frame
+    from bnnbench.data.own_table.reading import as_written, read_frame, writing_like
 
     folder = run_at(arguments.folder)
     frame, found = read_frame(arguments.file, "auto", "auto", "auto", None)
@@ -82,14 +95,43 @@ def run(arguments: Any) -> int:
         raise UserError(f"{arguments.file} has no rows to predict.")
     if found:
         note(f"{arguments.file.name}: {found}.")
+    for name in arguments.keep or ():
+        if name not in frame:
+            raise UserError(
+                f"--keep: {arguments.file} has no column {name!r}; its columns are "
+                f"{', '.join(map(str, frame))}."
+            )
     fitted = fitted_model(folder, certain=arguments.calibrate == "conformal")
     predicted, remarks = predict_frame(
         fitted, folder, frame, arguments.file.name, arguments.interval, arguments.calibrate
     )
     for remark in remarks:
         note(f"{remark}.")
-    write(predicted, arguments.output)
+    kept = kept_columns(as_written(arguments.file, frame), fitted, arguments.keep)
+    write(beside(kept, predicted), arguments.output, writing_like(arguments.file))
     return 0
+
+
+def kept_columns(frame: pd.DataFrame, fitted: Fitted, asked: Sequence[str] | None) -> pd.DataFrame:
+    """The columns of a file that are written beside its predictions.
+
+    Args:
+        frame: its rows.
+        fitted: the model.
+        asked: names; None is all that the model does not use.
+    """
+    used = {one.column for one in fitted.encodings}
+    names = [name for name in frame if name not in used] if asked is None else dict.fromkeys(asked)
+    return frame[list(names)]
+
+
+def beside(kept: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of rows, what was kept, predictions; what has the name of one of these gives way."""
+    import pandas as pd
+
+    free = [name if name not in predicted else f"{name} (given)" for name in kept]
+    kept = kept.set_axis(free, axis=1)
+    return pd.concat([predicted[["row"]], kept, predicted.drop(columns="row")], axis=1)
 
 
 def predict_frame(
@@ -183,12 +225,21 @@ def conformal_half_width(scores: np.ndarray, level: float) -> float:
     return float(sorted(scores)[place - 1])
 
 
-def write(predicted: pd.DataFrame, output: Path | None) -> None:
-    """Writes predictions whole, to a file or to the terminal."""
+def write(predicted: pd.DataFrame, output: Path | None, writing: Writing) -> None:
+    """Writes predictions whole, to a file or to the terminal.
+
+    Args:
+        predicted: a row each.
+        output: the file; None is the terminal.
+        writing: of a file, so that what could read the rows can read it.
+    """
     if output is None:
         predicted.to_csv(sys.stdout, index=False, float_format="%.6g")
         return
-    from bnnbench.files import write_text
+    from bnnbench.data.own_table.text_file import SEPARATORS
+    from bnnbench.files import write_atomically
 
-    write_text(output, predicted.to_csv(index=False))
+    separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]
+    text = predicted.to_csv(index=False, sep=separator, decimal=writing.decimal)
+    write_atomically(output, lambda file: file.write(text.encode(writing.encoding)))
     print(f"predictions: {output}")

@@ -50,17 +50,43 @@ def ran(command: Command, tmp_path: Path) -> Path:
 def test_columns_are_found_by_name(command: Command, ran: Path, tmp_path: Path) -> None:
     new = made(50, 1)
     new.to_csv("new.csv", index=False)
-    code, out, errors = command("predict", str(ran), "new.csv")
+    code, out, errors = command("predict", str(ran), "new.csv", "--keep", "y")
     assert code == 0, errors
     found = pd.read_csv(StringIO(out))
+    np.testing.assert_allclose(found.pop("y"), new["y"], rtol=1e-4)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0, errors
+    assert list(pd.read_csv(StringIO(out))) == ["row", "y", *NAMES[1:]]
+    new.drop(columns="y").to_csv("new.csv", index=False)
+    out = command("predict", str(ran), "new.csv")[1]
     assert list(found) == NAMES and found["row"].tolist() == list(range(1, 51))
     assert np.corrcoef(found["mean"], new["y"])[0, 1] > 0.9
     parts = np.hypot(found["epistemic"], found["noise"])
     np.testing.assert_allclose(found["standard_deviation"], parts, rtol=1e-4)
-    other = new[["kind", "b", "a"]].assign(more=1)
+    other = new[["kind", "b", "a"]].assign(more=1, mean="mine")
     other.to_csv("other.csv", index=False, sep=";")
     code, again, _ = command("predict", str(tmp_path / "o"), "other.csv")
-    assert code == 0 and again == out
+    beside = pd.read_csv(StringIO(again))
+    assert code == 0 and list(beside) == ["row", "more", "mean (given)", *NAMES[1:]]
+    pd.testing.assert_frame_equal(beside[NAMES], found)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252"])
+def test_a_file_is_written_as_that_of_the_rows_is(
+    command: Command, ran: Path, encoding: str
+) -> None:
+    """What splits the one at its semicolons and reads decimal commas reads the other alike."""
+    new = made(6, 1).drop(columns="y").assign(Menge=1.5, Prüfer="Jörg")
+    new.insert(0, "Charge", [f"0{i}" for i in range(6)])
+    new.to_csv("new.csv", index=False, sep=";", decimal=",", encoding=encoding)
+    code, _, errors = command("predict", str(ran), "new.csv", "-o", "out.csv")
+    assert code == 0, errors
+    text = Path("out.csv").read_bytes().decode(encoding)
+    assert text.splitlines()[0] == ";".join(["row", "Charge", "Menge", "Prüfer", *NAMES[1:]])
+    assert text.splitlines()[1].startswith("1;00;1,5;Jörg;") and "." not in text
+    found = pd.read_csv(StringIO(text), sep=";", decimal=",")
+    plain = pd.read_csv(StringIO(command("predict", str(ran), "new.csv")[1]))
+    np.testing.assert_allclose(found[NAMES], plain[NAMES], rtol=1e-4)
 
 
 @pytest.mark.parametrize("calibrate", ["none", "isotonic", "conformal"])
@@ -100,6 +126,7 @@ def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
         ("new.csv", "--interval", "0.99", "--calibrate", "conformal"): "held-out rows",
         ("new.csv", "--calibrate", "magic"): "--calibrate",
         ("new.csv", "-o", "."): "--output",
+        ("new.csv", "--keep", "Charge"): "--keep: new.csv has no column 'Charge'",
     }
     for words, said in wrong.items():
         code, out, errors = command("predict", str(ran), *words)

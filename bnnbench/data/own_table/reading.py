@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bnnbench.data.own_table.text_file import (
+    AUTO,
     SEPARATORS,
     WITH_POINTS,
     Writing,
@@ -76,6 +77,21 @@ def read_frame(
         ) from None
     except ValueError as error:
         raise UserError(f"dataset.path: {path} is not a valid table ({_reason(error)}).") from None
+
+
+def writing_like(path: Path) -> Writing:
+    """How to write what belongs to a file that has been read: as it is, where it is text."""
+    if path.suffix.lower() in (*EXCEL, *COLUMNAR):
+        return Writing()
+    return writing_of(path, AUTO, AUTO, AUTO)
+
+
+def as_written(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a file that has been read, as text where it is text: a key 007 stays one."""
+    if path.suffix.lower() in (*EXCEL, *COLUMNAR):
+        return frame
+    cells = _rows(path, writing_like(path), frame.shape[1], str)
+    return cells.set_axis(frame.columns, axis=1)
 
 
 def _check_name(path: Path) -> None:
