@@ -99,4 +99,5 @@ def test_a_wrong_option_alone_is_named(command: Command, line: Path) -> None:
 def test_no_fold_is_fitted_once_more_unless_asked(line: Path) -> None:
     for words, kept in (((), False), (("evaluation.out_of_fold=true",), True)):
         runs = built(str(line), "y", ["linear", "boosting"], [*SHORT, *words])
-        assert [run.experiment.evaluation.out_of_fold for run in runs] == [kept, kept]
+        found = [run.config["evaluation"]["out_of_fold"] for run in runs]
+        assert found == [kept, kept]

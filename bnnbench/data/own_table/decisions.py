@@ -139,8 +139,8 @@ def _about_words(cells: pd.Series, encoding: Encoding, policy: Policy, out: str)
     hint = DATE_FORMS if OTHER_DATE.fullmatch(words.iloc[first]) else ""
     found = f"holds the text {words.iloc[first]!r} in data row {first + 1}"
     if text.sum() < words.notna().sum() / 2:
-        ways = (f"every cell must be a number, or {out}",)
-        return [Decision(encoding.column, found, ways, hint=hint)]
+        correct = f"every cell must be a number, or {out}"
+        return [Decision(encoding.column, found, (correct,), hint=hint)]
     if count > MOST_CATEGORIES:
         found += f" ({count} values, more than the {MOST_CATEGORIES} that can be columns)"
         return [Decision(encoding.column, found, (out,), hint=hint)]

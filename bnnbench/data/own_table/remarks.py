@@ -76,7 +76,8 @@ def _telling(
         if abs(agreement) > TELLING:
             found.append(
                 f"{name} alone tells {target} (rank correlation {agreement:.4f}): if it is not "
-                f"known before {target} is, leave it out by dataset.drop=[{sources.get(name, name)}]"
+                f"known before {target} is, leave it out by "
+                f"dataset.drop=[{sources.get(name, name)}]"
             )
     return found
 
