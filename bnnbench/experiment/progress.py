@@ -83,12 +83,27 @@ class Pace:
         """Seconds since the start."""
         return time.monotonic() - self.began
 
-    def left(self, share: float) -> str:
-        """The time left, or nothing as long as it cannot be known."""
+    def left(self, share: float, wave: float = 0.0) -> float | None:
+        """The seconds left; None as long as they cannot be known.
+
+        Args:
+            share: what is done of the whole.
+            wave: the share of a step on each worker: before all had the time for one, what is done
+                speaks of the first alone.
+        """
         done = share - self.before
-        if share < 1 and (done < KNOWN_SHARE or self.so_far < KNOWN_SECONDS):
-            return ""
-        return f", {time_left(self.so_far * (1 - share) / done if done else 0)} left"
+        if share < 1 and (done < max(KNOWN_SHARE, wave) or self.so_far < KNOWN_SECONDS):
+            return None
+        return self.so_far * (1 - share) / done if done else 0.0
+
+    def left_of(self, run: Run) -> float | None:
+        """The seconds left of a run."""
+        return self.left(run.share(), run.workers / max(1, run.steps()[1]))
+
+
+def left_in_words(seconds: float | None) -> str:
+    """`, 40 s left`, or nothing where it is not known."""
+    return "" if seconds is None else f", {time_left(seconds)} left"
 
 
 def units_done(run: Run) -> str:
@@ -116,10 +131,11 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
         task = progress.add_task(run.experiment.title, total=run.steps()[1], detail="")
         while True:
             finished = stop.wait(INTERVAL)
-            detail = f"{run.experiment.step_noun}, {units_done(run)}{pace.left(run.share())}"
+            left = pace.left_of(run)
+            detail = f"{run.experiment.step_noun}, {units_done(run)}{left_in_words(left)}"
             progress.update(task, completed=run.steps()[0], detail=detail)
             if sweep and all_runs is not None:
-                whole = sweep.sentence().partition(" ")[2]
+                whole = sweep.sentence(left).partition(" ")[2]
                 progress.update(all_runs, completed=sweep.counts[0], detail=whole)
             if finished:
                 return
@@ -143,10 +159,11 @@ def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: thread
         done = run.steps()[0]
         if finished or (done > steps and time.monotonic() - said >= LINE_SECONDS):
             said, steps = time.monotonic(), done
-            beside = f" (all: {sweep.sentence()})" if sweep else ""
+            left = pace.left_of(run)
+            beside = f" (all: {sweep.sentence(left)})" if sweep else ""
             console.print(
                 f"{run.experiment.title}: {units_done(run)}, {time_left(pace.so_far)} so far"
-                f"{pace.left(run.share())}{beside}",
+                f"{left_in_words(left)}{beside}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -58,10 +58,15 @@ class SweepProgress:
         pace = (TRUSTED + done - self._before) / (TRUSTED + elapsed)
         return (sum(self._costs) - done) / pace
 
-    def sentence(self) -> str:
-        """`3/48 runs, 12 min 05 s so far, about 1 h 10 min left`."""
+    def sentence(self, of_run: float | None = None) -> str:
+        """`3/48 runs, 12 min 05 s so far, about 1 h 10 min left`.
+
+        Args:
+            of_run: what one run alone is seen to take still, whose estimate may have been too low:
+                all of them take as long at least.
+        """
         finished, total = self.counts
-        so_far, left = time.monotonic() - self.began, self.seconds_left()
+        so_far, left = time.monotonic() - self.began, max(self.seconds_left(), of_run or 0.0)
         return f"{finished}/{total} runs, {time_left(so_far)} so far, about {time_left(left)} left"
 
     def _look(self) -> set[int]:

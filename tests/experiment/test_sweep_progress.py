@@ -38,6 +38,12 @@ def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.Mon
     assert view.seconds_left() == 0 and view.sentence().endswith("about 0 s left")
 
 
+def test_all_runs_take_no_less_than_one_of_them(tiny: Planner) -> None:
+    view = SweepProgress([tiny(), tiny("seed=1")])
+    assert view.sentence(387.0).endswith("about 6 min 27 s left")
+    assert view.sentence(0.0) == view.sentence()
+
+
 def test_runs_are_looked_at_for_a_tenth_of_the_time(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
