@@ -25,6 +25,7 @@ from bnnbench.report.section import (
     words,
 )
 from bnnbench.report.shown import Chart, Series, Shown
+from bnnbench.results.glossary import TERMS
 
 EVIL = "</script><!-- <b>&amp;"
 
@@ -97,6 +98,12 @@ def test_words_of_some_length_are_folded_in_a_wide_column(made: str) -> None:
     assert made.count('<td class="long">') == 1
     assert f'<td class="long">{LONG_WORDS}</td>' in made
     assert f'<td class="word">{LONG_WORD}</td>' in made, "a word needs no room to be folded in"
+
+
+def test_definitions_are_folded_below_their_heading(made: str) -> None:
+    assert '<h2 id="definitions">' in made.partition("<details><summary>")[0]
+    folded = made.partition("<details><summary>")[2].partition("</details>")[0]
+    assert folded.count("<dt id=") == made.count('<dt id="term-') == len(TERMS)
 
 
 def test_nothing_is_loaded(made: str) -> None:
