@@ -11,7 +11,7 @@ from bnnbench.experiment.run import Run
 
 REPORT_SECONDS = 2.0  # a run's figures and tables
 TRUSTED = 60.0
-RARELY = 10.0  # times as long as a look at all runs takes passes before the next one
+RARELY = 10.0  # times as long as a look into all open runs takes passes before the next one
 
 
 def time_left(seconds: float) -> str:
@@ -36,7 +36,7 @@ class SweepProgress:
     runs: Sequence[Run]
     began: float = field(default_factory=time.monotonic)
     _finished: set[int] = field(default_factory=set)
-    _seen: float = 0.0
+    _shares: dict[int, float] = field(default_factory=dict)
     _again: float = -math.inf
 
     def __post_init__(self) -> None:
@@ -77,13 +77,11 @@ class SweepProgress:
         return self._finished
 
     def _done(self) -> float:
-        """The cost of what is done; of hundreds of runs it is not read at the end of each."""
-        now = time.monotonic()
+        """The cost of what is done; how far each of hundreds is, is not read at the end of each."""
+        finished, now = self._look(), time.monotonic()
         if now >= self._again:
-            finished = self._look()
-            self._seen = sum(
-                weight if k in finished else weight * run.share()
-                for k, (run, weight) in enumerate(zip(self.runs, self._costs, strict=True))
-            )
+            open_ones = ((k, run) for k, run in enumerate(self.runs) if k not in finished)
+            self._shares = {k: run.share() for k, run in open_ones}
             self._again = now + RARELY * (time.monotonic() - now)
-        return self._seen
+        shares = (1.0 if k in finished else self._shares[k] for k in range(len(self.runs)))
+        return sum(cost * share for cost, share in zip(self._costs, shares, strict=True))

@@ -24,7 +24,6 @@ from support.user_errors import assert_one_sentence
 from torch import Tensor
 
 from bnnbench.checking.divergence import DIVERGENCE, fits_with, trains, weighted_once
-from bnnbench.checking.verdicts import Check
 from bnnbench.cli.make import make
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2
@@ -49,10 +48,10 @@ def test_symmetry(function: Function) -> None:
     torch.testing.assert_close(forth, back, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("check", BY_THEMSELVES, ids=lambda check: check.name)
 @every
-def test_it_holds_that(check: Check[Divergence], one: Divergence) -> None:
-    assert check.find(one) is None
+def test_it_holds_every_clause(one: Divergence) -> None:
+    found = {check.name: check.find(one) for check in BY_THEMSELVES}
+    assert {name: fault for name, fault in found.items() if fault} == {}
 
 
 @every_ratio

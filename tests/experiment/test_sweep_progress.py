@@ -64,6 +64,25 @@ def test_runs_are_looked_at_for_a_tenth_of_the_time(
     assert 90 / 11 * 2 <= len(looks) < 90 / 10 * 2 + 4
 
 
+def test_a_run_that_ends_counts_before_the_others_are_looked_into_again(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, ended = [0.0], list[Run]()
+
+    def slow(run: Run) -> float:
+        now[0] += 100.0
+        return 0.0
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(Run, "share", slow)
+    monkeypatch.setattr(Run, "complete", lambda run: any(run is one for one in ended))
+    runs = [tiny(), tiny("seed=1")]
+    view = SweepProgress(runs, began=0)
+    all_of_it = view.seconds_left()
+    ended.append(runs[0])
+    assert view.counts == (1, 2) and view.seconds_left() < 0.6 * all_of_it
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(3, "3 s"), (125, "2 min 05 s"), (4200, "1 h 10 min")]
 )
