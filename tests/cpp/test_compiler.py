@@ -59,6 +59,7 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
 
+@pytest.mark.ci
 def test_it_is_built_once_and_found_again(
     source: Path, cache: Path, needed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

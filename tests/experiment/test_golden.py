@@ -20,7 +20,7 @@ from support.methods import METHODS
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
 MADE = [case for case in CASES if not needs_uci(case)]
 QUICK = [case for case in MADE if case.removeprefix("method ") in METHODS]
-"""Every method with its own defaults; presets and variants are run with the slow tests."""
+"""Every method with its own defaults, by `make ci`; presets and variants with the slow tests."""
 UCI = [case for case in CASES if needs_uci(case)]
 
 
@@ -42,7 +42,7 @@ def test_every_case_is_on_record() -> None:
     assert RECORDED.keys() == CASES.keys() and all(RECORDED.values())
 
 
-@pytest.mark.integration
+@pytest.mark.ci
 def test_runs_of_every_method(tmp_path: Path) -> None:
     assert_recorded(QUICK, tmp_path)
 
