@@ -71,7 +71,8 @@ def write_report(
             write_text(report.table(block.name), block.table.to_csv(index=False))
     drawings = {block.name: block.draw for block in blocks if isinstance(block, Drawing)}
     figures = save_for_page(drawings, report.figure, FIGURES["both"], processes)
-    title = f"{runs.path.resolve().name}, {len(runs.folders)} runs"
+    count = len(runs.folders)
+    title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
     details = list(details_of(runs, report.root))
     write_text(report.html, html.page(title, found, figures, details))
     return report

@@ -15,6 +15,8 @@ from bnnbench.report.figures.hover import name_marks
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 LONG_NUMBER = re.compile(r"(\d+\.\d)\d+")
+LARGER = 1.5
+"""Times as large as it was drawn a figure may be shown: one of a single bar stays small."""
 GEOMETRY = ("d", "x", "y", "width", "height", "points", "transform")
 """Attributes whose numbers a tenth of a point is fine enough for."""
 
@@ -39,8 +41,10 @@ def inline_svg(figure: Figure, name: str) -> str:
     _tell(root, texts)
     _tidy(root, name)
     _share_styles(root, name)
-    for size in ("width", "height"):  # the page says how large it is
-        root.attrib.pop(size, None)
+    width = float(root.attrib["width"].removesuffix("pt"))
+    root.set("style", f"max-width: {LARGER * width:.0f}pt")
+    for size in ("width", "height"):  # the page says how large it is up to there
+        del root.attrib[size]
     root.set("class", "figure")
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -149,6 +149,12 @@ def test_marks_of_a_figure_say_their_numbers() -> None:
     ]  # fmt: skip
 
 
+def test_a_small_figure_is_not_stretched_over_the_page() -> None:
+    figure = drawn()
+    (found,) = re.findall(r'style="max-width: (\d+)pt"', inline_svg(figure, "f"))
+    assert int(found) == pytest.approx(1.5 * 72 * figure.get_figwidth(), rel=0.01)
+
+
 def test_two_figures_in_a_page_share_no_id_and_refer_to_their_own() -> None:
     found = []
     for make in (partial(inline_svg, name="a"), partial(inline_svg, name="b")):
