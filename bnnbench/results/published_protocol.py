@@ -39,10 +39,15 @@ OF_DATASETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 OF_FAMILIES: Mapping[str, Mapping[str, Any]] = {
-    "ivon": {"training.learning_rate": 0.1},
+    "ivon": {
+        "training.learning_rate": 0.03,
+        "training.epochs": 120,
+        "training.final_epochs": 120,
+    },
     "hmc": {"search": "none", "training.final_epochs": 1500},
-    "mc_dropout": {"training.final_epochs": 400},
+    **{key: {"training.final_epochs": 400} for key in ("bb_alpha_dropout", "mc_dropout")},
     **{key: {"training.epochs": 400, "training.final_epochs": 400} for key in ("sghmc", "sgld")},
+    "swag": {"training.epochs": 100, "training.final_epochs": 100},
 }
 
 OF_METHODS: Mapping[str, Mapping[str, Any]] = {

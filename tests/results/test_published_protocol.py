@@ -25,10 +25,28 @@ def test_a_run_by_the_protocol_departs_in_nothing(method: str) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["boston", "wine", "protein"])
-@pytest.mark.parametrize("method", ["vadam", "mc_dropout", "mc_dropout_x10", "pbp", "sgld"])
-def test_the_default_configuration_follows_it(dataset: str, method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "family"),
+    [
+        ("vadam", "vadam"),
+        ("ivon", "ivon"),
+        ("dvi", "dvi"),
+        ("svgd", "svgd"),
+        ("renyi_vi", "renyi_vi"),
+        ("mc_dropout", "mc_dropout"),
+        ("mc_dropout_x10", "mc_dropout"),
+        ("bb_alpha_dropout", "bb_alpha_dropout"),
+        ("pbp", "pbp"),
+        ("sgld", "sgld"),
+        ("psgld", "sgld"),
+        ("sghmc", "sghmc"),
+        ("swag", "swag"),
+        ("multi_swag", "swag"),
+    ],
+)
+def test_the_default_configuration_follows_it(dataset: str, method: str, family: str) -> None:
     flat = flatten(compose(f"dataset={dataset}", f"method={method}"))
-    stated = protocol_of({"dataset": dataset, "method": method, "family": method.split("_x")[0]})
+    stated = protocol_of({"dataset": dataset, "method": method, "family": family})
     assert {name: flat[name] for name in stated} == stated
 
 
