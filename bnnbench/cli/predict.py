@@ -107,8 +107,11 @@ def run(arguments: Any) -> int:
     )
     for remark in remarks:
         note(f"{remark}.")
-    kept = kept_columns(as_written(arguments.file, frame), fitted, arguments.keep)
-    write(beside(kept, predicted), arguments.output, writing_like(arguments.file))
+    writing = writing_like(arguments.file)
+    kept = kept_columns(frame, fitted, arguments.keep)
+    if len(kept.columns):
+        kept = as_written(arguments.file, frame, writing)[list(kept)]
+    write(beside(kept, predicted), arguments.output, writing)
     return 0
 
 

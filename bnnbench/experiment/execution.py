@@ -111,15 +111,12 @@ def shared_engine(
         yield None
         return
     # First, since an address at which nobody answers is to leave nothing behind.
-    engine = runs[0].engine.engine(runs[0].workers, runs[0].outputs)
-    try:
+    with _own_engine(runs[0]) as engine:
         works = {work.key: work for run in ahead for work in _begun(run, sweep)}
         if works and not remote:
             prepare(say)
         engine.start(list(works.values()))
         yield engine
-    finally:
-        engine.stop()
 
 
 def _begun(run: Run, sweep: SweepProgress | None) -> list[Work]:
@@ -144,9 +141,16 @@ def _opened(run: Run, works: Sequence[Work], given: Engine | None) -> Iterator[E
         given.start(works)
         yield given
         return
+    with _own_engine(run) as engine:
+        engine.start(works)
+        yield engine
+
+
+@contextmanager
+def _own_engine(run: Run) -> Iterator[Engine]:
+    """The engine that the settings of a run ask for, stopped however the block ends."""
     engine = run.engine.engine(run.workers, run.outputs)
     try:
-        engine.start(works)
         yield engine
     finally:
         engine.stop()

@@ -86,11 +86,11 @@ def writing_like(path: Path) -> Writing:
     return writing_of(path, AUTO, AUTO, AUTO)
 
 
-def as_written(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+def as_written(path: Path, frame: pd.DataFrame, writing: Writing) -> pd.DataFrame:
     """The cells of a file that has been read, as text where it is text: a key 007 stays one."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return frame
-    cells = _rows(path, writing_like(path), frame.shape[1], str)
+    cells = _rows(path, writing, frame.shape[1], str)
     return cells.set_axis(frame.columns, axis=1)
 
 
