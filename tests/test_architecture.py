@@ -22,7 +22,7 @@ LAYERS = [
     {"types"},
     {"project"},
     {"discovery"},
-    {"checks", "identity", "files"},
+    {"checks", "identity", "files", "forks"},
     {"cpp"},
     {"settings", "random_streams"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -12,16 +13,20 @@ from rich.table import Table
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURES
 from bnnbench.files import write_text
+from bnnbench.forks import both
 from bnnbench.report import sections
 from bnnbench.report.figures.saving import save_for_page
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.renderers import html, latex, markdown, terminal
-from bnnbench.report.run_details import details_of
+from bnnbench.report.run_details import RunDetails, details_of
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
 from bnnbench.report.sections.results import result_tables
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
+
+MANY = 50
+"""Runs of which the details take longer than a process to begin."""
 
 
 def found_sections() -> Iterator[SectionOf]:
@@ -46,6 +51,11 @@ def sections_of(runs: Runs, style: Style) -> list[Section]:
     return found
 
 
+def all_details(runs: Runs, seen_from: Path) -> list[RunDetails]:
+    """What the page says of each run."""
+    return list(details_of(runs, seen_from))
+
+
 def write_report(
     runs: Runs, style: Style | None = None, to: Path | None = None, processes: int = 1
 ) -> ReportFolder:
@@ -55,13 +65,17 @@ def write_report(
         runs: of `read_runs`.
         style: what readers chose.
         to: where to write; the folder `report` below that of the runs if not given.
-        processes: that may draw figures side by side.
+        processes: that may work side by side.
 
     Raises:
         UserError: if there is nothing to report of such runs.
     """
-    found = sections_of(runs, style or Style())
     report = ReportFolder(to) if to else ReportFolder.below(runs.path)
+    found, details = both(
+        partial(sections_of, runs, style or Style()),
+        partial(all_details, runs, report.root),
+        processes if len(runs.folders) >= MANY else 1,
+    )
     write_text(report.page, f"{markdown.page(found)}\n{markdown.SEE_GLOSSARY}\n")
     write_text(report.glossary, markdown.glossary_page(TERMS))
     write_text(report.latex, latex.paper(found))
@@ -73,7 +87,6 @@ def write_report(
     figures = save_for_page(drawings, report.figure, FIGURES["both"], processes)
     count = len(runs.folders)
     title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
-    details = list(details_of(runs, report.root))
     write_text(report.html, html.page(title, found, figures, details))
     return report
 

@@ -12,9 +12,11 @@ from support.grids import make_grid
 from support.made_data import make_curve_run
 from support.runs import add_arrays, make_folder, make_run
 
+from bnnbench import forks
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.report import overview
 from bnnbench.report.overview import found_sections, sections_of, write_report
 from bnnbench.report.section import Drawing, Style
 from bnnbench.results.reader import read_runs
@@ -33,7 +35,7 @@ def test_sections_find_themselves_and_suites_stand_behind() -> None:
     assert all(name.startswith("bnnbench.report.sections.") for name in own)
 
 
-def test_every_table_and_figure_is_written(tmp_path: Path) -> None:
+def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_run(tmp_path)
     make_run(tmp_path, method="my_method")
     report = write_report(read_runs(tmp_path), Style("stderr"))
@@ -47,7 +49,10 @@ def test_every_table_and_figure_is_written(tmp_path: Path) -> None:
     paper = report.latex.read_text()
     assert "BBB (SLANG paper baseline)" in page and paper.count(r"\toprule") == 2
     again = {path: path.read_bytes() for path in report.root.iterdir()}
-    write_report(read_runs(tmp_path), Style("stderr"))
+    # By several processes, as many runs are; no lock is held here while this one is forked.
+    monkeypatch.setattr(forks, "is_alone", lambda: True)
+    monkeypatch.setattr(overview, "MANY", 2)
+    write_report(read_runs(tmp_path), Style("stderr"), processes=2)
     assert {path: path.read_bytes() for path in report.root.iterdir()} == again
 
 

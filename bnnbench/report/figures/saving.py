@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import FIGURES
+from bnnbench.forks import in_forks
 from bnnbench.report.figures.canvas import save
 
 Draw = Callable[[], Figure]
-Work = Callable[[], None]
-
-MADE_FOR_FORKS = {"jemalloc_bg_thd\n"}
-"""The thread of an allocator that pandas brings in where it finds pyarrow."""
 
 
 def save_all(
@@ -45,11 +36,7 @@ def save_all(
     works = [
         partial(_save, draw, partial(path_of, name), suffixes) for name, draw in drawings.items()
     ]
-    count = min(processes, len(works)) if is_alone() else 1
-    if count < 2:
-        _do(works)
-    else:
-        _do_in_parts([works[part::count] for part in range(count)])
+    in_forks(works, processes)
 
 
 def save_for_page(
@@ -80,66 +67,5 @@ def save_for_page(
         return {name: place(name, "svg").read_text("utf-8") for name in drawings}
 
 
-def is_alone() -> bool:
-    """Whether this process may be forked: a fork copies locks of threads, and not the threads."""
-    try:
-        tasks = [*Path("/proc/self/task").iterdir()] if sys.platform == "linux" else []
-        others = {(task / "comm").read_text() for task in tasks if task.name != str(os.getpid())}
-    except OSError:  # a thread that has just ended
-        return False
-    return bool(tasks) and others <= MADE_FOR_FORKS
-
-
 def _save(draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> None:
     save(draw(), path_of, suffixes)
-
-
-def _do(works: Sequence[Work]) -> None:
-    for work in works:
-        work()
-
-
-def _do_in_parts(parts: Sequence[Sequence[Work]]) -> None:
-    """Does one part in this process, and each of the others in a child that is forked for it."""
-    fork = multiprocessing.get_context("fork")
-    mine, *others = parts
-    children = []
-    for part in others:
-        ours, theirs = fork.Pipe(duplex=False)
-        child = fork.Process(target=_begin, args=(part, theirs), daemon=True)
-        child.start()
-        theirs.close()
-        children.append((child, ours, part))
-    try:
-        _do(mine)
-        for _, ours, part in children:
-            _end(ours, part)
-    finally:
-        for child, ours, _ in children:
-            child.kill()  # of no effect on one that is through
-            child.join()
-            ours.close()
-
-
-def _begin(works: Sequence[Work], word: Connection) -> None:
-    """What a child does: its part, of which it leaves word."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    met = None
-    try:
-        _do(works)
-    except Exception as error:
-        met = error
-    with suppress(Exception):  # an error that cannot be sent comes again where it can be raised
-        word.send(met)
-
-
-def _end(word: Connection, works: Sequence[Work]) -> None:
-    """Waits for a child and raises what it met; the part of one that was killed is done here."""
-    try:
-        met = word.recv()
-    except Exception:  # no word, or one that cannot be read
-        met = None
-        _do(works)
-    if met is not None:
-        raise met

@@ -13,9 +13,9 @@ from typing import NoReturn
 import pytest
 from matplotlib.figure import Figure
 
+from bnnbench import forks
 from bnnbench.experiment.run_folder import FIGURES
-from bnnbench.report.figures import saving
-from bnnbench.report.figures.saving import is_alone, save_all
+from bnnbench.report.figures.saving import save_all
 from bnnbench.types import UserError
 
 
@@ -31,7 +31,7 @@ LINES = {f"line_{k}": partial(line, float(k)) for k in range(5)}
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process is taken for one that may be forked; no lock is held here while it is."""
-    monkeypatch.setattr(saving, "is_alone", lambda: True)
+    monkeypatch.setattr(forks, "is_alone", lambda: True)
 
 
 def place(folder: Path) -> Callable[[str, str], Path]:
@@ -109,6 +109,6 @@ def test_a_process_with_threads_is_not_forked() -> None:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert not is_alone()
+    assert not forks.is_alone()
     stop.set()
     thread.join()
