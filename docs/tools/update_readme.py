@@ -36,14 +36,17 @@ def speed() -> str:
 
 
 def with_published() -> pd.DataFrame:
-    """The book's comparison, as far as papers print an RMSE beside it."""
+    """The book's comparison, of the methods of which papers print an RMSE on some data set."""
     table = pd.read_csv(RESULTS / "book_uci" / "results.csv")
-    found = table[table["rmse_published"].notna()].sort_values(["method", "dataset"])
-    return found.fillna({"rmse_differs": MISSING})
+    known = table.loc[table["rmse_published"].notna(), "method"]
+    found = table[table["method"].isin(known)].sort_values(["method", "dataset"])
+    return found.fillna({"rmse_differs": MISSING, "rmse_source": MISSING})
 
 
 def with_error(mean: float, stderr: float) -> str:
-    """As in reports; some published means were printed with no error to see."""
+    """As in reports; some published means were printed with no error to see, or not at all."""
+    if pd.isna(mean):
+        return MISSING
     return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:g}"
 
 
@@ -71,7 +74,8 @@ def headline() -> str:
         ours = plus_minus(run["rmse_mean"], run["rmse_stderr"])
         decimals = len(ours.split()[0].partition(".")[2])
         form = f".{decimals}f" if pd.notna(run["rmse_published_stderr"]) else "g"
-        cell = f"{ours} ({run['rmse_published']:{form}})"
+        theirs = run["rmse_published"]
+        cell = f"{ours} ({theirs:{form}})" if pd.notna(theirs) else ours
         rows.setdefault(run["dataset"], {})[run["method"]] = cell
     table = pd.DataFrame(rows).T.sort_index().rename_axis("data set").fillna(MISSING)
     return table.reset_index().to_markdown(index=False, disable_numparse=True)

@@ -1,4 +1,6 @@
-"""Gathers what experiments left into `docs/results`: `python docs/tools/update_results.py OUTPUTS`.
+"""Gathers what experiments left: `python docs/tools/update_results.py OUTPUTS [FOLDER]`.
+
+Into `docs/results`, or the folder of that name in it.
 
 Each experiment's report goes to a folder of its name, with every split of every run in a table for
 each data set, so that each mean can be computed again; PDF twins of the figures, and tables too
@@ -7,6 +9,7 @@ large for git, stay behind. Then `docs/tools/update_readme.py` carries the numbe
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -28,9 +31,8 @@ LARGEST = 500_000
 """Bytes of a table; what is larger follows from the runs, and `bnnbench report` writes it again."""
 
 
-def gather(experiment: Path) -> None:
+def gather(experiment: Path, target: Path) -> None:
     """The report over the runs of a folder, or each run's own tables and figures."""
-    target = RESULTS / experiment.name
     shutil.rmtree(target, ignore_errors=True)
     runs = read_runs(experiment)
     if any(section(runs, Style()) for section in found_sections()):
@@ -58,8 +60,10 @@ def publish(runs: Runs, target: Path) -> None:
 
 def link_glossary(report: ReportFolder) -> None:
     """Turns the page's link to its glossary into one to that of the pages."""
-    own = f"]({report.glossary.name}"
-    report.page.write_text(report.page.read_text().replace(own, f"](../../{report.glossary.name}"))
+    name = report.glossary.name
+    pages = os.path.relpath(RESULTS.parent, report.root)
+    page = report.page.read_text().replace(f"]({name}", f"]({pages}/{name}")
+    report.page.write_text(page)
 
 
 def keep_splits(runs: Runs, target: Path) -> None:
@@ -100,7 +104,8 @@ def show(folder: RunFolder, target: Path) -> None:
 
 
 if __name__ == "__main__":
+    into = RESULTS.joinpath(*sys.argv[2:])
     for path in sorted(Path(sys.argv[1]).iterdir()):
         if path.is_dir() and any(finished_runs(path)):
-            gather(path)
-            print(f"{path.name}: {RESULTS / path.name}")
+            gather(path, into / path.name)
+            print(f"{path.name}: {into / path.name}")
