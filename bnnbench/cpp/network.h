@@ -189,12 +189,17 @@ void zero_inactive(const float *activations, float *values, Size n) {
     store_within(values + i, load(activations + i) <= 0 ? Lane{} : load(values + i), n - i);
 }
 
-// out = values whose numbers are not below `least`, else zero times them: which NaN stays.
+// out = values whose numbers are not below `least`, else zero times them: which NaN stays. `out` may be
+// `values`: the last lane, which ends where they do, is therefore read before others are written.
 void keep_drawn(const float *numbers, float least, const float *values, float *out, Size n) {
-  for (Size i = 0; i < n; i += LANE) {
-    const Lane kept = load_within(numbers + i, n - i) >= least ? Lane{} + 1 : Lane{};
-    store_within(out + i, kept * load(values + i), n - i);
-  }
+  const auto kept = [=](Size i, Lane drawn) {
+    return (drawn >= least ? Lane{} + 1 : Lane{}) * load(values + i);
+  };
+  if (n < LANE) return store_within(out, kept(0, load_within(numbers, n)), n);
+  const Size end = n - LANE;
+  const Lane last = kept(end, load(numbers + end));
+  for (Size i = 0; i < end; i += LANE) store(out + i, kept(i, load(numbers + i)));
+  store(out + end, last);
 }
 
 struct Layer {
