@@ -38,6 +38,10 @@ class SplitScores:
         """Whether a run has each split, diverged or not, `[S]`."""
         return ~np.isnan(self.tested[run])
 
+    def presence(self) -> pd.DataFrame:
+        """The same of all runs, `[runs, S]`, as ones and zeros."""
+        return pd.DataFrame({run: self.has(run) for run in self.tested}).T.astype(int)
+
 
 Meeting = tuple[str, SplitScores, SplitScores, Iterable[tuple[str, str]]]
 """A data set, what the first and the second of each couple scored on it, and the couples."""
@@ -113,11 +117,13 @@ def unpaired(met: Iterable[Meeting], names: pd.Series) -> list[str]:
     sentences = []
     for dataset, first, second, couples in met:
         every = list(couples)
-        has = [(first.has(a), second.has(b)) for a, b in every]
+        # Of many runs nearly all couples share enough, which one product of matrices says.
+        here, there = first.presence(), second.presence()
+        common = here @ there.T
         strange = [
             f"{names[a]} and {names[b]}"
-            for (a, b), (here, there) in zip(every, has, strict=True)
-            if (here & there).sum() < LEAST_SPLITS <= min(here.sum(), there.sum())
+            for a, b in every
+            if common.at[a, b] < LEAST_SPLITS <= min(here.loc[a].sum(), there.loc[b].sum())
         ]
         more = f" and {len(strange) - MOST_NAMED} more" if len(strange) > MOST_NAMED else ""
         if strange:

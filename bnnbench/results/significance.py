@@ -145,7 +145,8 @@ def tested(
         if not every:
             continue
         ones, others = (list(runs) for runs in zip(*every, strict=True))
-        has = [max(first.has(a).sum(), second.has(b).sum()) for a, b in every]
+        ours, theirs = ({run: one.has(run).sum() for run in one.tested} for one in (first, second))
+        has = [max(ours[a], theirs[b]) for a, b in every]
         names = pd.DataFrame({"run_a": ones, "run_b": others, "of_splits": has})
         share = np.stack([first.tested[a] for a in ones])
         tables = []

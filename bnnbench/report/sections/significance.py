@@ -47,7 +47,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     names, metrics = labels(runs.scored), style.choice.wanted(printed_in("pairs"))
     found = pairs_of(runs, metrics)
     pairs = named(found, names)
-    apart = [Paragraph(sentence) for sentence in unpaired(meetings(runs), names)]
+    apart = [Paragraph(sentence) for sentence in unpaired(meetings(runs, metrics=()), names)]
     if pairs.empty:
         return Section((Heading("Which method is better"), *apart)) if apart else None
     blocks: list[Block] = [
