@@ -50,9 +50,10 @@ def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
     for column, form in APART.items():
         values = table.groupby([*groups, names])[column].transform("nunique")
         names = names.where(values == 1, names + SEPARATOR + table[column].map(form.format))
-    for _, group in table.groupby([*groups, names]):
-        if len(group) > 1:
-            names.loc[group.index] += told_apart(group)
+    keys = pd.concat([*groups, names], axis=1)
+    shared = keys[keys.duplicated(keep=False)]
+    for places in shared.groupby([*shared.to_numpy().T]).groups.values():
+        names.loc[places] += told_apart(table.loc[places])
     return names.rename("label")
 
 

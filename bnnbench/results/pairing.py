@@ -120,11 +120,11 @@ def unpaired(met: Iterable[Meeting], names: pd.Series) -> list[str]:
         # Of many runs nearly all couples share enough, which one product of matrices says.
         here, there = first.presence(), second.presence()
         common = here @ there.T
-        strange = [
-            f"{names[a]} and {names[b]}"
-            for a, b in every
-            if common.at[a, b] < LEAST_SPLITS <= min(here.loc[a].sum(), there.loc[b].sum())
-        ]
+        few = common.to_numpy() < LEAST_SPLITS
+        here, there = here.to_numpy().sum(1), there.to_numpy().sum(1)
+        enough = np.minimum.outer(here, there) >= LEAST_SPLITS
+        found = {(common.index[a], common.columns[b]) for a, b in np.argwhere(few & enough)}
+        strange = [f"{names[a]} and {names[b]}" for a, b in every if (a, b) in found]
         more = f" and {len(strange) - MOST_NAMED} more" if len(strange) > MOST_NAMED else ""
         if strange:
             sentences.append(

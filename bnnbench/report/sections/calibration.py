@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-import pandas as pd
+from collections.abc import Mapping
 
 from bnnbench.report.numbers import plus_minus
 from bnnbench.report.section import (
@@ -59,7 +58,10 @@ def section(runs: Runs, style: Style) -> Section | None:
         return None
     shown = runs.scored.loc[table.index.unique("run")]
     names = marked_labels(shown)
-    rows = [(names[run], *cells(table.loc[run])) for run in shown.index]
+    by_run: dict[str, dict[str, dict[str, float]]] = {}
+    for (run, name), found in table.to_dict("index").items():
+        by_run.setdefault(run, {})[name] = found
+    rows = [(names[run], *cells(by_run[run])) for run in shown.index]
     full = table.reset_index().join(runs.scored[list(NAMED)], on="run")
     return Section((
         Heading("Calibration"),
@@ -69,7 +71,7 @@ def section(runs: Runs, style: Style) -> Section | None:
     ))  # fmt: skip
 
 
-def cells(run: pd.DataFrame) -> tuple[str, ...]:
+def cells(run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     """The printed cells of one run under `COLUMNS`, but for its name.
 
     Args:
@@ -77,13 +79,13 @@ def cells(run: pd.DataFrame) -> tuple[str, ...]:
     """
 
     def cell(quality: str, name: str = "none") -> str:
-        if name not in run.index:
+        if name not in run:
             return plus_minus(math.nan)
-        return plus_minus(run.loc[name, f"{quality}_mean"], run.loc[name, f"{quality}_stderr"])
+        return plus_minus(run[name][f"{quality}_mean"], run[name][f"{quality}_stderr"])
 
     return (
         cell("calibration_error"),
-        f"{run['calibration_floor'].iloc[0]:.3f}",
+        f"{next(iter(run.values()))['calibration_floor']:.3f}",
         *(cell("calibration_error", name) for name in RECALIBRATED),
         *(cell(f"coverage_{level}") for level in (50, 90, 95)),
         cell("width_90"),
