@@ -75,9 +75,11 @@ def test_a_signal_ends_a_run_which_goes_on(
 ) -> None:
     words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
     command = [sys.executable, "-m", "bnnbench", "run", *words, "training.epochs=2000", "splits=1"]
+    ours = signal.signal(number, signal.SIG_DFL)  # a child of nohup would ignore it, as it should
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    signal.signal(number, ours)
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob("record.json")) and time.monotonic() < deadline:
         time.sleep(0.2)
