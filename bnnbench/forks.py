@@ -36,9 +36,9 @@ def in_forks(works: Sequence[Callable[[], T]], processes: int) -> list[T]:
     return [parts[place % count][place // count] for place in range(len(works))]
 
 
-def both(mine: Callable[[], T], others: Callable[[], U], processes: int) -> tuple[T, U]:
+def both(mine: Callable[[], T], other: Callable[[], U], processes: int) -> tuple[T, U]:
     """What two functions return, side by side, the first in this process."""
-    works: list[Callable[[], Any]] = [mine, others]
+    works: list[Callable[[], Any]] = [mine, other]
     first, second = in_forks(works, processes)
     return first, second
 

@@ -26,6 +26,7 @@ from support.quick import (
 )
 from support.tiny_runs import tiny_run
 
+from bnnbench import forks
 from bnnbench.data import archive
 from bnnbench.experiment.run import Run
 
@@ -133,3 +134,9 @@ def command(
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process is taken for one that may be forked; no lock is held here while it is."""
+    monkeypatch.setattr(forks, "is_alone", lambda: True)

@@ -8,14 +8,7 @@ from functools import partial
 
 import pytest
 
-from bnnbench import forks
-from bnnbench.forks import both, in_forks
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process is taken for one that may be forked; no lock is held here while it is."""
-    monkeypatch.setattr(forks, "is_alone", lambda: True)
+from bnnbench.forks import both, in_forks, is_alone
 
 
 def place_and_process(k: int) -> tuple[int, int]:
@@ -42,3 +35,12 @@ def test_the_first_stays_here_and_what_cannot_be_sent_is_found_here() -> None:
 
 def test_no_work_is_nothing() -> None:
     assert in_forks([], 2) == []
+
+
+def test_a_process_with_threads_is_not_forked() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    assert not is_alone()
+    stop.set()
+    thread.join()

@@ -58,9 +58,8 @@ inline Lane load(const float *from) {
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
 
-// For what has no slack behind it.
+// Less than a lane, of what has no slack behind it.
 inline Lane load_within(const float *from, Size count) {
-  if (count >= LANE) return load(from);
   Lane lane = {};
   std::memcpy(&lane, from, count * sizeof(float));
   return lane;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from bnnbench.report import sections
 from bnnbench.report.figures.saving import save_for_page
 from bnnbench.report.folder import ReportFolder
 from bnnbench.report.renderers import html, latex, markdown, terminal
-from bnnbench.report.run_details import RunDetails, details_of
+from bnnbench.report.run_details import details_of
 from bnnbench.report.section import Data, Drawing, Section, SectionOf, Style
 from bnnbench.report.sections.results import result_tables
 from bnnbench.results.glossary import TERMS
@@ -51,11 +50,6 @@ def sections_of(runs: Runs, style: Style) -> list[Section]:
     return found
 
 
-def all_details(runs: Runs, seen_from: Path) -> list[RunDetails]:
-    """What the page says of each run."""
-    return list(details_of(runs, seen_from))
-
-
 def write_report(
     runs: Runs, style: Style | None = None, to: Path | None = None, processes: int = 1
 ) -> ReportFolder:
@@ -72,8 +66,8 @@ def write_report(
     """
     report = ReportFolder(to) if to else ReportFolder.below(runs.path)
     found, details = both(
-        partial(sections_of, runs, style or Style()),
-        partial(all_details, runs, report.root),
+        lambda: sections_of(runs, style or Style()),
+        lambda: list(details_of(runs, report.root)),
         processes if len(runs.folders) >= MANY else 1,
     )
     write_text(report.page, f"{markdown.page(found)}\n{markdown.SEE_GLOSSARY}\n")

@@ -12,7 +12,6 @@ from support.grids import make_grid
 from support.made_data import make_curve_run
 from support.runs import add_arrays, make_folder, make_run
 
-from bnnbench import forks
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE
@@ -35,6 +34,7 @@ def test_sections_find_themselves_and_suites_stand_behind() -> None:
     assert all(name.startswith("bnnbench.report.sections.") for name in own)
 
 
+@pytest.mark.usefixtures("alone")
 def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_run(tmp_path)
     make_run(tmp_path, method="my_method")
@@ -49,9 +49,7 @@ def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.M
     paper = report.latex.read_text()
     assert "BBB (SLANG paper baseline)" in page and paper.count(r"\toprule") == 2
     again = {path: path.read_bytes() for path in report.root.iterdir()}
-    # By several processes, as many runs are; no lock is held here while this one is forked.
-    monkeypatch.setattr(forks, "is_alone", lambda: True)
-    monkeypatch.setattr(overview, "MANY", 2)
+    monkeypatch.setattr(overview, "MANY", 2)  # by several processes, as many runs are
     write_report(read_runs(tmp_path), Style("stderr"), processes=2)
     assert {path: path.read_bytes() for path in report.root.iterdir()} == again
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import NoReturn
 import pytest
 from matplotlib.figure import Figure
 
-from bnnbench import forks
 from bnnbench.experiment.run_folder import FIGURES
 from bnnbench.report.figures.saving import save_all
 from bnnbench.types import UserError
@@ -26,12 +24,6 @@ def line(slope: float) -> Figure:
 
 
 LINES = {f"line_{k}": partial(line, float(k)) for k in range(5)}
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process is taken for one that may be forked; no lock is held here while it is."""
-    monkeypatch.setattr(forks, "is_alone", lambda: True)
 
 
 def place(folder: Path) -> Callable[[str, str], Path]:
@@ -103,12 +95,3 @@ def test_the_part_of_a_child_that_was_killed_is_done_here(tmp_path: Path) -> Non
 
     save_all({**LINES, "line_1": die_elsewhere}, place(tmp_path), ("png",), 2)
     assert {*contents(tmp_path)} == {f"{name}.png" for name in LINES}
-
-
-def test_a_process_with_threads_is_not_forked() -> None:
-    stop = threading.Event()
-    thread = threading.Thread(target=stop.wait)
-    thread.start()
-    assert not forks.is_alone()
-    stop.set()
-    thread.join()
