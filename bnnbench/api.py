@@ -132,7 +132,7 @@ def fit(*settings: str) -> FinishedRun:
         UserError: if a setting is wrong, or they make more than one run.
     """
     from bnnbench.cli.build import build
-    from bnnbench.cli.compose import configs_of
+    from bnnbench.cli.line import configs_of
     from bnnbench.experiment.execution import execute
     from bnnbench.report.pages import page_writer
     from bnnbench.types import UserError

@@ -17,7 +17,6 @@ import pytest
 import torch
 from hypothesis import settings
 from support.quick import (
-    composed_once,
     files_read_once,
     left_to_the_system,
     no_figures,
@@ -47,7 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
     quick.enter_context(left_to_the_system())
     quick.enter_context(files_read_once())
     quick.enter_context(parsed_once())
-    quick.enter_context(composed_once())
     config.add_cleanup(quick.close)
 
 

@@ -15,8 +15,9 @@ from support.command import folder_of
 
 import bnnbench.suites
 from bnnbench import discovery
-from bnnbench.cli.compose import CONFIG_NAME, jobs_of, plain
+from bnnbench.cli.compose import CONFIG_NAME, plain
 from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.line import jobs_of
 from bnnbench.cli.listing import METRICS, SUITES, asked
 from bnnbench.cli.main import build_parser
 from bnnbench.cli.reproduce import sweeps_of

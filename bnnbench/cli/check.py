@@ -93,7 +93,7 @@ def check_command(words: Sequence[str], own: str | None = None) -> int:
 
 
 def _configs(words: Sequence[str], own: str | None) -> list[dict[str, Any]]:
-    from bnnbench.cli.compose import configs_of
+    from bnnbench.cli.line import configs_of
     from bnnbench.project import make_importable
 
     if own is not None:

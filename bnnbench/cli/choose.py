@@ -141,7 +141,7 @@ def built(file: str, target: str, methods: Sequence[str], overrides: Sequence[st
         UserError: if a setting is wrong, or fewer than two methods can take part.
     """
     from bnnbench.cli.build import build
-    from bnnbench.cli.compose import configs_of
+    from bnnbench.cli.line import configs_of
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]

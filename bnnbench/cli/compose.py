@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from bnnbench.cli.configs import (
     config_folders,
     is_choice,
 )
-from bnnbench.cli.words import check_words, quote_words
+from bnnbench.cli.read_once import read_once
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
@@ -58,29 +58,6 @@ def plain(config: DictConfig) -> dict[str, Any]:
         raise UserError(sentence(error)) from None
 
 
-def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
-    """The overrides of each job that `bnnbench run -m OVERRIDES` starts.
-
-    Hydra must be initialised.
-
-    Raises:
-        HydraException: if they cannot be composed.
-    """
-    from hydra import compose
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which finds glob(*)
-    given = parser.parse_overrides(list(overrides))
-    single = [str(o.input_line) for o in given if not o.is_sweep_override()]
-    config = compose(CONFIG_NAME, overrides=single, return_hydra_config=True)
-    swept = config.hydra.sweeper.params or {}
-    parsed = parser.parse_overrides([f"{key}={value}" for key, value in swept.items()])
-    (jobs,) = BasicSweeper.split_arguments([*parsed, *given], None)
-    return [[o for o in job if not o.startswith("hydra.")] for job in jobs]
-
-
 @contextmanager
 def initialised(own: str | None = None) -> Iterator[None]:
     """Hydra, ready to compose outside of its own `main`.
@@ -99,31 +76,8 @@ def initialised(own: str | None = None) -> Iterator[None]:
             path.prepend("command-line", f"file://{Path(own).absolute()}")
             GlobalHydra.instance().clear()
             Hydra.create_main_hydra2("bnnbench", path)
+        read_once()
         yield
-
-
-def configs_of(
-    overrides: Sequence[str], most: int | None = None, own: str | None = None
-) -> list[dict[str, Any]]:
-    """The resolved configuration of each of those jobs, as plain containers.
-
-    Args:
-        overrides: what follows `bnnbench run -m`.
-        most: how many jobs, from the first; all of them if not given.
-        own: the folder of `--config-dir`.
-
-    Raises:
-        UserError: if one of them cannot be composed.
-    """
-    from hydra import compose
-
-    check_words(overrides)
-    try:
-        with initialised(own):
-            jobs = jobs_of(quote_words(overrides, sweep=True))
-            return [plain(compose(CONFIG_NAME, job)) for job in jobs[:most]]
-    except CONFIGURATION as error:
-        raise UserError(sentence(error, own)) from None
 
 
 def sentence(error: Exception, own: str | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from omegaconf import OmegaConf
@@ -18,6 +20,13 @@ def register() -> None:
 
 def _choices() -> str:
     """A line for each group, with what every folder brings, that of `--config-dir` too."""
+    search_path = GlobalHydra.instance().config_loader().get_search_path()
+    return _choices_in(tuple(folder.path or "" for folder in search_path.get_path()))
+
+
+@cache  # Hydra resolves the template in every configuration that it composes
+def _choices_in(folders: tuple[str, ...]) -> str:
+    """The same, of the folders that Hydra searches now."""
     loader = GlobalHydra.instance().config_loader()
     found = {group: loader.get_group_options(group, ObjectType.CONFIG) for group in ALL_GROUPS}
     return "".join(

@@ -172,7 +172,7 @@ def _checked(sweep: Sweep, given: Sequence[str], most: int | None = None) -> lis
     runs = []
     with speaking_of(sweep.experiment), announced(f"checking every run of {sweep.experiment}"):
         from bnnbench.cli.build import build
-        from bnnbench.cli.compose import configs_of
+        from bnnbench.cli.line import configs_of
 
         for config in configs_of(words_of(sweep, given), most):
             with suppress(Redundant):  # a product of methods and divergences has such pairs

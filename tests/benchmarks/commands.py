@@ -16,6 +16,11 @@ from pathlib import Path
 import pandas as pd
 import torch
 from benchmarks.training import EPOCHS, FOLDS, Row, loop_seconds
+from hydra import compose, initialize_config_dir
+
+from bnnbench.cli.compose import CONFIG_NAME, initialised
+from bnnbench.cli.configs import config_folder
+from bnnbench.cli.line import line_of
 
 MEMORY_SETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",
@@ -105,6 +110,23 @@ def start_rows(outputs: Path) -> Iterator[Row]:
     yield {"what": "a run of next to nothing", "value": warm.wall, "unit": "s"}
     yield {"what": "a run of next to nothing, core time", "value": warm.core, "unit": "s"}
     yield {"what": "more of it without any cache", "value": cold.wall - warm.wall, "unit": "s"}
+
+
+def sweep_rows() -> Iterator[Row]:
+    """Composing the jobs of a sweep; Hydra composes each to check it and again to run it."""
+    words = ["experiment=gvi_uci", "dataset=boston"]
+    with initialised():
+        clock = time.perf_counter()
+        line = line_of(words, True)
+        ours = time.perf_counter() - clock
+    assert line is not None
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        clock = time.perf_counter()
+        for job in line.jobs:
+            compose(CONFIG_NAME, [*job.task])
+        once = time.perf_counter() - clock
+    yield {"what": "composing a job of a sweep", "value": 1000 * ours / len(line.jobs),
+           "unit": "ms", "ratio": 2 * once / ours}  # fmt: skip
 
 
 def _wall(ran: Ran) -> float:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 
 from bnnbench.cli.build import build
-from bnnbench.cli.compose import configs_of
+from bnnbench.cli.line import configs_of
 from bnnbench.experiment.fitting import Fitting
 from bnnbench.experiment.folds import Folds, make_folds
 from bnnbench.experiment.protocol import cross_validate

@@ -2,9 +2,9 @@
 
 Compares the stacked program with the straightforward loop (one network, one weight sample at a
 time, `torch.nn`, autograd and a DataLoader) and HMC's leapfrogs with numpyro's, times the whole
-main job, every method with native code and without, a start without any cache, memory by data set,
-and growth with rows, width, depth and workers. Writes `speed.md`, `speed.csv`, `scaling.csv` and
-`scaling.png` to `outputs/bench`.
+main job, every method with native code and without, a start without any cache, composing a
+sweep, memory by data set, and growth with rows, width, depth and workers. Writes `speed.md`,
+`speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
 
 One piece alone, which leaves the others' numbers as they were:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -24,12 +24,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pandas as pd
 import torch
-from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows
+from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows, sweep_rows
 from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, pbp_rows, training_rows
 
-PIECES = ("steps", "pbp", "leapfrogs", "job", "start", "methods", "memory", "scaling")
+PIECES = ("steps", "pbp", "leapfrogs", "job", "start", "sweep", "methods", "memory", "scaling")
 
 
 def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
@@ -40,6 +40,7 @@ def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
         "job": partial(job_rows, outputs),
         "start": partial(start_rows, outputs),
+        "sweep": sweep_rows,
         "methods": partial(method_rows, outputs),
         "memory": partial(memory_rows, outputs),
         "scaling": partial(scaling_rows, repeats, outputs),

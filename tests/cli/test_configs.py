@@ -10,8 +10,8 @@ from support.config import compose
 from support.tiny_runs import finished, tiny_run
 
 from bnnbench.cli.build import build
-from bnnbench.cli.compose import configs_of
 from bnnbench.cli.configs import GROUPS, OWN_GROUPS, bringing, config_folder, options
+from bnnbench.cli.line import configs_of
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
 from bnnbench.cli.jobs import Jobs, _first_word
+from bnnbench.cli.line import Job, Line
 from bnnbench.types import UserError
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
@@ -20,11 +22,14 @@ CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
     ],
 )
 def test_the_first_word_names_what_is_really_read(task: list[str], said: str) -> None:
-    assert _first_word(CONFIG, task) == said
+    job = Job(task, OmegaConf.create(CONFIG))
+    assert _first_word(Line(False, [job])) == said
+    assert _first_word(Line(True, [job, job])) == "checking 2 runs"
 
 
 def test_a_group_that_is_no_mapping_is_left_to_the_checks() -> None:
-    assert _first_word({**CONFIG, "dataset": None}, []) == "reading the configuration"
+    job = Job([], OmegaConf.create({**CONFIG, "dataset": None}))
+    assert _first_word(Line(False, [job])) == "reading the configuration"
 
 
 @pytest.mark.parametrize("reachable", [True, False])
@@ -32,8 +37,8 @@ def test_what_is_wrong_in_a_job_of_another_process_comes_home(
     tmp_path: Path, reachable: bool
 ) -> None:
     """By a file; by the launcher, which carries errors, where the job is on another machine."""
-    jobs = Jobs([], tmp_path)
-    away = Jobs([], tmp_path if reachable else tmp_path / "elsewhere", home=("node17", 1))
+    jobs = Jobs(tmp_path)
+    away = Jobs(tmp_path if reachable else tmp_path / "elsewhere", home=("node17", 1))
     if reachable:
         away._keep("splits must be fewer.")
         jobs.listen([])

@@ -16,7 +16,7 @@ from support.command import folder_of, one_sentence
 from support.config import TINY
 
 from bnnbench import discovery
-from bnnbench.cli.compose import configs_of
+from bnnbench.cli.line import configs_of
 from bnnbench.cli.listing import summaries
 from bnnbench.report.pages import pages
 

@@ -9,8 +9,8 @@ import pytest
 from support.quick import no_figures, no_report_figures
 
 from bnnbench.cli import reproduce
-from bnnbench.cli.compose import jobs_of
 from bnnbench.cli.configs import config_folder, options
+from bnnbench.cli.line import jobs_of
 from bnnbench.discovery import Suite, Sweep, suites
 
 Command = Callable[..., tuple[int, str, str]]

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from omegaconf import DictConfig
 from support.command import folder_of
 from support.config import TINY
 
@@ -162,20 +162,33 @@ def test_what_becomes_of_jobs_of_other_processes_is_said(
     said: str,
 ) -> None:
     """Hydra lets them report nothing but a failure; here they think that they are others."""
-    here, run = jobs._here(), jobs.Jobs.run
+    here, heeded = jobs._here(), jobs.Jobs.heeded
 
-    def run_elsewhere(self: jobs.Jobs, config: DictConfig) -> None:
+    def heeded_elsewhere(self: jobs.Jobs, work: Callable[[], Any]) -> Any:
         with monkeypatch.context() as there:
             there.setattr(jobs, "_here", lambda: (here[0], here[1] + 1))
-            run(self, config)
+            return heeded(self, work)
 
-    monkeypatch.setattr(jobs.Jobs, "run", run_elsewhere)
+    monkeypatch.setattr(jobs.Jobs, "heeded", heeded_elsewhere)
     words = [*unsearched(table_csv, "o"), "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
     ended, _, errors = command("run", "-m", *words, *swept)
     assert ended == code, errors
     last = errors.strip().splitlines()[-1]
     assert last.startswith(f"bnnbench: {said}") and "Error executing" not in errors
     assert {path.name for path in Path().iterdir()} == {"o"}
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_is_asked_of_hydra_itself_it_does(command: Command, table_csv: Path) -> None:
+    """Jobs are ours as long as nothing is, such as another folder; what a run is stays the same."""
+    words = unsearched(table_csv, "o")
+    code, out, errors = command("run", *words, "hydra.output_subdir=kept")
+    assert code == 0, errors
+    folder, kept = folder_of(out), Path("kept")
+    assert (kept / "config.yaml").is_file() and folder.done.is_file()
+    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.verbose=false")
+    assert code == 0 and out.count("results: ") == 2 and "nothing run" in errors
+    assert folder_of(out).root.parent == folder.root.parent
 
 
 def test_parallel_jobs_must_fit_the_cores(

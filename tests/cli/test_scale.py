@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.config import TINY
 
-from bnnbench.cli.compose import configs_of
+from bnnbench.cli.line import configs_of
 from bnnbench.cli.scale import for_rows
 from bnnbench.types import UserError
 

@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.cli.build import build
-from bnnbench.cli.compose import configs_of
 from bnnbench.cli.configs import options
+from bnnbench.cli.line import configs_of
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import CIRCUMSTANCES

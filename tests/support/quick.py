@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -11,7 +11,6 @@ from unittest.mock import patch
 
 from hydra import version
 from hydra._internal import defaults_list
-from hydra._internal.hydra import Hydra
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.default_element import InputDefault
 from hydra.core.plugins import Plugins
@@ -90,17 +89,4 @@ def parsed_once() -> Iterator[None]:
         patch.object(defaults_list, "_create_interpolation_map", gather),
         patch.object(InputDefault, "_resolve_interpolation_impl", resolved),
     ):
-        yield
-
-
-@contextmanager
-def composed_once() -> Iterator[None]:
-    """Hydra does not compose a configuration first to learn its mode, where no word says one."""
-    get_mode = Hydra.get_mode
-
-    def mode(self: Hydra, config_name: str | None, overrides: Sequence[str]) -> Any:
-        said = any("hydra" in word and "mode" in word for word in overrides)
-        return get_mode(self, config_name, list(overrides)) if said else None
-
-    with patch.object(Hydra, "get_mode", mode):
         yield

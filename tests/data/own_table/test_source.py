@@ -14,7 +14,7 @@ import pytest
 from support.tables import check_splits, configured
 from support.user_errors import assert_one_sentence
 
-from bnnbench.cli.compose import configs_of
+from bnnbench.cli.line import configs_of
 from bnnbench.cli.make import make
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import Table, UserError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.cli.compose import initialised, jobs_of
+from bnnbench.cli.compose import initialised
+from bnnbench.cli.line import jobs_of
 from bnnbench.suites.gold_standard import CHAINS, SUITE
 
 

@@ -319,7 +319,7 @@ def test_other_experiments_have_no_use_for_its_choices(
 
 
 def test_choices_may_stand_before_the_experiment_and_be_swept() -> None:
-    from bnnbench.cli.compose import configs_of
+    from bnnbench.cli.line import configs_of
 
     words = ["estimator=T,D,r,relu", "contrast=joint", "experiment=sprinkler", "divergence=gan"]
     jobs = configs_of(words)

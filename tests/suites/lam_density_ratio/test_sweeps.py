@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hydra import initialize_config_dir
 
-from bnnbench.cli.compose import jobs_of
 from bnnbench.cli.configs import config_folder
+from bnnbench.cli.line import jobs_of
 from bnnbench.suites.lam_density_ratio import SUITE
 
 
