@@ -11,13 +11,18 @@ GPU torch's generators make them where they are used. The two differ as two seed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.numbers import draw, used
+from bnnbench.cpp.numbers import Drawn, draw, draw_many, used
+
+Request = tuple[str, tuple[int, ...]]
+"""A law, `normal` or `uniform`, and a shape `(S, ...)`."""
 
 CUDA_CHUNK = 32  # steps of noise per launch: on a GPU one launch per stream and step would dominate
 
@@ -64,6 +69,26 @@ class Streams:
         """Uniform on [0, 1), `[S, R or 1, ...]` for `shape = (S, ...)`."""
         return self._spread(self._source.drawn("uniform", shape))
 
+    def needs(self, drawing: Callable[[Streams], object]) -> list[Request]:
+        """What a function of streams draws; nothing is drawn."""
+        noting, noted = copy(self), Noted()
+        noting.size, noting._source = 1, noted
+        drawing(noting)
+        return noted.requests
+
+    def ahead(self, requests: Sequence[Request]) -> Drawn:
+        """The numbers of many draws at once, for native code: those that single draws would give.
+
+        The addresses of the K requests are `[K, G]`.
+        """
+        assert isinstance(self._source, Counted)
+        return self._source.ahead(requests)
+
+    @property
+    def groups(self) -> Tensor:
+        """`[R]`, the group of each replica."""
+        return self._groups
+
     def _spread(self, drawn: Tensor) -> Tensor:
         """From a group axis to a replica axis; one group alone broadcasts for free."""
         drawn = drawn.to(self.dtype)
@@ -88,6 +113,23 @@ class Counted:
         groups = [draw(key, self._place, count, normal).view(shape) for key in self._keys]
         self._place += used(count)
         return torch.stack(groups, 1) if len(groups) > 1 else groups[0].unsqueeze(1)
+
+    def ahead(self, requests: Sequence[Request]) -> Drawn:
+        counts = [math.prod(shape) for _, shape in requests]
+        made = draw_many(self._keys, self._place, counts, [law == "normal" for law, _ in requests])
+        self._place += sum(map(used, counts))
+        return made
+
+
+class Noted:
+    """No numbers: what is asked for is noted."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    def drawn(self, law: str, shape: tuple[int, ...]) -> Tensor:
+        self.requests.append((law, shape))
+        return torch.empty(shape[0], 1, *shape[1:])
 
 
 class Generated:

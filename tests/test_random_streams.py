@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+
+import numpy as np
+import pytest
 import torch
 
+from bnnbench.cpp.library import library
 from bnnbench.random_streams import Generated, Streams, derive_seed
 
 
@@ -57,3 +63,31 @@ def test_float64_has_the_same_numbers() -> None:
     )
     assert wide.dtype == torch.float64
     assert torch.equal(narrow.double(), wide)
+
+
+def test_what_is_drawn_ahead_is_what_single_draws_give() -> None:
+    if library().code is None:
+        pytest.skip(library().reason)
+    requests = [("normal", (3, 5)), ("uniform", (2, 7, 11)), ("normal", (1, 64))]
+    ahead, single = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
+    for start in (ahead, single):
+        start.uniform(1, 9)
+    drawn = ahead.ahead(requests)
+    assert drawn.addresses.shape == (3, 2)
+    for (law, shape), addresses in zip(requests, drawn.addresses.tolist(), strict=True):
+        expected = getattr(single, law)(*shape)[:, [0, 2]]
+        for group, address in enumerate(addresses):
+            held = ctypes.string_at(address, 4 * math.prod(shape))
+            found = np.frombuffer(held, np.float32).reshape(shape)
+            assert np.array_equal(found, expected[:, group].numpy())
+    assert torch.equal(ahead.normal(2, 3), single.normal(2, 3))
+
+
+def test_what_a_function_needs_is_known_without_drawing() -> None:
+    streams, untouched = Streams([1, 2], (0, 1)), Streams([1, 2], (0, 1))
+
+    def drawing(given: Streams) -> tuple[torch.Tensor, ...]:
+        return given.normal(1, 4)[0], given.uniform(3, 2, 2)
+
+    assert streams.needs(drawing) == [("normal", (1, 4)), ("uniform", (3, 2, 2))]
+    assert torch.equal(streams.normal(1, 4), untouched.normal(1, 4))

@@ -473,8 +473,9 @@ struct Steps {
   Size tensors;                   //   those with one number for each network: all their number
   bool *alive;                    // [sets]: the others are left alone
   const Size *order;              // [orders, length]: set r has order r % orders
-  const float *const *noise;      // [steps, pieces]: one piece [samples, shared, P], or one for
-  Size pieces, shared;            //   every layer [samples, shared, batch, units]: r % shared
+  const float *const *noise;      // [steps, pieces, groups]: one piece [samples, P], or one for
+  Size pieces, groups;            //   every layer [samples, batch, units]
+  const Size *group;              // [sets], whose noise it has
   Size orders;
   Size epoch, first, steps;       // which are taken: from minibatch `first` of the epoch on
 };
@@ -524,7 +525,7 @@ class Walker {
     for (Size s = 0; s < all_.samples; ++s) {
       const float **numbers = &numbers_[s * all_.layers];
       for (Size l = 0; l < all_.layers; ++l)
-        numbers[l] = noise(set, b, l) + s * all_.shared * rows * all_.sizes[l];
+        numbers[l] = noise(set, b, l) + s * rows * all_.sizes[l];
       masks_[s] = {numbers, all_.dropouts[set]};
     }
   }
@@ -543,8 +544,8 @@ class Walker {
                  {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
                  learns_noise};
     const Draws draws = {rule_.weighted ? step.centre : step.state[0],
-                         rule_.scale ? step.scale : nullptr, step.noise, all_.shared * n_,
-                         all_.samples, rule_.masks ? masks_.data() : nullptr};
+                         rule_.scale ? step.scale : nullptr, step.noise, n_, all_.samples,
+                         rule_.masks ? masks_.data() : nullptr};
     const Means means = {mean_.data(), rule_.square ? second_.data() : nullptr,
                          rule_.cross ? second_.data() : nullptr};
     if (rule_.scale) rule_.scale(step);
@@ -571,9 +572,8 @@ class Walker {
   // Where a piece of a training set's noise begins.
   const float *noise(Size set, Size b, Size piece) const {
     if (all_.pieces == 0) return nullptr;
-    const Size rows = std::min(all_.batch, all_.length - b * all_.batch);
-    const Size size = rule_.masks ? rows * all_.sizes[piece] : n_;
-    return all_.noise[(b - all_.first) * all_.pieces + piece] + set % all_.shared * size;
+    const Size place = (b - all_.first) * all_.pieces + piece;
+    return all_.noise[place * all_.groups + all_.group[set]];
   }
 
   bool finite(Size set) const {

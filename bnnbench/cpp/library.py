@@ -67,7 +67,8 @@ def _loaded(place: Path) -> ctypes.CDLL:
     for function in taking_one:
         function.argtypes = [ARRAY]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
-    code.draw_numbers.restype = None
+    code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
+    code.draw_numbers.restype = code.draw_many.restype = None
     for function in (code.moments, *taking_one):
         function.errcheck = _checked  # type: ignore[assignment]
     return code

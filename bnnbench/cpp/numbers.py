@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +25,19 @@ LOWER = 0xFFFFFFFF  # half of 64 bits
 Words = np.ndarray  # of uint64 below 2^32
 
 
+class Drawn(NamedTuple):
+    """Numbers of many draws.
+
+    Attributes:
+        numbers: all of them, float32, with gaps.
+        addresses: `[K, G]` int64, where in the memory of `numbers` those of each draw begin, for
+            each stream.
+    """
+
+    numbers: Tensor
+    addresses: Tensor
+
+
 def draw(key: int, place: int, count: int, normal: bool) -> Tensor:
     """Numbers of one stream, `[count]` of float32.
 
@@ -38,6 +53,36 @@ def draw(key: int, place: int, count: int, normal: bool) -> Tensor:
     out = torch.empty(count)
     code.draw_numbers(key, place, normal, count, out.data_ptr())
     return out
+
+
+def draw_many(
+    keys: Sequence[int], place: int, counts: Sequence[int], normal: Sequence[bool]
+) -> Drawn:
+    """The numbers of K draws, one after the other, of G streams, by one call of native code.
+
+    Args:
+        keys: of the streams, which all are at the same place.
+        place: the first counter.
+        counts: of each draw.
+        normal: as for `draw`, of each.
+    """
+    code = library().code
+    assert code is not None
+    groups = len(keys)
+    sizes = np.repeat(np.array(counts, np.int64), groups)
+    rooms = -(-sizes // GROUP) * GROUP
+    first = np.cumsum(rooms) - rooms
+    made = torch.empty(int(rooms.sum()))
+    taken = rooms[::groups] // GROUP * SIDE
+    arrays = {
+        "keys": np.tile(np.array(keys, np.uint64), len(counts)),
+        "places": np.repeat((place + np.cumsum(taken) - taken).astype(np.uint64), groups),
+        "normal": np.repeat(np.array(normal, np.int64), groups),
+        "counts": sizes,
+        "outs": made.data_ptr() + made.element_size() * first,
+    }
+    code.draw_many(len(sizes), *(array.ctypes.data for array in arrays.values()))
+    return Drawn(made, torch.from_numpy(arrays["outs"]).view(len(counts), groups))
 
 
 def used(count: int) -> int:

@@ -123,3 +123,10 @@ extern "C" void draw_numbers(uint64_t key, uint64_t place, int normal, Size coun
     std::memcpy(out + i, &numbers, std::min(count - i, GROUP) * sizeof(float));
   }
 }
+
+// Many draws, each with its own of these.
+extern "C" void draw_many(Size draws, const uint64_t *keys, const uint64_t *places,
+                          const Size *normal, const Size *counts, float *const *outs) {
+  for (Size d = 0; d < draws; ++d)
+    draw_numbers(keys[d], places[d], int(normal[d]), counts[d], outs[d]);
+}

@@ -31,7 +31,7 @@ class Steps(ctypes.Structure):
         ("length", NUMBER), ("samples", NUMBER), ("batch", NUMBER),
         ("rule", NUMBER), ("rate", REAL), ("betas", REAL * 2), ("own", REAL * 5),
         ("state", ARRAY), ("tensors", NUMBER), ("alive", ARRAY), ("order", ARRAY), ("noise", ARRAY),
-        ("pieces", NUMBER), ("shared", NUMBER),
+        ("pieces", NUMBER), ("groups", NUMBER), ("group", ARRAY),
         ("orders", NUMBER), ("epoch", NUMBER), ("first", NUMBER), ("steps", NUMBER),
     )  # fmt: skip
 
@@ -51,6 +51,7 @@ class Walk:
             Behind them `[R, members]`: of `renyi_vi`, where the noise is learnt, its log variance
             and Adam's two means of that; of `swag` the number of steps that Adam takes.
         alive: `[R]`: what is not finite leaves it, for good, and stays as it is.
+        group: `[R]`, int64: networks of a group have the same noise.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Walk:
         shares: Sequence[float],
         state: Mapping[str, Tensor],
         alive: Tensor,
+        group: Tensor,
     ) -> None:
         code = library().code
         assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
@@ -82,6 +84,7 @@ class Walk:
             "shares": torch.tensor(shares, dtype=torch.float32),
             "state": torch.tensor([one.data_ptr() for one in self._state]),
             "alive": alive,
+            "group": group,
         }
         self._given = Steps(
             **{name: kept.data_ptr() for name, kept in self._kept.items()},
@@ -91,23 +94,19 @@ class Walk:
             own=rule.own,
         )  # fmt: skip
 
-    def take(
-        self, epoch: int, first: int, order: Tensor, noise: Sequence[Sequence[Tensor]], shared: int
-    ) -> None:
+    def take(self, epoch: int, first: int, order: Tensor, noise: Tensor) -> None:
         """Goes through some minibatches of an epoch, one step each.
 
         Args:
             epoch: from 0.
             first: which minibatch is the first.
             order: `[R or 1, N]` int64, in which this epoch visits the rows.
-            noise: what each step draws: `[S, R or 1, P]`, standard normal; or the uniform numbers
-                of its masks, `[S, R or 1, B, units]` for every layer's inputs; or nothing.
-            shared: that `R or 1`.
+            noise: `[steps, pieces, G]`, the addresses of what each step draws for each group:
+                `[S, P]`, standard normal; or the uniform numbers of its masks, `[S, B, units]` for
+                every layer's inputs; or nothing.
         """
-        pieces = [piece.contiguous() for step in noise for piece in step]
-        addresses = torch.tensor([piece.data_ptr() for piece in pieces])
         given = self._given
-        given.epoch, given.first, given.steps = epoch, first, len(noise)
+        given.epoch, given.first = epoch, first
         given.order, given.orders = order.data_ptr(), len(order)
-        given.noise, given.pieces, given.shared = addresses.data_ptr(), len(noise[0]), shared
+        given.noise, (given.steps, given.pieces, given.groups) = noise.data_ptr(), noise.shape
         self._take_steps(ctypes.byref(given))

@@ -6,7 +6,9 @@ float32's rounding alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Protocol
 
 import torch
@@ -17,7 +19,7 @@ from bnnbench.methods.shared.contract import FitTask
 from bnnbench.native.steps import Walk
 from bnnbench.nn import MLP
 from bnnbench.optim import Rule
-from bnnbench.random_streams import Streams
+from bnnbench.random_streams import Request, Streams
 from bnnbench.types import Hyper
 
 State = dict[str, Tensor]
@@ -51,22 +53,26 @@ def native_epochs(
     """
     data, streams, size, taken = task.data, task.streams, task.batch_size, 0
     rows = data.inputs.shape[1]
-    shared = 1 if streams.size == 1 else data.replicas
     starts = range(0, rows, size)
+    needs = [_needs(method, task, min(size, rows - start)) for start in starts]
     shares = [method.share(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
     hyper = method.hyper_of(state, task.hyper)
-    walk = Walk(rule, task.mlp, data, hyper, task.training, shares, state, alive)
+    walk = Walk(rule, task.mlp, data, hyper, task.training, shares, state, alive,
+                streams.groups)  # fmt: skip
     for epoch in range(task.epochs):
         before, were = {name: value.clone() for name, value in state.items()}, alive.clone()
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
         first = 0
         while first < len(starts):
-            most = int(min(len(starts), first + chain.until_next(taken)))
-            noise = _drawn(method, task, [min(size, rows - start) for start in starts[first:most]])
-            walk.take(epoch, first, order, noise, shared)
-            first, taken = first + len(noise), taken + len(noise)
-            chain.after(taken, state["loc"])
+            steps = _fitting(needs[first:])
+            drawn = streams.ahead([one for step in steps for one in step])
+            noise = drawn.addresses.view(len(steps), len(steps[0]), streams.size)
+            while len(noise):
+                most = int(min(len(noise), chain.until_next(taken)))
+                walk.take(epoch, first, order, noise[:most])
+                noise, first, taken = noise[most:], first + most, taken + most
+                chain.after(taken, state["loc"])
         if not torch.equal(alive, were):
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
@@ -74,13 +80,13 @@ def native_epochs(
         yield state, alive
 
 
-def _drawn(method: Noisy, task: FitTask, batches: list[int]) -> list[Noise]:
-    """Noise of minibatches of so many rows, as long as there is room: of one at least."""
-    drawn: list[Noise] = []
-    numbers = 0
-    for rows in batches:
-        if drawn and numbers >= NOISE_AT_ONCE:
-            break
-        drawn.append(method.sample_noise(task.mlp, rows, task.training.samples, task.streams))
-        numbers += sum(piece.numel() for piece in drawn[-1])
-    return drawn
+def _needs(method: Noisy, task: FitTask, rows: int) -> list[Request]:
+    """What the step of a minibatch of so many rows draws."""
+    samples = task.training.samples
+    return task.streams.needs(lambda s: method.sample_noise(task.mlp, rows, samples, s))
+
+
+def _fitting(needs: Sequence[list[Request]]) -> Sequence[list[Request]]:
+    """The first steps, as many as there is room for what they draw: one at least."""
+    numbers = accumulate(sum(math.prod(shape) for _, shape in step) for step in needs)
+    return needs[: max(1, sum(so_far <= NOISE_AT_ONCE for so_far in numbers))]

@@ -80,6 +80,8 @@ class StochasticMethod(Method):
     def rule(self) -> Rule | None:
         """The step by a name that native code knows, if `update` is no other; None is none.
 
+        Native code draws what `sample_noise` draws, which therefore may do nothing else.
+
         It counts for the class that says it alone: one derived from it says it again, or is
         stepped by `update`.
         """
