@@ -200,4 +200,5 @@ def finish(run: Run, report: Report) -> None:
         page = report(folder) or ()
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         files = {**assembled.files, **folder.sums([folder.record.name])}
-        folder.mark(Done(finished, tuple(assembled.units), files, folder.sums(page)))
+        units = tuple(assembled.units)
+        folder.mark(Done(finished, units, files, folder.sums(page), folder.drawn()))

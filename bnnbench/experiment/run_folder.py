@@ -30,12 +30,14 @@ class Done:
         files: the checksum of its record and of every table and array file, by name.
         page: the checksum of what its page wrote and a report reads back; the numbers stand in
             other files too.
+        figures: the names of those that its page drew.
     """
 
     finished: str
     units: tuple[str, ...]
     files: Mapping[str, str]
     page: Mapping[str, str] = field(default_factory=dict)
+    figures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,19 @@ class RunFolder:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
 
+    def drawn(self) -> tuple[str, ...]:
+        """The names of the figures that are there."""
+        there = self.figure("*", "*")
+        files = (path for path in there.parent.glob(there.name))
+        return tuple(sorted({path.stem for path in files if path.suffix[1:] in FIGURES["both"]}))
+
     def finished(self) -> Done | None:
         """What `DONE` says; None where it is not there or damaged."""
         try:
             mark = json.loads(self.done.read_text())
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
-            return Done(str(mark["finished"]), tuple(mark["units"]), files, page)
+            figures = tuple(map(str, mark.get("figures", ())))
+            return Done(str(mark["finished"]), tuple(mark["units"]), files, page, figures)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from bnnbench.experiment.code import changes
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import Done
+from bnnbench.experiment.run_folder import FIGURES, Done
 from bnnbench.types import UserError
 
 
@@ -57,6 +57,7 @@ class Standing:
         done: what its mark says, if all that was asked for is in its tables and may stay there.
         files: its own files that are damaged.
         units: the finished units that are damaged.
+        undrawn: the figures that are wanted and not there, of those that were drawn before.
         changed: the files of code that differ from those that made what is there.
     """
 
@@ -64,12 +65,13 @@ class Standing:
     done: Done | None = None
     files: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
+    undrawn: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
     @property
     def intact(self) -> bool:
         """Whether nothing is left to do."""
-        return self.done is not None and not self.files and not self.units
+        return self.done is not None and not self.files and not self.units and not self.undrawn
 
     @property
     def sentences(self) -> list[str]:
@@ -81,7 +83,8 @@ class Standing:
             found.append(f"{self.run.folder.root} holds damaged files: {', '.join(broken)}")
         elif self.done:
             when = datetime.fromisoformat(self.done.finished).astimezone()
-            found.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run")
+            drawn = f"; {', '.join(self.undrawn)} drawn" if self.undrawn else ""
+            found.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
         if self.changed:
             found.append(
                 f"{', '.join(self.changed)} changed since {'it' if self.done else 'some of it'} "
@@ -100,4 +103,14 @@ def standing(run: Run) -> Standing:
     if done or run.store.units():
         (now,) = run.record.codes
         changed = [file for code in codes_before(run) for file in changes(code, now)]
-    return Standing(run, done, files, units, tuple(dict.fromkeys(changed)))
+    return Standing(run, done, files, units, undrawn(run, done), tuple(dict.fromkeys(changed)))
+
+
+def undrawn(run: Run, done: Done | None) -> tuple[str, ...]:
+    """The files of figures that this run is asked for, whose names its mark has, and lacks."""
+    wanted = (
+        run.folder.figure(name, suffix)
+        for name in (done.figures if done else ())
+        for suffix in FIGURES[run.figures]
+    )
+    return tuple(file.name for file in wanted if not file.exists())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from support.tiny_runs import finished
 
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import FIGURES, RunFolder
 from bnnbench.experiment.split_files import CIRCUMSTANCES
 from bnnbench.experiment.standing import standing
+from bnnbench.files import write_text
+from bnnbench.results.run_files import read_splits
 
 Planner = Callable[..., Run]
 Damage = Callable[[Path], object]
@@ -164,3 +167,27 @@ def test_a_search_goes_on_before_the_damage(tiny: Planner) -> None:
     _, again = finished(run)
     assert log.read_bytes().startswith(kept)
     np.testing.assert_array_equal(again["rmse"], table["rmse"])
+
+
+def test_a_figure_that_is_gone_or_asked_for_otherwise_is_drawn(tiny: Planner) -> None:
+    run = tiny("splits=1", "search.iterations=2")
+    folder, table = finished(run)
+
+    def report(folder: RunFolder) -> None:
+        for suffix in FIGURES[run.figures]:
+            write_text(folder.figure("search", suffix), "a curve")
+
+    assert standing(run).undrawn == (), "none was ever drawn"
+    execute(replace(run, resume=False), report)
+    done = folder.finished()
+    assert standing(run).intact and done is not None and done.figures == ("search",)
+    folder.figure("search", "png").unlink()
+    (said,) = standing(run).sentences
+    assert said.startswith("finished 20") and said.endswith(", nothing run; search.png drawn")
+    execute(run, report)
+    assert standing(run).intact and folder.figure("search", "png").exists()
+    run = replace(run, figures="both")
+    assert standing(run).undrawn == ("search.pdf",)
+    execute(run, report)
+    assert standing(run).intact
+    assert read_splits(folder)["rmse"].tolist() == table["rmse"].tolist()
