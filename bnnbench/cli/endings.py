@@ -89,6 +89,11 @@ def speak_plainly() -> None:
     os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys([*others, tracker]))
 
 
+def print_no_more() -> None:
+    """What is printed from here on goes nowhere: the reader of a pipe (head, less) is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def one_line(text: str) -> str:
     """What was typed may hold line breaks and worse: shown as they are written in Python."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from omegaconf import DictConfig
 
-from bnnbench.cli.endings import failure, note
+from bnnbench.cli.endings import failure, note, print_no_more
 from bnnbench.cli.line import Line
 from bnnbench.cli.waiting import announced
 from bnnbench.types import Redundant, UserError
@@ -152,8 +152,11 @@ class Jobs:
         folder = execute(run, partial(_write_page, run), sweep, note, _load_pages, engine)
         from bnnbench.cli.printing import show_run
 
-        show_run(folder)
         self.ran.append(folder)
+        try:
+            show_run(folder)
+        except BrokenPipeError:  # the folder has it; what is left of a sweep goes on
+            print_no_more()
 
     def _remark(self, remarks: Sequence[str]) -> None:
         """Says what is to be told, each sentence once for all jobs of this process."""

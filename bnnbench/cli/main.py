@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bnnbench import __version__
-from bnnbench.cli.endings import Terminated, failure, note, speak_plainly, terminable
+from bnnbench.cli.endings import (
+    Terminated,
+    failure,
+    note,
+    print_no_more,
+    speak_plainly,
+    terminable,
+)
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
@@ -178,8 +185,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Terminated as signal:
         text = "terminated; the same command goes on from the last finished evaluation."
         return _ended(text, 128 + signal.number)
-    except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        print_no_more()
         return 0
     except (OSError, MemoryError, RuntimeError) as error:
         ending = failure(error)

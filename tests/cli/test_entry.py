@@ -85,3 +85,13 @@ def test_a_plan_that_nobody_reads_on_ends_without_a_word(tmp_path: Path) -> None
     done = bnnbench(line, tmp_path)
     said = [words for words in done.stderr.splitlines() if not words.endswith(" ...")]
     assert (done.returncode, said) == (0, []) and not list(tmp_path.iterdir())
+
+
+def test_a_sweep_goes_on_when_nobody_reads_its_tables(tmp_path: Path, table_csv: Path) -> None:
+    """The first table already finds the pipe closed."""
+    small = "search=none method.noise_precision=5 method.prior_precision=1 splits=1 workers=1"
+    table = f"dataset=csv dataset.path={table_csv} dataset.target=y training.epochs=1"
+    line = f"bnnbench run -m {table} {small} training.final_epochs=1 seed=1,2 outputs_dir=o | true"
+    done = bnnbench(line, tmp_path)
+    assert done.returncode == 0 and "broken" not in done.stderr.lower(), done.stderr
+    assert len([*(tmp_path / "o").rglob("DONE")]) == 2
