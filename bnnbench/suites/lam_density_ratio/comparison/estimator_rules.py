@@ -15,7 +15,7 @@ from bnnbench.suites.lam_density_ratio.comparison.published import (
     ESTIMATORS,
     Cell,
 )
-from bnnbench.suites.lam_density_ratio.comparison.rules import SURE, enough, lacking
+from bnnbench.suites.lam_density_ratio.comparison.rules import SURE, enough, few, lacking
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, welch
 
 Groups = tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -39,7 +39,7 @@ class InOrder:
     def find(self, evidence: Evidence) -> Finding:
         there = list(groups_there(evidence, self.groups))
         if not there:
-            return lacking(cell for _, group in self.groups for cell in group)
+            return lacking(missing(evidence, self.groups))
         parts, holds = [], []
         for table, group in there:
             means = [evidence.tables[table][cell].mean for cell in group]
@@ -72,7 +72,7 @@ class ToldApart:
     def find(self, evidence: Evidence) -> Finding:
         there = list(groups_there(evidence, self.groups))
         if not there:
-            return lacking(cell for _, group in self.groups for cell in group)
+            return lacking(missing(evidence, self.groups))
         found = [list(pairs_of(evidence.tables[table], group)) for table, group in there]
         pairs = [pair for group in found for pair in group]
         strict = SURE / len(pairs)
@@ -103,7 +103,7 @@ class HalfADeviation:
     def find(self, evidence: Evidence) -> Finding:
         there = list(groups_there(evidence, self.groups))
         if not there:
-            return lacking(cell for _, group in self.groups for cell in group)
+            return lacking(missing(evidence, self.groups))
         used = [cell for _, group in there for cell in group]
         size = max(evidence.tables[table][cell].size for table, group in there for cell in group)
         p = welch(Sample(0.5, 1.0, size), Sample(0.0, 1.0, size)).p
@@ -134,6 +134,11 @@ def groups_there(
     for table, group in groups:
         if enough(evidence.tables.get(table, {}), group):
             yield table, group
+
+
+def missing(evidence: Evidence, groups: Groups) -> list[Cell]:
+    """The configurations for which some group is not."""
+    return [cell for table, group in groups for cell in few(evidence.tables.get(table, {}), group)]
 
 
 def pairs_of(table: Mapping[Cell, Sample], group: Sequence[Cell]) -> Iterator[tuple[str, float]]:

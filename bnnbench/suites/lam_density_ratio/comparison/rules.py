@@ -41,11 +41,16 @@ def enough(table: Mapping[Cell, Sample], cells: Iterable[Cell]) -> bool:
     return all(cell in table and table[cell].size >= LEAST for cell in cells)
 
 
+def few(table: Mapping[Cell, Sample], cells: Iterable[Cell]) -> list[Cell]:
+    """Those that are not."""
+    return [cell for cell in cells if not enough(table, [cell])]
+
+
 def lacking(cells: Iterable[Cell]) -> Finding:
-    """The finding where they are not."""
+    """The finding where some are not."""
     names = [f"{cell.setting} {cell.name}" for cell in cells]
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    return None, f"not all there with {LEAST} repetitions: {'; '.join(names[:2])}{more}"
+    return None, f"not there with {LEAST} repetitions that ended: {'; '.join(names[:2])}{more}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Better:
         table = evidence.tables.get(self.table, {})
         there = [pair for pair in self.pairs if enough(table, pair)]
         if len(there) < (self.least_pairs or 1):
-            return lacking(cell for pair in self.pairs for cell in pair)
+            return lacking(few(table, (cell for pair in self.pairs for cell in pair)))
         parts, holds = [], []
         for better, other in there:
             found = welch(table[other], table[better])
@@ -99,7 +104,7 @@ class Alike:
     def find(self, evidence: Evidence) -> Finding:
         table = evidence.tables.get(self.table, {})
         if not all(enough(table, group) for group in self.groups):
-            return lacking(cell for group in self.groups for cell in group)
+            return lacking(few(table, (cell for group in self.groups for cell in group)))
         parts, holds = [], []
         for group in self.groups:
             value, p = f_test([table[cell] for cell in group])
@@ -130,8 +135,9 @@ class Near:
     def find(self, evidence: Evidence) -> Finding:
         tables = [evidence.tables.get(n, {}) for n in (self.table_of_first, self.table_of_second)]
         cells = (self.first, self.second)
-        if not all(enough(table, [cell]) for table, cell in zip(tables, cells, strict=True)):
-            return lacking(cells)
+        for table, cell in zip(tables, cells, strict=True):
+            if not enough(table, [cell]):
+                return lacking([cell])
         found = welch(*(table[cell] for table, cell in zip(tables, cells, strict=True)))
         what = tested(f"{self.first.name} less {self.second.name}", found)
         return abs(found.value) < self.within, what + evidence.departing(cells)
@@ -156,7 +162,7 @@ class AtFloor:
         table = evidence.tables.get(self.table, {})
         there = {cell: table[cell] for cell in self.cells if enough(table, [cell])}
         if not there:
-            return lacking(self.cells)
+            return lacking(few(table, self.cells))
         above = {cell: own.mean - FLOOR for cell, own in there.items()}
         ends = ", ".join(f"{cell.name} {value:+.4f}" for cell, value in above.items())
         holds = all(abs(value) < self.within for value in above.values())

@@ -24,6 +24,9 @@ MEASURES = {
 EARLY, ENLARGED = 0.25, 0.5
 """Shares of a training whose values set no scale, since they dwarf all others."""
 
+DEEPER = 1.0
+"""Heights of a panel: how much further down it reaches to where lines are least."""
+
 FLOOR: Look = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
 COLOURS = dict(zip(("D", "r", "T"), PALETTE, strict=False))
@@ -63,17 +66,18 @@ def courses_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
             for name, rows in panel.lines.items():
                 draw_mean(one, rows, measure, colours[name], name)
             one.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
-        column[0].set_title(title, fontsize="medium")
+        column[0].set_title(title, fontsize="medium", loc="left")
         means = [_means(rows, measure) for rows in panel.lines.values()]
         column[-1].set_ylim(*limits(means, ENLARGED if enlarged else EARLY))
         if enlarged:
             _logarithmic(column[0])
         if math.isfinite(panel.exact):
             for one in column:
-                one.axhline(panel.exact, **FLOOR)
+                one.axhline(panel.exact, label=f"exact posterior draws {panel.exact:.4f}", **FLOOR)
             _make_room(column[-1], panel.exact)
         _beyond(column[-1], means)
-    handles = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
+    found = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
+    handles = dict(sorted(found.items(), key=lambda entry: entry[0] not in names))
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False
     )
@@ -121,7 +125,9 @@ def _means(rows: pd.DataFrame, measure: str) -> pd.Series:
 
 
 def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
-    """Of an axis that shows the bulk of all lines after their first part.
+    """Of an axis that shows the bulk of all lines after their first part, and where they are least.
+
+    Unless that is far below, as a start may be.
 
     Args:
         lines: values by iteration.
@@ -132,6 +138,9 @@ def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
     if not len(pooled):
         return 0.0, 1.0
     low, high = np.quantile(pooled, (0.01, 0.97))
+    least = min(float(line.min()) for line in lines if line.notna().any())
+    if low - least <= DEEPER * (high - low):
+        low = min(low, least)
     margin = 0.1 * (high - low) or 0.1
     return float(low - margin), float(high + margin)
 
@@ -145,17 +154,14 @@ def _logarithmic(axes: Axes) -> None:
 
 
 def _make_room(axes: Axes, exact: float) -> None:
-    """Keeps the line of exact draws in the panel, with its name below it."""
+    """Keeps the line of exact draws in the panel."""
     low, high = axes.get_ylim()
     high = max(high, exact + 0.1 * abs(exact - low))
-    axes.set_ylim(min(low, exact - 0.12 * (high - exact)), high)
-    place: Look = {"xycoords": ("axes fraction", "data"), "xytext": (0, -2)}
-    look: Look = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": "x-small"}
-    axes.annotate(f"exact posterior draws {exact:.4f}", (1, exact), **place, **look)
+    axes.set_ylim(min(low, exact - 0.05 * (high - exact)), high)
 
 
 def _beyond(axes: Axes, lines: list[pd.Series]) -> None:
-    """Says how far lines reach that the panel does not hold."""
+    """Says above the panel how far lines reach that it does not hold."""
     (low, high), values = axes.get_ylim(), np.concatenate([line.dropna() for line in lines])
     parts = []
     if len(values) and values.max() > high:
@@ -163,5 +169,5 @@ def _beyond(axes: Axes, lines: list[pd.Series]) -> None:
     if len(values) and values.min() < low:
         parts.append(f"down to {values.min():.3g}")
     if parts:
-        text: Look = {"ha": "right", "va": "top", "fontsize": "x-small", "color": GREY}
-        axes.text(1, 1, f"beyond the panel: {', '.join(parts)}", transform=axes.transAxes, **text)
+        text = f"beyond the panel: {', '.join(parts)}"
+        axes.set_title(text, loc="right", fontsize="x-small", color=GREY)

@@ -42,6 +42,11 @@ def test_early_values_set_no_scale() -> None:
     low, high = limits([line], 0.5)
     assert low < line.iloc[-1] < high < 1.6
     assert limits([line[:0]]) == (0.0, 1.0)
+    dip = line + 0.2 * (ITERATIONS < 1500)
+    dip.iloc[4] = dip.iloc[-1] - 0.05
+    assert limits([dip])[0] < dip.iloc[4], "where it is least"
+    dip.iloc[4] = -50.0
+    assert limits([dip])[0] > 1, "but not a start that is far below"
     with_gaps = line.copy()
     with_gaps.iloc[-1] = np.nan
     assert np.isfinite(limits([with_gaps])).all()
@@ -57,10 +62,10 @@ def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
     assert whole.get_yscale() == "log" and enlarged.get_yscale() == "linear"
     low, high = enlarged.get_ylim()
     assert low < 1.3239 < high < 2
-    assert any("1.3239" in text.get_text() for text in enlarged.texts)
-    assert any("beyond the panel: up to 9.4" in text.get_text() for text in enlarged.texts)
+    assert enlarged.get_title("right").startswith("beyond the panel: up to 9.4")
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["D", "T"]
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["D", "T", "exact posterior draws 1.3239"]
     lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
     assert lines["D"] != lines["T"]
     alone = courses_figure({"(b)": Panel({"T": curves()})}, "nelbo").axes[0].lines[0]
