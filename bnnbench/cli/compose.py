@@ -68,12 +68,14 @@ def initialised(own: str | None = None) -> Iterator[None]:
     from hydra import initialize_config_dir
     from hydra._internal.hydra import Hydra
     from hydra._internal.utils import create_config_search_path
+    from hydra.core.config_search_path import SearchPathQuery
     from hydra.core.global_hydra import GlobalHydra
 
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         if own is not None:
             path = create_config_search_path(str(config_folder()))
-            path.prepend("command-line", f"file://{Path(own).absolute()}")
+            folder = f"file://{Path(own).absolute()}"
+            path.prepend("command-line", folder, SearchPathQuery(provider="schema"))
             GlobalHydra.instance().clear()
             Hydra.create_main_hydra2("bnnbench", path)
         read_once()

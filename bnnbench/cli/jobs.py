@@ -78,7 +78,7 @@ class Jobs:
             checked = [
                 self.heeded(partial(checked_run, job.resolved, job.task)) for job in line.jobs
             ]
-            runs = [run for run in checked if run is not None]
+            runs = [run for run in checked if run is not None and not self.failed]
             sweep = SweepProgress(runs) if len(runs) > 1 else None
             from bnnbench.experiment.execution import shared_engine
 
@@ -242,7 +242,7 @@ def checked_run(config: Callable[[], Config], task: Sequence[str], beside: int =
 def _first_word(line: Line) -> str:
     """What is done first: a chosen experiment need not read the data set that has a default."""
     if line.several:
-        return f"checking {len(line.jobs)} runs"
+        return f"checking {len(line.jobs)} run{'s' * (len(line.jobs) > 1)}"
     (job,) = line.jobs
     if any(word.startswith("experiment=") for word in job.task):
         return f"preparing {_named(job.config, 'experiment', 'label')}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, initialised, plain, sentence
 from bnnbench.cli.words import check_words, quote_words
@@ -15,11 +16,18 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-OF_HYDRA = (
-    "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
-    "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
-)
-"""What runs jobs one by one in this process, as we do ourselves."""
+USUAL: dict[str, Any] = {
+    "launcher._target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
+    "sweeper._target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+    "callbacks": {},
+    "run.dir": ".",
+    "output_subdir": None,
+    "job.chdir": False,
+    "job.env_set": {},
+    "job_logging.root": None,
+}
+"""Of Hydra's own settings: with them it runs jobs one by one in this process, as we do ourselves,
+and does nothing beside."""
 
 
 class Job(NamedTuple):
@@ -28,10 +36,12 @@ class Job(NamedTuple):
     Attributes:
         task: its overrides.
         config: composed of them and not resolved yet, Hydra's own part included.
+        number: of the job, from 0.
     """
 
     task: Sequence[str]
     config: DictConfig
+    number: int = 0
 
     def resolved(self) -> dict[str, Any]:
         """The configuration as plain containers, without Hydra's part, to which it may refer.
@@ -39,6 +49,9 @@ class Job(NamedTuple):
         Raises:
             UserError: if a value is missing or cannot be resolved.
         """
+        with open_dict(self.config.hydra):
+            self.config.hydra.runtime.output_dir = os.getcwd()
+            self.config.hydra.job.update(num=self.number, id=str(self.number))
         hydra = HydraConfig.instance()
         hydra.set_config(self.config)
         ours = [str(key) for key in self.config if key != "hydra"]
@@ -70,7 +83,7 @@ def line_of(overrides: Sequence[str], several: bool) -> Line | None:
         several: whether the line says `-m`.
 
     Returns:
-        None where a configuration has Hydra run them: by a launcher, a sweeper or callbacks.
+        None where a configuration has Hydra run them, by a launcher, in a folder, with callbacks.
 
     Raises:
         HydraException: if they cannot be composed.
@@ -80,13 +93,12 @@ def line_of(overrides: Sequence[str], several: bool) -> Line | None:
 
     given = _parsed(overrides)
     master = _master(given)
-    parts = master.hydra.launcher, master.hydra.sweeper
-    if master.hydra.callbacks or any(part["_target_"] not in OF_HYDRA for part in parts):
+    if any(OmegaConf.select(master.hydra, key) != value for key, value in USUAL.items()):
         return None
-    several = several or master.hydra.mode == RunMode.MULTIRUN
-    if not several:
-        ConfigLoaderImpl.validate_sweep_overrides_legal(given, RunMode.RUN, from_shell=True)
-    return Line(several, _jobs(given, master))
+    if several or master.hydra.mode == RunMode.MULTIRUN:
+        return Line(True, _jobs(given, master))
+    ConfigLoaderImpl.validate_sweep_overrides_legal(given, RunMode.RUN, from_shell=True)
+    return Line(False, [Job(list(overrides), master)])
 
 
 def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
@@ -148,7 +160,7 @@ def _jobs(given: Sequence[Override], master: DictConfig, most: int | None = None
     if len(overrides) == 1:
         same = not master.hydra.sweeper.params and not any(o.is_sweep_override() for o in given)
         return [Job(overrides[0], master if same else _composed(overrides[0]))]
-    return [Job(job, _composed(job)) for job in overrides[:most]]
+    return [Job(job, _composed(job), number) for number, job in enumerate(overrides[:most])]
 
 
 def _split(given: Sequence[Override], master: DictConfig) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bnnbench.experiment.lease import beating
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import Done, RunFolder
+from bnnbench.experiment.run_folder import FIGURES, Done, RunFolder
 from bnnbench.experiment.run_lock import assembling, claimed
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.standing import check_joinable, recorded, standing
@@ -56,6 +57,9 @@ def execute(
     if now.intact:
         return folder
     folder.create()
+    if now.drawable:
+        draw(run, now.drawable, report)
+        return folder
     check_joinable(run)
     prepare(say)
     again = now.units if run.resume else run.experiment.units()
@@ -190,6 +194,18 @@ def free_of_others(run: Run, row: Sequence[Member]) -> Iterator[list[Path]]:
         yield free
 
 
+def draw(run: Run, done: Done, report: Report) -> None:
+    """Adds to a complete run what its readers lack; its tables stay as they are."""
+    with assembling(run.folder):
+        page = run.folder.sums(report(run.folder) or ())
+        run.folder.mark(replace(done, page=page, figures=drawn(run)))
+
+
+def drawn(run: Run) -> tuple[str, ...]:
+    """The names of the figures of a run that are there as it was asked for them."""
+    return run.folder.drawn(FIGURES[run.figures])
+
+
 def finish(run: Run, report: Report) -> None:
     """Writes the tables of all finished units, whoever asked for them, and what shows them."""
     folder = run.folder
@@ -201,4 +217,4 @@ def finish(run: Run, report: Report) -> None:
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         files = {**assembled.files, **folder.sums([folder.record.name])}
         units = tuple(assembled.units)
-        folder.mark(Done(finished, units, files, folder.sums(page), folder.drawn()))
+        folder.mark(Done(finished, units, files, folder.sums(page), drawn(run)))

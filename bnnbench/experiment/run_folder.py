@@ -87,11 +87,12 @@ class RunFolder:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
 
-    def drawn(self) -> tuple[str, ...]:
-        """The names of the figures that are there."""
-        there = self.figure("*", "*")
-        files = (path for path in there.parent.glob(there.name))
-        return tuple(sorted({path.stem for path in files if path.suffix[1:] in FIGURES["both"]}))
+    def drawn(self, suffixes: Iterable[str]) -> tuple[str, ...]:
+        """The names of the figures that are there with each of these suffixes."""
+        there = [
+            {path.stem for path in self.figure("*", s).parent.glob(f"*.{s}")} for s in suffixes
+        ]
+        return tuple(sorted(set.intersection(*there)))
 
     def finished(self) -> Done | None:
         """What `DONE` says; None where it is not there or damaged."""

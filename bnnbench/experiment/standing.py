@@ -74,6 +74,11 @@ class Standing:
         return self.done is not None and not self.files and not self.units and not self.undrawn
 
     @property
+    def drawable(self) -> Done | None:
+        """The mark of a run that lacks figures and nothing else."""
+        return self.done if self.undrawn and not self.files and not self.units else None
+
+    @property
     def sentences(self) -> list[str]:
         """What whoever asks for the run must know before."""
         found = []

@@ -67,6 +67,7 @@ class Walk:
         group: Tensor,
     ) -> None:
         code = library().code
+        assert len(group) == data.replicas
         assert code is not None and mlp.sizes[-1] == (1 if "noise_precision" in hyper else 2)
         self._take_steps, sets, rows = code.take_steps, data.replicas, data.inputs.shape[1]
         self._state = [state[name] for name in rule.tensors]

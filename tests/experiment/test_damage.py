@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from support.tiny_runs import finished
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import FIGURES, RunFolder
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.split_files import CIRCUMSTANCES, SPLITS
 from bnnbench.experiment.standing import standing
 from bnnbench.files import write_text
 from bnnbench.results.run_files import read_splits
@@ -182,12 +183,16 @@ def test_a_figure_that_is_gone_or_asked_for_otherwise_is_drawn(tiny: Planner) ->
     done = folder.finished()
     assert standing(run).intact and done is not None and done.figures == ("search",)
     folder.figure("search", "png").unlink()
+    before = {path: path.read_bytes() for path in (folder.table(SPLITS), folder.record)}
+    shutil.rmtree(folder.work)
     (said,) = standing(run).sentences
     assert said.startswith("finished 20") and said.endswith(", nothing run; search.png drawn")
     execute(run, report)
     assert standing(run).intact and folder.figure("search", "png").exists()
     run = replace(run, figures="both")
+    write_text(folder.figure("of_an_older_version", "png"), "a curve")
     assert standing(run).undrawn == ("search.pdf",)
     execute(run, report)
     assert standing(run).intact
+    assert before == {path: path.read_bytes() for path in before}, "nothing was run"
     assert read_splits(folder)["rmse"].tolist() == table["rmse"].tolist()

@@ -25,7 +25,7 @@ from bnnbench.types import Hyper
 State = dict[str, Tensor]
 Noise = tuple[Tensor, ...]
 
-NOISE_AT_ONCE = 4_000_000  # numbers: 16 MB of float32
+NOISE_AT_ONCE = 4_000_000  # numbers of all groups: 16 MB of float32
 
 
 class Noisy(Protocol):
@@ -54,7 +54,9 @@ def native_epochs(
     data, streams, size, taken = task.data, task.streams, task.batch_size, 0
     rows = data.inputs.shape[1]
     starts = range(0, rows, size)
-    needs = [_needs(method, task, min(size, rows - start)) for start in starts]
+    sizes = [min(size, rows - start) for start in starts]
+    asked = {count: _needs(method, task, count) for count in {*sizes}}
+    needs = [asked[count] for count in sizes]
     shares = [method.share(index, len(starts)) for index in range(len(starts))]
     state = {name: value.clone() for name, value in state.items()}
     hyper = method.hyper_of(state, task.hyper)
@@ -65,7 +67,7 @@ def native_epochs(
         order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
         first = 0
         while first < len(starts):
-            steps = _fitting(needs[first:])
+            steps = _fitting(needs[first:], NOISE_AT_ONCE // streams.size)
             drawn = streams.ahead([one for step in steps for one in step])
             noise = drawn.addresses.view(len(steps), len(steps[0]), streams.size)
             while len(noise):
@@ -86,7 +88,7 @@ def _needs(method: Noisy, task: FitTask, rows: int) -> list[Request]:
     return task.streams.needs(lambda s: method.sample_noise(task.mlp, rows, samples, s))
 
 
-def _fitting(needs: Sequence[list[Request]]) -> Sequence[list[Request]]:
-    """The first steps, as many as there is room for what they draw: one at least."""
+def _fitting(needs: Sequence[list[Request]], room: int) -> Sequence[list[Request]]:
+    """The first steps, as many as there is room for the numbers of what they draw: one at least."""
     numbers = accumulate(sum(math.prod(shape) for _, shape in step) for step in needs)
-    return needs[: max(1, sum(so_far <= NOISE_AT_ONCE for so_far in numbers))]
+    return needs[: max(1, sum(so_far <= room for so_far in numbers))]
