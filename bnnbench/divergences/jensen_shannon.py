@@ -13,6 +13,7 @@ exponentially (Trefethen and Weideman 2014). GVI thesis, sections 4.1, 5.0.1 and
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,9 @@ SLOPE_RULE = (40, 6.0)
 CPU_PIECE = 2048  # weights at once: what 40 nodes of each make still fits a core's cache
 LEAST_ALPHA = 1e-3  # below, what is left after cancellation is no divergence in float32
 NEAR_WIDTH, NEAR_DISTANCE = 0.1, 0.3  # log ratio of scales and distance called nearly equal
+
+
+Integrand = Callable[[Tensor, float], Tensor]
 
 
 def _rule(nodes: int, reach: float, like: Tensor) -> Pair:
@@ -81,11 +85,20 @@ def alpha_js(
     if alpha == 1:
         return 0.5 * jeffreys(q_loc, q_scale, p_loc, p_scale)
     distance, log_width = _narrow_and_wide(q_loc, q_scale, p_loc, p_scale)
-    nodes, weights = _rule(*VALUE_RULE, distance)
-    log_ratio = _log_ratio_at(nodes, distance, log_width).clamp(max=1e4)
     near = (log_width > -NEAR_WIDTH) & (distance < NEAR_DISTANCE)
-    terms = torch.where(near, _near(log_ratio, alpha), _far(log_ratio, alpha))
-    return (weights * terms).sum(0).clamp(min=0)
+    found = torch.zeros_like(distance)
+    for integrand, where in ((_near, near), (_far, ~near)):
+        found[where] = _mean(integrand, distance[where], log_width[where], alpha)
+    return found.clamp(min=0)
+
+
+def _mean(integrand: Integrand, distance: Tensor, log_width: Tensor, alpha: float) -> Tensor:
+    """Under the narrow Gaussian, of pairs `[N]`."""
+    nodes, weights = _rule(*VALUE_RULE, distance)
+    sizes = CPU_PIECE if distance.device.type == "cpu" else max(1, len(distance))
+    pieces = zip(distance.split(sizes), log_width.split(sizes), strict=True)
+    ratios = (_log_ratio_at(nodes, *piece).clamp(max=1e4) for piece in pieces)
+    return torch.cat([weights.view(-1) @ integrand(ratio, alpha) for ratio in ratios])
 
 
 def js(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
