@@ -10,7 +10,7 @@ FULL = ("full",)
 
 SUITE = Suite(
     name="felekis_gvi",
-    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (half an hour)",
+    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (an hour and a quarter)",
     sweeps=(
         Sweep("gp_toy", sizes=FULL),
         Sweep("gvi_alpha", sizes=FULL),
