@@ -10,7 +10,7 @@ FULL = ("full",)
 
 SUITE = Suite(
     name="felekis_gvi",
-    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (an hour and a quarter)",
+    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (over an hour)",
     sweeps=(
         Sweep("gp_toy", sizes=FULL),
         Sweep("gvi_alpha", sizes=FULL),
