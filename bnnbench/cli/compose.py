@@ -63,7 +63,7 @@ def initialised(own: str | None = None) -> Iterator[None]:
     """Hydra, ready to compose outside of its own `main`.
 
     Args:
-        own: the folder of `--config-dir`, which comes before `configs`.
+        own: the folder of `--config-dir`, where options are looked for after `configs`.
     """
     from hydra import initialize_config_dir
     from hydra._internal.hydra import Hydra
