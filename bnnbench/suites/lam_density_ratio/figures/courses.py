@@ -60,6 +60,7 @@ def courses_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
     figure, axes = sketch(5.6 * len(panels), 6.4 if enlarged else 3.8, len(panels), 1 + enlarged)
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel.lines))
     colours = {**dict(zip(names, PALETTE, strict=False)), **COLOURS}
+    known = [title for title, panel in panels.items() if math.isfinite(panel.exact)]
     for place, (title, panel) in enumerate(panels.items()):
         column = axes[place :: len(panels)]
         for one in column:
@@ -72,15 +73,12 @@ def courses_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
         if enlarged:
             _logarithmic(column[0])
         if math.isfinite(panel.exact):
+            name = f"exact posterior draws {panel.exact:.4f}" * (title == known[-1])  # named last
             for one in column:
-                one.axhline(panel.exact, label=f"exact posterior draws {panel.exact:.4f}", **FLOOR)
+                one.axhline(panel.exact, label=name, **FLOOR)
             _make_room(column[-1], panel.exact)
         _beyond(column[-1], means)
-    found = {n: h for one in axes for h, n in zip(*one.get_legend_handles_labels(), strict=True)}
-    handles = dict(sorted(found.items(), key=lambda entry: entry[0] not in names))
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False
-    )
+    legend(figure, axes)
     return figure
 
 
