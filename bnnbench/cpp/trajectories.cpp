@@ -5,10 +5,11 @@
 // their factors. One output is the mean of a Gaussian, E_1 half the sum of squared errors and f_1
 // the noise precision; of two E_1 is the negative log-likelihood and f_1 is 1. A leapfrog of size e:
 //
-//     p <- p - e/2 U'(w),   w <- w + e p,   p <- p - e/2 U'(w)
+//     p <- p - e/2 B U'(w),   w <- w + e B p,   p <- p - e/2 B U'(w)
 //
-// where the last half step of p and the first of the next leapfrog are taken as one. What is added
-// up to an energy is added in double precision.
+// where the last half step of p and the first of the next leapfrog are taken as one, and B is a
+// symmetric matrix for each layer, the same for all its units, or nothing. What is added up to an
+// energy is added in double precision.
 
 #include <new>
 
@@ -23,6 +24,7 @@ struct Trajectories {
   const double *factors;          // [2, chains, sets]
   const double *step;             // [chains, sets], sizes
   const Size *steps;              // [chains, sets], at least 1
+  const float *roots;             // B of each set, its layers' one after the other, or null
   float *position, *momentum;     // [chains, sets, P], changed in place
   double *before, *after;         // [2, chains, sets], parts of the energy without their factors
 };
@@ -43,12 +45,15 @@ class Mover {
  public:
   explicit Mover(const Trajectories &given)
       : all_(given), network_(given.sizes, given.layers, given.length, BLOCK), n_(network_.n_weights),
-        rows_(network_.room_for(given.length)), w_(n_ + SLACK), slope_(n_ + SLACK) {}
+        rows_(network_.room_for(given.length)), w_(n_ + SLACK), p_(n_ + SLACK), slope_(n_ + SLACK),
+        shaped_(n_ + SLACK) {
+    for (const Layer &layer : network_.layers()) of_roots_ += layer.in * layer.in;
+  }
 
   void move_all() {
     for (Size set = 0; set < all_.sets; ++set) {
       gather(set);
-      for (Size chain = 0; chain < all_.chains; ++chain) move(chain * all_.sets + set);
+      for (Size chain = 0; chain < all_.chains; ++chain) move(chain * all_.sets + set, all_.roots ? all_.roots + set * of_roots_ : nullptr);
     }
   }
 
@@ -63,25 +68,49 @@ class Mover {
   }
 
   // One chain of the training set that was gathered.
-  void move(Size place) {
+  void move(Size place, const float *roots) {
     const Size all = all_.chains * all_.sets;
-    float *__restrict p = all_.momentum + place * n_;
+    float *__restrict p = p_.data();
     float *__restrict w = w_.data();
-    const float *__restrict slope = slope_.data();
     const float noise = float(all_.factors[place]), prior = float(all_.factors[all + place]);
     const float whole = float(all_.step[place]), half = 0.5f * whole;
     std::copy_n(all_.position + place * n_, n_, w);
+    std::copy_n(all_.momentum + place * n_, n_, p);
     energies(all_.before + place, all);
-    network_.gradient(w, rows_, noise, {}, slope_.data());
-    for (Size i = 0; i < n_; ++i) p[i] -= half * (slope[i] + prior * w[i]);
+    kick(half, noise, prior, roots);
     for (Size taken = 1; taken <= all_.steps[place]; ++taken) {
-      const float kick = taken < all_.steps[place] ? whole : half;
-      for (Size i = 0; i < n_; ++i) w[i] += whole * p[i];
-      network_.gradient(w, rows_, noise, {}, slope_.data());
-      for (Size i = 0; i < n_; ++i) p[i] -= kick * (slope[i] + prior * w[i]);
+      const float *__restrict velocity = shaped(roots, p_);
+      for (Size i = 0; i < n_; ++i) w[i] += whole * velocity[i];
+      kick(taken < all_.steps[place] ? whole : half, noise, prior, roots);
     }
     energies(all_.after + place, all);
     std::copy_n(w, n_, all_.position + place * n_);
+    std::copy_n(p, n_, all_.momentum + place * n_);
+  }
+
+  void kick(float size, float noise, float prior, const float *roots) {
+    float *__restrict p = p_.data();
+    float *__restrict slope = slope_.data();
+    const float *__restrict w = w_.data();
+    network_.gradient(w, rows_, noise, {}, slope);
+    for (Size i = 0; i < n_; ++i) slope[i] += prior * w[i];
+    const float *__restrict force = shaped(roots, slope_);
+    for (Size i = 0; i < n_; ++i) p[i] -= size * force[i];
+  }
+
+  // B times a vector; without roots the vector itself.
+  const float *shaped(const float *roots, const Floats &vector) {
+    if (!roots) return vector.data();
+    const float *from = vector.data();
+    float *to = shaped_.data();
+    for (const Layer &layer : network_.layers()) {
+      const auto [in, out] = layer;
+      product(in, in, out, {roots, in, 1}, {from, out}, to, out);
+      roots += in * in;
+      from += layer.weights();
+      to += layer.weights();
+    }
+    return shaped_.data();
   }
 
   void energies(double *out, Size apart) {
@@ -93,7 +122,8 @@ class Mover {
   Network network_;
   const Size n_;
   Rows rows_;
-  Floats w_, slope_;
+  Floats w_, p_, slope_, shaped_;
+  Size of_roots_ = 0;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ class Given(ctypes.Structure):
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("chains", NUMBER), ("sets", NUMBER),
         ("length", NUMBER), ("inputs", ARRAY), ("targets", ARRAY), ("counts", ARRAY),
-        ("factors", ARRAY), ("step", ARRAY), ("steps", ARRAY),
+        ("factors", ARRAY), ("step", ARRAY), ("steps", ARRAY), ("roots", ARRAY),
         ("position", ARRAY), ("momentum", ARRAY), ("before", ARRAY), ("after", ARRAY),
     )  # fmt: skip
 
@@ -33,6 +33,7 @@ def trajectories(
     factors: Tensor,
     size: Tensor,
     steps: Tensor,
+    roots: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Leapfrogs of every chain through the posterior of its network.
 
@@ -44,6 +45,8 @@ def trajectories(
         factors: `[2, C, R]`, float64: of the loss, which is 1 with two outputs, and of the prior.
         size: of a step, `[C, R]`, float64.
         steps: `[C, R]`, int64, at least one.
+        roots: of the metric, `[R, ...]`, float32, the `[fan_in + 1, fan_in + 1]` of all layers
+            behind one another; None for the identity.
 
     Returns:
         Positions and momenta at the end, and the two parts of the energy at both ends, `[2, C, R]`,
@@ -65,6 +68,7 @@ def trajectories(
         "factors": factors.contiguous(),
         "step": size.contiguous(),
         "steps": steps.contiguous(),
+        "roots": torch.empty(0) if roots is None else roots.contiguous(),
         "position": position,
         "momentum": momentum,
         "before": before,

@@ -29,7 +29,8 @@ from bnnbench.types import TrainingSet, UserError
 
 
 def method(**settings: Any) -> HMC:
-    known = {"noise_precision": None, "prior_precision": None, "most_leapfrogs": 100}
+    known = {"noise_precision": None, "prior_precision": None, "most_leapfrogs": 100,
+             "quarter_turns": 1.0}  # fmt: skip
     return HMC(label="hmc", **{**known, **settings})
 
 
@@ -54,10 +55,11 @@ def fit(
     [
         ({}, "float64"),
         ({}, "float32"),
+        ({"metric": "identity"}, "float32"),
         ({"trajectory": "chees"}, "float64"),
         ({"start": "map", "map_steps": 50}, "float32"),
     ],
-    ids=["torch", "native", "chees", "from map"],
+    ids=["torch", "native", "identity", "chees", "from map"],
 )
 def test_it_finds_the_exact_posterior_of_a_linear_model(
     settings: dict[str, Any], dtype: str
@@ -229,6 +231,8 @@ def test_what_is_kept_and_how_it_predicts() -> None:
         ({"noise_precision": "learnt"}, "must be one of sampled"),
         ({"prior_gamma": (1.0, 0.0)}, "method.prior_gamma must be a number greater than 0"),
         ({"trajectory": "chees", "chains": 1}, "method.chains must be 2 or more"),
+        ({"metric": "fisher"}, "method.metric must be one of curvature, identity"),
+        ({"quarter_turns": 0}, "method.quarter_turns must be a number greater than 0"),
         ({"trajectory": "nuts"}, "method.trajectory must be one of prior, chees"),
         ({"start": "zero"}, "method.start must be one of prior, map"),
         ({"noise_precision": 3.0, "likelihood": Heteroscedastic()}, "does not go with"),

@@ -12,6 +12,7 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
+from bnnbench.methods.shared.hmc.metric import Metric
 from bnnbench.methods.shared.hmc.network import posterior
 from bnnbench.native.trajectories import trajectories
 from bnnbench.nn import MLP
@@ -22,17 +23,27 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)  # ReLUs at zero may switch in float32
+def some_metric(mlp: MLP, generator: torch.Generator) -> Metric:
+    """Of two sets, about half the identity, so that none runs away."""
+    roots = []
+    for fan_in in mlp.sizes[:-1]:
+        some = 0.05 * torch.randn(2, fan_in + 1, fan_in + 1, generator=generator)
+        roots.append(0.5 * torch.eye(fan_in + 1) + some + some.mT)
+    return Metric(tuple(roots))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)  # ReLUs at zero may switch in float32
 @given(
     hidden=st.lists(st.integers(1, 19), max_size=2),
     inputs=st.integers(1, 9),
     outputs=st.sampled_from([1, 2]),
     rows=st.integers(1, 60),
     chains=st.integers(1, 3),
+    shaped=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_they_are_those_of_torch(
-    hidden: list[int], inputs: int, outputs: int, rows: int, chains: int, seed: int
+    hidden: list[int], inputs: int, outputs: int, rows: int, chains: int, shaped: bool, seed: int
 ) -> None:
     """Two training sets, the second shorter; every chain with its own size, steps and factors."""
     generator = torch.Generator().manual_seed(seed)
@@ -41,16 +52,21 @@ def test_they_are_those_of_torch(
     x = torch.randn(2, rows, inputs, generator=generator) * real[..., None]
     y = torch.randn(2, rows, generator=generator) * real
     data = TrainingSet(x, y, counts, (0, 1))
-    position, momentum = torch.randn(2, chains, 2, mlp.n_weights, generator=generator)
+    position, momentum = 0.5 * torch.randn(2, chains, 2, mlp.n_weights, generator=generator)
     factors = 0.5 + torch.rand(2, chains, 2, generator=generator, dtype=torch.float64)
     if outputs == 2:
         factors[0] = 1
     size = 0.002 * (1 + torch.rand(chains, 2, generator=generator, dtype=torch.float64))
     steps = torch.randint(1, 5, (chains, 2), generator=generator)
-    found = trajectories(mlp, data, position, momentum, factors, size, steps)
+    metric = some_metric(mlp, generator) if shaped else None
+    roots = metric.flat() if metric else None
+    found = trajectories(mlp, data, position, momentum, factors, size, steps, roots)
     double = TrainingSet(x.double(), y.double(), counts, (0, 1))
     target = posterior(mlp, LIKELIHOODS[outputs], double, {})
-    expected = leapfrog(target, position.double(), momentum.double(), factors, size, steps)
+    double_metric = Metric(tuple(root.double() for root in metric.roots)) if metric else None
+    expected = leapfrog(
+        target, position.double(), momentum.double(), factors, size, steps, double_metric
+    )
     for got, exact in zip(found, expected, strict=True):
         scale = max(1.0, exact.abs().max().item())
         torch.testing.assert_close(got.double(), exact, rtol=1e-5, atol=2e-5 * scale)

@@ -1,8 +1,9 @@
 """Trajectories of Hamiltonian dynamics by leapfrogs, for stacked chains.
 
 Neal, "MCMC using Hamiltonian dynamics", *Handbook of Markov Chain Monte Carlo*, 2011, sections 2.3
-and 3.2; identity masses. C chains of each of R replicas are `[C, R, P]`, and a chain's potential
-energy, minus its log density, is a sum of K parts, each with a factor that moves leave alone:
+and 3.2; identity masses, or those of a `Metric`. C chains of each of R replicas are `[C, R, P]`,
+and a chain's potential energy, minus its log density, is a sum of K parts, each with a factor that
+moves leave alone:
 
     U(w) = factor_1 E_1(w) + ... + factor_K E_K(w)
 
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from bnnbench.methods.shared.hmc.metric import Metric
 
 Target = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """From positions `[C, R, P]` and factors `[K, C, R]` to parts and slopes.
@@ -42,17 +45,22 @@ class Ended(NamedTuple):
     after: Tensor
 
 
-Flow = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Ended]
-"""Takes positions, momenta, factors, step sizes and numbers of steps to where they lead."""
+Flow = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Metric | None], Ended]
+"""From positions, momenta, factors, step sizes, numbers of steps and a metric to their ends."""
 
 
 def flow_of(target: Target) -> Flow:
     """The flow of a density that torch evaluates."""
 
     def flow(
-        position: Tensor, momentum: Tensor, factors: Tensor, size: Tensor, steps: Tensor
+        position: Tensor,
+        momentum: Tensor,
+        factors: Tensor,
+        size: Tensor,
+        steps: Tensor,
+        metric: Metric | None = None,
     ) -> Ended:
-        return leapfrog(target, position, momentum, factors, size, steps)
+        return leapfrog(target, position, momentum, factors, size, steps, metric)
 
     return flow
 
@@ -64,6 +72,7 @@ def leapfrog(
     factors: Tensor,
     size: Tensor,
     steps: Tensor,
+    metric: Metric | None = None,
 ) -> Ended:
     """As many leapfrogs of each chain as it wants, all chains in lockstep.
 
@@ -76,15 +85,17 @@ def leapfrog(
         factors: `[K, C, R]`.
         size: of a step, `[C, R]`.
         steps: whole numbers, `[C, R]`, at least one.
+        metric: B, by which momenta and slopes are taken; None for the identity.
     """
+    shaped = metric or (lambda vectors: vectors)
     before, gradient = target(position, factors)
     after = before
     for taken in range(int(steps.max())):
         step = torch.where(taken < steps, size, 0.0)[..., None].to(position.dtype)
-        momentum = torch.addcmul(momentum, step, gradient, value=-0.5)
-        position = torch.addcmul(position, step, momentum)
+        momentum = torch.addcmul(momentum, step, shaped(gradient), value=-0.5)
+        position = torch.addcmul(position, step, shaped(momentum))
         after, gradient = target(position, factors)
-        momentum = torch.addcmul(momentum, step, gradient, value=-0.5)
+        momentum = torch.addcmul(momentum, step, shaped(gradient), value=-0.5)
     return Ended(position, momentum, before, after)
 
 

@@ -16,6 +16,7 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.nll import NLL
 from bnnbench.methods.shared.hmc.leapfrog import Ended, Flow, Target, flow_of
+from bnnbench.methods.shared.hmc.metric import Metric
 from bnnbench.native.moments import covers
 from bnnbench.native.trajectories import trajectories
 from bnnbench.nn import MLP, backward, forward
@@ -33,15 +34,26 @@ def plain_noise(likelihood: Likelihood) -> bool:
     return isinstance(likelihood, Gaussian) and type(likelihood.loss) is NLL
 
 
+def unit_noise(likelihood: Likelihood, hyper: Hyper, like: Tensor) -> Hyper:
+    """The hyper-parameters, with a noise precision of 1 where that is a factor of the loss."""
+    return {"noise_precision": like.new_ones(1, 1)} if plain_noise(likelihood) else hyper
+
+
 def posterior_flow(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Flow:
     """How networks move in the posterior: by native code where there is some, else by torch."""
     if not covers(likelihood, data.inputs):
         return flow_of(posterior(mlp, likelihood, data, hyper))
 
     def flow(
-        position: Tensor, momentum: Tensor, factors: Tensor, size: Tensor, steps: Tensor
+        position: Tensor,
+        momentum: Tensor,
+        factors: Tensor,
+        size: Tensor,
+        steps: Tensor,
+        metric: Metric | None = None,
     ) -> Ended:
-        return Ended(*trajectories(mlp, data, position, momentum, factors, size, steps))
+        roots = metric.flat() if metric else None
+        return Ended(*trajectories(mlp, data, position, momentum, factors, size, steps, roots))
 
     return flow
 
@@ -58,8 +70,7 @@ def posterior(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper)
     inputs, targets = data.inputs, data.targets
     counts = torch.tensor(data.counts, device=inputs.device)[:, None]
     real = (torch.arange(inputs.shape[1], device=inputs.device) < counts).to(inputs.dtype)
-    plain = plain_noise(likelihood)
-    unit = {"noise_precision": inputs.new_ones(1, 1)} if plain else hyper
+    plain, unit = plain_noise(likelihood), unit_noise(likelihood, hyper, inputs)
 
     def target(weights: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
         outputs, tape = forward(mlp, weights, inputs)

@@ -2,6 +2,8 @@
 
     p ~ Normal(0, I);  (w', p') = leapfrogs from (w, p);  accept with min(1, exp(-energy error))
 
+Half of the warm-up finds a metric, if one is asked for; step sizes begin anew with each.
+
 Duane et al. 1987; Neal, "MCMC using Hamiltonian dynamics", 2011. Replicas never influence each
 other: numbers of leapfrogs hang on a chain's own step size alone.
 """
@@ -16,6 +18,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Flow, energy_error
+from bnnbench.methods.shared.hmc.metric import Curvatures, Metric, Windows
 from bnnbench.methods.shared.hmc.step_size import DualAveraging, first_size
 from bnnbench.methods.shared.hmc.trajectory import Trajectory
 from bnnbench.random_streams import Streams
@@ -54,7 +57,7 @@ class Moved(NamedTuple):
         divergent: `[C, R]`.
         start: `[C, R, P]`, where they were.
         end: `[C, R, P]`, where the trajectories led, accepted or not.
-        momentum: there.
+        velocity: of the weights there.
         time: that they took, `[C, R]`.
         longest: that they may take, `[C, R]`.
     """
@@ -65,7 +68,7 @@ class Moved(NamedTuple):
     divergent: Tensor
     start: Tensor
     end: Tensor
-    momentum: Tensor
+    velocity: Tensor
     time: Tensor
     longest: Tensor
 
@@ -106,6 +109,7 @@ def transition(
     length: Tensor,
     uniform: Tensor,
     most: int,
+    metric: Metric | None = None,
 ) -> Moved:
     """One trajectory of every chain, accepted where `uniform` `[C, R]` says so.
 
@@ -118,9 +122,10 @@ def transition(
         length: of the trajectories, in time, `[C, R]`: as many steps as it takes.
         uniform: `[C, R]`.
         most: steps.
+        metric: of the leapfrogs.
     """
     steps = (length / size).ceil().clamp(1, most).long()
-    ended = flow(position, momentum, factors, size, steps)
+    ended = flow(position, momentum, factors, size, steps, metric)
     error = energy_error(momentum, ended, factors)
     acceptance = (-error).clamp(max=0).exp()
     accepted = uniform < acceptance
@@ -131,7 +136,7 @@ def transition(
         divergent=error > DIVERGENT,
         start=position,
         end=ended.position,
-        momentum=ended.momentum,
+        velocity=metric(ended.momentum) if metric else ended.momentum,
         time=steps * size,
         longest=most * size,
     )
@@ -146,6 +151,7 @@ def sample(
     schedule: Schedule,
     streams: Streams,
     gibbs: Gibbs | None = None,
+    curvatures: Curvatures | None = None,
 ) -> Chains:
     """Runs chains from where they are.
 
@@ -157,27 +163,33 @@ def sample(
         schedule: how many transitions and of which kind.
         streams: random numbers; chains of one replica have their own, replicas of a group the same.
         gibbs: draws new factors after every transition; None leaves them.
+        curvatures: of which a metric is made; None for identity masses.
     """
     record = Record(position, factors, schedule.kept)
-    averaging = DualAveraging.start(
-        first_size(flow, position, _momentum(streams, position), factors)
-    )
+    windows = Windows(curvatures, schedule.warm_up)
+    metric: Metric | None = None
     for turn in range(schedule.warm_up + schedule.kept):
         warming = turn < schedule.warm_up
+        if windows.closes(turn):
+            metric = windows.metric(position, factors)
+            first = first_size(flow, position, _momentum(streams, position), factors, metric)
+            averaging = DualAveraging.start(first)
         if turn == schedule.warm_up:
             trajectory = trajectory.settled()
         momentum, numbers = _momentum(streams, position), _uniform(streams, position)
         size = (averaging.log_size if warming else averaging.log_average).exp()
         length = trajectory.lengths(factors, numbers[..., 1])
         moved = transition(
-            flow, position, momentum, factors, size, length, numbers[..., 0], schedule.most
-        )
+            flow, position, momentum, factors, size, length, numbers[..., 0], schedule.most,
+            metric,
+        )  # fmt: skip
         position = moved.position
         if gibbs:
             factors = gibbs(factors, moved.parts, numbers[..., 2:])
         if warming:
             averaging = averaging.updated(moved.acceptance, schedule.acceptance)
             trajectory = trajectory.adapted(moved)
+            windows.saw(turn, position, factors)
         else:
             record.add(moved, factors, size)
     return record.chains(averaging.log_average.exp())

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.hmc.leapfrog import Flow, energy_error
+from bnnbench.methods.shared.hmc.metric import Metric
 
 CALM, SHRINKAGE, DECAY = 10.0, 0.05, 0.75
 """Their t0, gamma and kappa."""
@@ -56,7 +57,12 @@ class DualAveraging:
 
 
 def first_size(
-    flow: Flow, position: Tensor, momentum: Tensor, factors: Tensor, guess: float = 0.1
+    flow: Flow,
+    position: Tensor,
+    momentum: Tensor,
+    factors: Tensor,
+    metric: Metric | None = None,
+    guess: float = 0.1,
 ) -> Tensor:
     """A size with which one leapfrog is accepted with a probability of about a half, `[C, R]`.
 
@@ -67,13 +73,14 @@ def first_size(
         position: `[C, R, P]`.
         momentum: `[C, R, P]`, the same for every size.
         factors: `[K, C, R]`.
+        metric: of the leapfrogs.
         guess: the first size tried.
     """
     size = position.new_full(position.shape[:2], guess, dtype=torch.float64)
     one = torch.ones_like(size, dtype=torch.int64)
 
     def likely(size: Tensor) -> Tensor:
-        ended = flow(position, momentum, factors, size, one)
+        ended = flow(position, momentum, factors, size, one, metric)
         return energy_error(momentum, ended, factors) < math.log(2)
 
     grow = likely(size)

@@ -21,7 +21,7 @@ class Travelled(Protocol):
     Attributes:
         start: `[C, R, P]`.
         end: `[C, R, P]`, accepted or not.
-        momentum: at the end, `[C, R, P]`.
+        velocity: of positions at the end, `[C, R, P]`.
         time: step size times steps, `[C, R]`.
         acceptance: `[C, R]`.
         longest: time that there is for any, `[C, R]`.
@@ -32,7 +32,7 @@ class Travelled(Protocol):
     @property
     def end(self) -> Tensor: ...
     @property
-    def momentum(self) -> Tensor: ...
+    def velocity(self) -> Tensor: ...
     @property
     def time(self) -> Tensor: ...
     @property
@@ -56,7 +56,7 @@ class Trajectory(Protocol):
 
 @dataclass(frozen=True)
 class QuarterTurn:
-    """`pi / 2` standard deviations of a Gaussian prior, more or less.
+    """Quarters of orbits under a Gaussian prior alone, more or less: `pi / 2` of its deviations.
 
     Izmailov et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICML 2021: along
     directions that the data say nothing of, the end does not depend on the start. Along those of
@@ -64,15 +64,19 @@ class QuarterTurn:
     again: therefore the jitter, which they do without.
 
     Attributes:
-        part: place of the prior's factor, its precision.
         jitter: share by which lengths are longer or shorter, uniformly.
+        part: place of the prior's factor, its precision; None where its deviation is the unit, as
+            it is in the flattest directions of a metric.
+        turns: how many quarters.
     """
 
-    part: int
     jitter: float
+    part: int | None = None
+    turns: float = 1.0
 
     def lengths(self, factors: Tensor, uniform: Tensor) -> Tensor:
-        turn = 0.5 * math.pi * factors[self.part].rsqrt()
+        unit = torch.ones_like(uniform) if self.part is None else factors[self.part].rsqrt()
+        turn = 0.5 * math.pi * self.turns * unit
         return turn * (1 + self.jitter * (2 * uniform - 1))
 
     def adapted(self, travelled: Travelled) -> QuarterTurn:
@@ -133,9 +137,9 @@ def _slope(travelled: Travelled) -> Tensor:
     weight = travelled.acceptance
     moved = (weight > 0)[..., None]
     end = torch.where(moved, travelled.end, travelled.start).double()
-    momentum = torch.where(moved, travelled.momentum, 0.0).double()
+    velocity = torch.where(moved, travelled.velocity, 0.0).double()
     start = travelled.start.double()
     x, there = (place - place.mean(0) for place in (start, end))
     change = there.square().sum(-1) - x.square().sum(-1)
-    each = travelled.time * change * (there * momentum).sum(-1)
+    each = travelled.time * change * (there * velocity).sum(-1)
     return (weight * each).sum(0) / weight.sum(0).clamp(min=TINY)

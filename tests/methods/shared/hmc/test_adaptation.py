@@ -35,7 +35,7 @@ def run(deviations: Tensor, trajectory: Trajectory, chains: int, **settings: flo
 
 @pytest.mark.parametrize("acceptance", [0.65, 0.9])
 def test_the_acceptance_is_the_one_asked_for(acceptance: float) -> None:
-    found = run(torch.ones(30).double(), QuarterTurn(0, 0.5), 20, acceptance=acceptance)
+    found = run(torch.ones(30).double(), QuarterTurn(0.5, part=0), 20, acceptance=acceptance)
     assert found.acceptance.mean() == pytest.approx(acceptance, abs=0.06)
     assert found.divergent.sum() == 0
 
@@ -66,7 +66,7 @@ def test_a_first_size_is_of_the_scale_of_the_density(deviation: float) -> None:
 
 def test_lengths_by_the_prior_are_a_quarter_of_its_orbits_give_or_take() -> None:
     precision = torch.tensor([4.0, 0.25]).double().view(1, 2, 1)
-    turn = QuarterTurn(0, 0.5)
+    turn = QuarterTurn(0.5, part=0)
     for uniform, share in ((0.0, 0.5), (0.5, 1.0), (1.0, 1.5)):
         got = turn.lengths(precision, torch.full((2, 1), uniform).double())
         expected = share * math.pi / 2 * torch.tensor([[0.5], [2.0]]).double()

@@ -149,7 +149,7 @@ def test_means_and_deviations_are_those_of_the_reference(name: str) -> None:
         flow_of(target_of(lambda z: energy(scale * z))),
         streams.normal(chains, size),
         torch.ones(1, chains, 1).double(),
-        QuarterTurn(0, 0.5),
+        QuarterTurn(0.5, part=0),
         Schedule(warm_up=100, kept=80),
         streams,
     )
