@@ -135,8 +135,11 @@ def _no_option(text: str, group: str, choice: str) -> str:
 def _no_setting(text: str, key: str) -> str:
     if key in OWN_GROUPS:
         return f"{key} is chosen with experiment={' or '.join(bringing(key))} only."
-    close = difflib.get_close_matches(key, _all_keys(), n=1)
-    known = bool(close) and close[0] != key
+    keys = _all_keys()
+    # What is known by this name in another place is meant, rather than what is spelt alike.
+    named = [known for known in keys if known.split(".")[-1] == key.split(".")[-1]]
+    close = named or difflib.get_close_matches(key, keys, n=1)
+    known = bool(close) and key not in close
     hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
     return f"{key} is not a setting; {hint}"
 
