@@ -8,7 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -17,7 +18,8 @@ import torch
 from benchmarks.training import Row, data_like
 
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.hmc.leapfrog import Flow, flow_of
+from bnnbench.methods.shared.hmc.leapfrog import Ended, flow_of
+from bnnbench.methods.shared.hmc.metric import Metric, Windows, curvatures_of
 from bnnbench.methods.shared.hmc.network import posterior, posterior_flow
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
@@ -33,14 +35,16 @@ def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
     mlp = MLP((inputs.shape[1], UNITS, 1))
     data = TrainingSet(inputs[None], targets[None], (ROWS,), (0,))
     start = 0.3 * torch.randn(mlp.n_weights, generator=torch.Generator().manual_seed(1))
+    native = posterior_flow(mlp, Gaussian(), data, {})
     flows = {
-        "native": (posterior_flow(mlp, Gaussian(), data, {}), 500),
+        "native": (native, 500),
+        "native, by a metric": (partial(native, metric=metric_at(start, mlp, data)), 500),
         "torch": (flow_of(posterior(mlp, Gaussian(), data, {})), 50),
     }
     python, rivals = numpyro(outputs / "numpyro"), outputs / "leapfrogs.npz"
     density = {"inputs": inputs, "targets": targets, "start": start, "units": UNITS}
     np.savez(rivals, **density, noise=NOISE, prior=PRIOR, step=STEP)
-    found: dict[str, list[float]] = {"native": [], "torch": [], "numpyro": []}
+    found: dict[str, list[float]] = {**{name: [] for name in flows}, "numpyro": []}
     for _ in range(repeats):
         for name, (flow, steps) in flows.items():
             found[name].append(rate(flow, start, steps))
@@ -56,7 +60,14 @@ def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
             yield {"what": f"{what}: could not be installed", "value": np.nan, "unit": "1/s"}
 
 
-def rate(flow: Flow, start: torch.Tensor, steps: int) -> float:
+def metric_at(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric | None:
+    """Of the curvature at one network."""
+    unit = {"noise_precision": torch.ones(1, 1)}
+    windows = Windows(curvatures_of(mlp, Gaussian(), data, unit), 0)
+    return windows.metric(start.expand(1, 1, -1), torch.tensor([NOISE, PRIOR]).view(2, 1, 1))
+
+
+def rate(flow: Callable[..., Ended], start: torch.Tensor, steps: int) -> float:
     """Of four chains in one call."""
     position = start.expand(CHAINS, 1, -1).contiguous()
     momentum = torch.randn(position.shape, generator=torch.Generator().manual_seed(2))
