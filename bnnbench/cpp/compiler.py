@@ -118,16 +118,25 @@ def _folders() -> Iterator[Path]:
 
 
 def _for_this_processor() -> tuple[str, ...]:
-    arm = platform.machine().lower() in ("arm64", "aarch64")
-    return ("-mcpu=native",) if arm else ("-march=native",)
+    if platform.machine().lower() in ("arm64", "aarch64"):
+        return ("-mcpu=native",)
+    told = _cpuinfo()
+    # Compilers older than a processor take Zen 4 and Zen 5 for the same one.
+    zen_4 = told.get("vendor_id") == "AuthenticAMD" and told.get("cpu family") == "25"
+    return ("-march=native", "-DBY_HALVES") if zen_4 else ("-march=native",)
 
 
 def _processor() -> str:
     """What tells one processor's instructions from another's."""
+    told = _cpuinfo() or {"model name": f"{platform.machine()} {platform.processor()}"}
+    return "\n".join(told.get(name, "") for name in ("model name", "flags", "Features", "CPU part"))
+
+
+def _cpuinfo() -> dict[str, str]:
+    """What Linux tells of the first processor; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return f"{platform.machine()} {platform.processor()}"
-    wanted = ("model name", "flags", "Features", "CPU part")
-    first = {line.partition(":")[0].strip(): line for line in reversed(lines)}
-    return "\n".join(first.get(name, "") for name in wanted)
+        return {}
+    pairs = (line.partition(":") for line in reversed(lines))
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -30,8 +30,11 @@ using Floats = std::vector<float>;
 
 // --- products of small matrices
 
-// Floats of a register. Of AVX-512 the half: 50 units take 7 lanes of 8, or 4 of 16, which is more.
-#ifdef __AVX__
+// Floats of a register. A processor that works through those of AVX-512 by halves is given halves:
+// 50 units take 7 lanes of 8, or 4 of 16, which then is more.
+#if defined __AVX512F__ && !defined BY_HALVES
+constexpr int LANE = 16;
+#elif defined __AVX__
 constexpr int LANE = 8;
 #else
 constexpr int LANE = 4;

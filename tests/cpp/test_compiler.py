@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,19 @@ def test_another_source_compiler_flag_or_processor_is_another_file(
     monkeypatch.setenv("CXX", f"{needed[0]} -g0")
     made.add(built(source))
     assert len(made) == len(files(cache)) == 5
+
+
+@pytest.mark.parametrize(
+    ("maker", "family", "halves"),
+    [("AuthenticAMD", "25", True), ("AuthenticAMD", "26", False), ("GenuineIntel", "25", False)],
+)
+def test_a_processor_that_halves_registers_is_given_halves(
+    maker: str, family: str, halves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    told = {"vendor_id": maker, "cpu family": family}
+    monkeypatch.setattr(compiler, "_cpuinfo", lambda: told)
+    assert ("-DBY_HALVES" in compiler._for_this_processor()) == halves
 
 
 def test_of_many_processes_that_ask_at_once_one_builds(
