@@ -135,10 +135,12 @@ def _no_option(text: str, group: str, choice: str) -> str:
 def _no_setting(text: str, key: str) -> str:
     if key in OWN_GROUPS:
         return f"{key} is chosen with experiment={' or '.join(bringing(key))} only."
-    keys = _all_keys()
+    keys, (place, dot, name) = _all_keys(), key.rpartition(".")
     # What is known by this name in another place is meant, rather than what is spelt alike.
-    named = [known for known in keys if known.split(".")[-1] == key.split(".")[-1]]
-    close = named or difflib.get_close_matches(key, keys, n=1)
+    close = [known for known in keys if known.rpartition(".")[2] == name]
+    if not close:
+        beside = [known.rpartition(".")[2] for known in keys if known.rpartition(".")[0] == place]
+        close = [place + dot + one for one in difflib.get_close_matches(name, beside, n=1)]
     known = bool(close) and key not in close
     hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
     return f"{key} is not a setting; {hint}"
@@ -200,6 +202,8 @@ def _all_keys() -> list[str]:
     def keys(node: Any, prefix: str = "") -> list[str]:
         found = []
         for key, value in node.items_ex(resolve=False):
+            if str(key).startswith("_"):  # _target_ is no one's to set
+                continue
             found.append(prefix + str(key))
             if isinstance(value, DictConfig):
                 found += keys(value, f"{prefix}{key}.")

@@ -37,6 +37,7 @@ MISTAKES = {
     "unknown in a sweep": (["-m", "method=bbb,vadamm"], ["method=vadamm", "mean vadam?"]),
     "unknown key": (["training.epoch=3"], ["training.epoch ", "training.epochs"]),
     "a key in a place that has none": (["dataset.splits=2"], ["did you mean splits?"]),
+    "a key of another method": (["method=vadam", "method.start=map"], ["`bnnbench run --help`"]),
     "a key of another set": (["dataset=boston", "dataset.n_splits=2"], ["`bnnbench run --help`"]),
     "unknown top key": (["sede=3"], ["sede", "seed"]),
     "added setting": (["+method.momentum=3"], ["method.momentum", "prior_precision"]),
