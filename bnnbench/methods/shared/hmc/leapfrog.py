@@ -15,6 +15,7 @@ so that what a proposal changes of each is a difference of two numbers of its ow
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -51,18 +52,7 @@ Flow = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Metric | None], Ended]
 
 def flow_of(target: Target) -> Flow:
     """The flow of a density that torch evaluates."""
-
-    def flow(
-        position: Tensor,
-        momentum: Tensor,
-        factors: Tensor,
-        size: Tensor,
-        steps: Tensor,
-        metric: Metric | None = None,
-    ) -> Ended:
-        return leapfrog(target, position, momentum, factors, size, steps, metric)
-
-    return flow
+    return partial(leapfrog, target)
 
 
 def leapfrog(
