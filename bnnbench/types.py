@@ -86,6 +86,15 @@ class TrainingSet:
     def replicas(self) -> int:
         return len(self.counts)
 
+    @property
+    def real(self) -> Tensor:
+        """Which rows are no padding, `[R, N]`."""
+        import torch
+
+        device = self.inputs.device
+        counts = torch.tensor(self.counts, device=device)[:, None]
+        return torch.arange(self.inputs.shape[1], device=device) < counts
+
     def select(self, replicas: list[int]) -> TrainingSet:
         """The same padded sets for some replicas only."""
         return TrainingSet(

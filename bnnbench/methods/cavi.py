@@ -129,8 +129,7 @@ def linear_model(task: FitTask) -> LinearModel:
     """The models of a fit."""
     data = task.data
     counts = torch.tensor(data.counts, device=data.inputs.device).double()[:, None]
-    real = torch.arange(data.inputs.shape[1], device=counts.device) < counts
-    rows = with_ones(data.inputs.double()) * real[..., None]
+    rows = with_ones(data.inputs.double()) * data.real[..., None]
     targets = data.targets.double()
     noise, prior = (task.hyper[name].double() for name in ("noise_precision", "prior_precision"))
     unit = torch.eye(rows.shape[2], dtype=torch.float64, device=rows.device)

@@ -187,9 +187,7 @@ def batches(
 ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
     """The data in a new order: inputs `[R, B, D]`, targets and real rows `[R, B]`."""
     inputs, targets = shuffled(data, streams)
-    counts = torch.tensor(data.counts, device=inputs.device)[:, None]
-    real = torch.arange(inputs.shape[1], device=inputs.device) < counts
-    pieces = (inputs, targets, real)
+    pieces = (inputs, targets, data.real)
     return list(zip(*(_in_turn(piece, size) for piece in pieces), strict=True))
 
 

@@ -161,8 +161,7 @@ class SVGD(StochasticMethod):
             return (-FIRST_PRIOR * torch.log1p(-uniform)).expand(-1, task.data.replicas, -1)
         shape, rate = self.noise_gamma
         inputs, targets = (one[:, :FIRST_ROWS] for one in (task.data.inputs, task.data.targets))
-        counts = torch.tensor(task.data.counts, device=inputs.device)[:, None]
-        real = torch.arange(inputs.shape[1], device=inputs.device) < counts
+        real = task.data.real[:, :FIRST_ROWS]
         errors = forward(task.mlp, weights, inputs)[0].squeeze(3) - targets
         squares = torch.where(real, errors.square(), 0).sum(2, True)
         found = (shape + real.sum(1, True) / 2) / (rate + squares / 2)

@@ -105,13 +105,12 @@ def curvatures_of(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hy
         data: R training sets.
         hyper: `[R, 1]` each, of which the loss is no multiple.
     """
-    counts = torch.tensor(data.counts, device=data.inputs.device)[:, None]
-    real = torch.arange(data.inputs.shape[1], device=data.inputs.device) < counts
+    real = data.real.to(data.inputs.dtype)
 
     def of_chain(weights: Tensor, factors: Tensor) -> list[Tensor]:
         outputs, tape = forward(mlp, weights[None], data.inputs)
         layers = [torch.zeros(()) for _ in mlp.sizes[1:]]
-        for root in likelihood.curvature_roots(outputs, real.to(outputs.dtype), hyper):
+        for root in likelihood.curvature_roots(outputs, real, hyper):
             for k, (h, d) in enumerate(outer_factors(tape, root)):
                 weighted = d.double().square().mean(2, keepdim=True) * h.double()
                 layers[k] = layers[k] + h.double().mT @ weighted

@@ -68,8 +68,7 @@ def posterior(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper)
         hyper: `[R, 1]` each, for a likelihood whose loss is no multiple of its noise precision.
     """
     inputs, targets = data.inputs, data.targets
-    counts = torch.tensor(data.counts, device=inputs.device)[:, None]
-    real = (torch.arange(inputs.shape[1], device=inputs.device) < counts).to(inputs.dtype)
+    real = data.real.to(inputs.dtype)
     plain, unit = plain_noise(likelihood), unit_noise(likelihood, hyper, inputs)
 
     def target(weights: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
