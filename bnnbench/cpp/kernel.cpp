@@ -202,25 +202,6 @@ void ivon(Step step, Constants c) {
   }
 }
 
-// exp(x) for x of at most 88: x = k log 2 + r, and a polynomial in r (Cephes, expf).
-Lane exponential(Lane x) {
-  x = x < -87 ? Lane{} - 87 : x;
-  const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest whole number
-  const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-  Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
-  p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
-  p = (p * r + 5.0000001201e-1f) * (r * r) + r + 1;
-  return p * power_of_two(__builtin_convertvector(k, LaneMask));
-}
-
-// log(1 + e) for e of at least 0: 1 + e = 2^k (1 + f), and log(1 + f) = 2 artanh(f / (2 + f)).
-Lane logarithm_of_one_and(Lane e) {
-  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // 1 + f is from sqrt(1/2) to sqrt(2)
-  const Lane down = power_of_two(-k), f = e * down + (down - 1), z = f / (2 + f), y = z * z;
-  const Lane artanh = z * (1 + y * (1 / 3.0f + y * (1 / 5.0f + y * (1 / 7.0f + y * (1 / 9.0f)))));
-  return __builtin_convertvector(k, Lane) * 0.693147181f + 2 * artanh;
-}
-
 // scale = log(1 + exp(rho)), and its slope exp(rho) / (1 + exp(rho)) into `spare`.
 void scale_by_softplus(Step step) {
   std::copy_n(step.state[1], step.n, step.spare);

@@ -17,7 +17,15 @@ from bnnbench.cpp.compiler import Unavailable, built
 
 SOURCES = tuple(
     Path(__file__).with_name(name)
-    for name in ("kernel.cpp", "network.h", "propagation.cpp", "random.cpp", "trajectories.cpp")
+    for name in (
+        "kernel.cpp",
+        "jensen_shannon.cpp",
+        "propagation.cpp",
+        "random.cpp",
+        "trajectories.cpp",
+        "lanes.h",
+        "network.h",
+    )
 )
 SWITCH = "BNNBENCH_NATIVE"
 
@@ -66,6 +74,8 @@ def _loaded(place: Path) -> ctypes.CDLL:
     taking_one = code.take_steps, code.propagate, code.take_trajectories
     for function in taking_one:
         function.argtypes = [ARRAY]
+    for function in (code.js_far, code.js_near, code.js_slopes):
+        function.argtypes, function.restype = [ARRAY], None
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None

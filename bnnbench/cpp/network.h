@@ -17,30 +17,15 @@
 
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <vector>
+
+#include "lanes.h"
 
 namespace {
 
-using Size = int64_t;
 using Floats = std::vector<float>;
 
 // --- products of small matrices
-
-// Floats of a register. A processor that works through those of AVX-512 by halves is given halves:
-// 50 units take 7 lanes of 8, or 4 of 16, which then is more.
-#if defined __AVX512F__ && !defined BY_HALVES
-constexpr int LANE = 16;
-#elif defined __AVX__
-constexpr int LANE = 8;
-#else
-constexpr int LANE = 4;
-#endif
-typedef float Lane __attribute__((vector_size(4 * LANE)));
-typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
 
 // A tile of sums that stays in the registers while it grows: there are 32 of them, or 16.
 constexpr int TALL = 6;
@@ -52,41 +37,6 @@ constexpr int WIDE = 2;
 
 // Behind every array that is read lane by lane: its last lane may reach over the end.
 constexpr Size SLACK = WIDE * LANE;
-
-inline Lane load(const float *from) {
-  Lane lane;
-  std::memcpy(&lane, from, sizeof lane);
-  return lane;
-}
-
-inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
-
-// Less than a lane, of what has no slack behind it.
-inline Lane load_within(const float *from, Size count) {
-  Lane lane = {};
-  std::memcpy(&lane, from, count * sizeof(float));
-  return lane;
-}
-
-// Of a last lane, that part that is within `count`; what is behind it stays.
-inline void store_within(float *to, Lane lane, Size count) {
-  LaneMask places;
-  for (int l = 0; l < LANE; ++l) places[l] = l;
-  store(to, places < int32_t(std::min<Size>(count, LANE)) ? lane : load(to));
-}
-
-inline LaneMask bits(Lane lane) {
-  LaneMask mask;
-  std::memcpy(&mask, &lane, sizeof mask);
-  return mask;
-}
-
-inline Lane power_of_two(LaneMask k) {
-  const LaneMask exponent = (k + 127) << 23;
-  Lane lane;
-  std::memcpy(&lane, &exponent, sizeof lane);
-  return lane;
-}
 
 // The left factor of a product, or its transpose: element (i, j) is data[i * row + j * column].
 struct Left {

@@ -66,6 +66,11 @@ class Divergence(ABC):
         return None
 
     @property
+    def native(self) -> bool:
+        """Whether its gradient is native code on the CPU, where there is any."""
+        return False
+
+    @property
     def name(self) -> str:
         """For paths and tables: label, order and every setting that is not the usual one."""
         order = "" if self.order is None else f"_{self.order:g}"

@@ -20,27 +20,40 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from bnnbench.divergences import native_sums
 from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence
 from bnnbench.divergences.kl import jeffreys
 from bnnbench.types import UserError
 
-# Nodes, and the last of them in standard deviations: relative errors near 1e-9 and 1e-6.
-VALUE_RULE = (80, 7.0)
-SLOPE_RULE = (40, 6.0)
+# Nodes, and the last of them in standard deviations: relative errors near 1e-6, and 1e-9 for what
+# float64 can tell from it.
+RULE = (40, 6.0)
+FINE_RULE = (80, 7.0)
 CPU_PIECE = 2048  # weights at once: what 40 nodes of each make still fits a core's cache
 LEAST_ALPHA = 1e-3  # below, what is left after cancellation is no divergence in float32
 NEAR_WIDTH, NEAR_DISTANCE = 0.1, 0.3  # log ratio of scales and distance called nearly equal
 
 
-Integrand = Callable[[Tensor, float], Tensor]
+@dataclass(frozen=True)
+class Integrand:
+    """What is averaged under the narrow Gaussian, a function of the log ratio of the densities.
+
+    Attributes:
+        name: of the same in jensen_shannon.cpp.
+        function: of the log ratio and alpha.
+        bounds: between which the log ratio is kept, of alpha.
+    """
+
+    name: str
+    function: Callable[[Tensor, float], Tensor]
+    bounds: Callable[[float], tuple[float, float]]
 
 
 def _rule(nodes: int, reach: float, like: Tensor) -> Pair:
-    """Nodes and weights of the trapezoidal rule for a standard normal, `[K, 1, ..., 1]`."""
+    """Nodes and weights of the trapezoidal rule for a standard normal, `[K]` each."""
     nodes_ = torch.linspace(-reach, reach, nodes, device=like.device, dtype=like.dtype)
     weights = torch.exp(-0.5 * nodes_.square())
-    shape = (-1,) + (1,) * like.dim()
-    return nodes_.view(shape), (weights / weights.sum()).view(shape)
+    return nodes_, weights / weights.sum()
 
 
 def _narrow_and_wide(
@@ -51,25 +64,66 @@ def _narrow_and_wide(
     return (q_loc - p_loc).abs() / wide, (narrow / wide).log()
 
 
-def _log_ratio_at(nodes: Tensor, distance: Tensor, log_width: Tensor) -> Tensor:
-    """`log(narrow / wide)` of the densities, at standard units of the narrow one."""
-    curve = 0.5 * torch.expm1(2 * log_width)
+def _terms(distance: Tensor, log_width: Tensor) -> Tensor:
+    """Of `log(narrow / wide)` of the densities at x, in standard units of the narrow one.
+
+    Returns:
+        start, lean and curve of `start + lean x + curve x^2`, `[3, N]` of all elements.
+    """
+    start = 0.5 * distance.square() - log_width
     lean = log_width.exp() * distance
-    return 0.5 * distance.square() - log_width + nodes * (lean + curve * nodes)
+    return torch.stack([start, lean, 0.5 * torch.expm1(2 * log_width)]).flatten(1)
 
 
 def _far(log_ratio: Tensor, alpha: float) -> Tensor:
     """The integrand above: accurate unless the divergence is so small that it cancels."""
-    odds = math.log(alpha) - math.log1p(-alpha)
+    odds = _log_odds(alpha)
     tail = (-log_ratio).exp() * softplus(log_ratio + odds)
     return -math.log1p(-alpha) - 0.5 * (softplus(odds - log_ratio) + tail)
 
 
 def _near(log_ratio: Tensor, alpha: float) -> Tensor:
     """The integrand less `log(1 - alpha) (p / q - 1) / 2`, of mean 0: nowhere negative."""
-    t = log_ratio.clamp(-20, 20)
-    mixed = torch.log1p(alpha * torch.expm1(-t)) + (-t).exp() * torch.log1p(alpha * torch.expm1(t))
+    there = (-log_ratio).exp() * torch.log1p(alpha * torch.expm1(log_ratio))
+    mixed = torch.log1p(alpha * torch.expm1(-log_ratio)) + there
     return (-0.5 * mixed).clamp(min=0)
+
+
+def _slope(log_ratio: Tensor, alpha: float) -> Tensor:
+    """The derivative of `_far` by the log ratio."""
+    odds, ratio = alpha / (1 - alpha), log_ratio.exp()
+    slope = torch.log1p(odds * ratio) / ratio
+    if alpha != 0.5:
+        slope = slope + odds / (odds + ratio) - odds / (1 + odds * ratio)
+    return 0.5 * slope
+
+
+FAR = Integrand("js_far", _far, lambda alpha: (-math.inf, 1e4))
+NEAR = Integrand("js_near", _near, lambda alpha: (-20, 20))
+# At its limits beyond -20 and about 80: the product with the odds has to stay within float32 too.
+SLOPE = Integrand("js_slopes", _slope, lambda alpha: (-20, 80 - max(0.0, _log_odds(alpha))))
+
+
+def _log_odds(alpha: float) -> float:
+    return math.log(alpha) - math.log1p(-alpha)
+
+
+def _moments(integrand: Integrand, terms: Tensor, rule: tuple[int, float], alpha: float) -> Tensor:
+    """Sums over the nodes x of the rule of the integrand times 1, or for slopes 1, x and x^2.
+
+    Returns:
+        `[1, N]` or `[3, N]`, with `[3, N]` terms of N pairs.
+    """
+    nodes, weights = _rule(*rule, terms)
+    bounds = integrand.bounds(alpha)
+    if native_sums.covers(terms):
+        return native_sums.summed(integrand.name, terms, (nodes, weights), alpha, bounds)
+    powers = torch.stack([torch.ones_like(nodes), nodes, nodes.square()])
+    wanted = weights * (powers if integrand is SLOPE else powers[:1])
+    whole = terms.device.type != "cpu" or torch.compiler.is_compiling()
+    pieces = (terms,) if whole else terms.split(CPU_PIECE, 1)
+    ratios = ((powers.T @ piece).clamp(*bounds) for piece in pieces)
+    return torch.cat([wanted @ integrand.function(ratio, alpha) for ratio in ratios], 1)
 
 
 def alpha_js(
@@ -86,19 +140,12 @@ def alpha_js(
         return 0.5 * jeffreys(q_loc, q_scale, p_loc, p_scale)
     distance, log_width = _narrow_and_wide(q_loc, q_scale, p_loc, p_scale)
     near = (log_width > -NEAR_WIDTH) & (distance < NEAR_DISTANCE)
+    rule = FINE_RULE if distance.dtype == torch.float64 else RULE
     found = torch.zeros_like(distance)
-    for integrand, where in ((_near, near), (_far, ~near)):
-        found[where] = _mean(integrand, distance[where], log_width[where], alpha)
+    for integrand, where in ((NEAR, near), (FAR, ~near)):
+        terms = _terms(distance[where], log_width[where])
+        found[where] = _moments(integrand, terms, rule, alpha)[0]
     return found.clamp(min=0)
-
-
-def _mean(integrand: Integrand, distance: Tensor, log_width: Tensor, alpha: float) -> Tensor:
-    """Under the narrow Gaussian, of pairs `[N]`."""
-    nodes, weights = _rule(*VALUE_RULE, distance)
-    sizes = CPU_PIECE if distance.device.type == "cpu" else max(1, len(distance))
-    pieces = zip(distance.split(sizes), log_width.split(sizes), strict=True)
-    ratios = (_log_ratio_at(nodes, *piece).clamp(max=1e4) for piece in pieces)
-    return torch.cat([weights.view(-1) @ integrand(ratio, alpha) for ratio in ratios])
 
 
 def js(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -108,15 +155,6 @@ def js(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor
     scale.
     """
     return alpha_js(q_loc, q_scale, p_loc, p_scale, 0.5)
-
-
-def _slope(log_ratio: Tensor, alpha: float) -> Tensor:
-    """Twice the derivative of `_far`, at its limits beyond -20 and about 80."""
-    odds = alpha / (1 - alpha)
-    # The product with the odds has to stay within float32 as well.
-    ratio = log_ratio.clamp(-20, 80 - max(0.0, math.log(odds))).exp()
-    slope = torch.log1p(odds * ratio) / ratio
-    return slope if alpha == 0.5 else slope + odds / (odds + ratio) - odds / (1 + odds * ratio)
 
 
 def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
@@ -129,14 +167,9 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -
     p_scale = prior_precision.rsqrt()
     distance, log_width = _narrow_and_wide(loc, scale, torch.zeros_like(p_scale), p_scale)
     narrowness = log_width.exp()
-    start, lean = 0.5 * distance.square() - log_width, narrowness * distance
-    quadratic = torch.stack([start, lean, 0.5 * torch.expm1(2 * log_width)]).flatten(1)
-    nodes, weights = (column.view(-1) for column in _rule(*SLOPE_RULE, distance))
-    powers = torch.stack([torch.ones_like(nodes), nodes, nodes.square()])
-    whole = loc.device.type != "cpu" or torch.compiler.is_compiling()
-    pieces = (quadratic,) if whole else quadratic.split(CPU_PIECE, 1)
-    moments = [0.5 * weights * powers @ _slope(powers.T @ piece, alpha) for piece in pieces]
-    zeroth, first, second = torch.cat(moments, 1).view(3, *distance.shape)
+    terms = _terms(distance, log_width)
+    zeroth, first, second = _moments(SLOPE, terms, RULE, alpha).view(3, *distance.shape)
+    lean = terms[1].view_as(distance)
     d_distance = narrowness * first + distance * zeroth
     d_width = lean * first + narrowness.square() * second - zeroth
     wide = torch.maximum(scale, p_scale)
@@ -157,6 +190,10 @@ class AlphaJS(AlphaDivergence):
                 f"divergence={self.label}, not {self.alpha!r}."
             )
 
+    @property
+    def native(self) -> bool:
+        return self.estimator == "closed" and self.alpha < 1
+
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return alpha_js(q_loc, q_scale, p_loc, p_scale, self.alpha)
 
@@ -174,6 +211,10 @@ class AlphaJS(AlphaDivergence):
 @dataclass(frozen=True, kw_only=True)
 class JS(RatioDivergence):
     """The Jensen-Shannon divergence; its Monte Carlo mean is unbiased and bounded by log 2."""
+
+    @property
+    def native(self) -> bool:
+        return self.estimator == "closed"
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return js(q_loc, q_scale, p_loc, p_scale)

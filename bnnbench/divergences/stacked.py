@@ -31,6 +31,11 @@ class StackedDivergences:
         """That of every member."""
         return self.members[0].estimator
 
+    @property
+    def native(self) -> bool:
+        """Whether that of every member is."""
+        return all(member.native for member in self.members)
+
     def value(
         self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None
     ) -> Tensor:

@@ -98,7 +98,7 @@ class SplitExperiment(Experiment):
         steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
         searched = steps * self.search.iterations if free else 0
         folds = bool(free) or self.evaluation.out_of_fold  # no other fit is worth compiling for
-        fused = _fuse(training.compile, searched, self.device) if folds else "never"
+        fused = _fuse(training.compile, searched, self.device, method) if folds else "never"
         training = replace(training, compile=fused)
         own = getattr(method, "likelihood", self.likelihood)
         network = self.network
@@ -349,9 +349,9 @@ def _dimension(name: str, pair: Any) -> Dimension:
     return Dimension(name, *pair)
 
 
-def _fuse(wanted: str, steps: int, device: str) -> str:
+def _fuse(wanted: str, steps: int, device: str, method: Method) -> str:
     """`always` or `never`: on a CPU with a compiler, where the search is long enough."""
     if wanted != "auto":
         return wanted
-    pays = device == "cpu" and steps >= compilation.WORTHWHILE_STEPS and compilation.available()
-    return "always" if pays else "never"
+    long = device == "cpu" and steps >= compilation.WORTHWHILE_STEPS
+    return "always" if long and method.fusible and compilation.available() else "never"

@@ -23,6 +23,7 @@ from bnnbench.methods.shared.gaussian import VariationalMethod, softplus_start
 from bnnbench.methods.shared.gradients import Draws, mean_and_cross
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
 from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.native.moments import covers
 from bnnbench.nn import MLP
 from bnnbench.optim import Rule, adam_on
 from bnnbench.random_streams import Streams
@@ -106,6 +107,10 @@ class BBB(VariationalMethod):
             return None
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
         return Rule("bbb", ("loc", "rho", *moments), own=(self.divergence.weight,))
+
+    @property
+    def fusible(self) -> bool:
+        return not (self.divergence.native and covers(self.likelihood, torch.zeros(1)))
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)

@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 
 from bnnbench.checks import check_choice, check_int
 from bnnbench.cpp.library import library
+from bnnbench.cpp.tensors import available
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -32,7 +33,6 @@ from bnnbench.methods.shared.moment_propagation import (
 )
 from bnnbench.methods.shared.pieces import rows_at_once
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
-from bnnbench.native.moments import available
 from bnnbench.native.propagation import Propagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams

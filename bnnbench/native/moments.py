@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import library
+from bnnbench.cpp.tensors import available
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
@@ -19,14 +20,6 @@ def covers(likelihood: Likelihood, like: Tensor) -> bool:
     """Whether there is native code for the likelihood with its loss, and for such tensors."""
     known = type(likelihood) in (Gaussian, Heteroscedastic) and type(likelihood.loss) is NLL
     return known and available(like)
-
-
-def available(like: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether there is native code for such tensors, of this type and on the CPU."""
-    if like.dtype != dtype or like.device.type != "cpu":
-        return False
-    # What torch compiles holds all of a step, or it would be cut in two.
-    return not torch.compiler.is_compiling() and library().code is not None
 
 
 def moments(

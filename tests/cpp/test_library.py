@@ -11,7 +11,7 @@ import torch
 
 from bnnbench.cpp import library as module
 from bnnbench.cpp.library import library, prepare
-from bnnbench.native.moments import available
+from bnnbench.cpp.tensors import available
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,9 @@ import pytest
 import torch
 from support.divergences import columns, divergence, pairs
 
-from bnnbench.divergences.jensen_shannon import AlphaJS, alpha_js, js
+from bnnbench.cpp.library import library
+from bnnbench.divergences import native_sums
+from bnnbench.divergences.jensen_shannon import JS, AlphaJS, alpha_js, js
 from bnnbench.divergences.kl import jeffreys
 
 
@@ -31,6 +33,35 @@ def test_slopes_of_alpha_js_near_its_ends_are_finite_in_float32(alpha: float) ->
     double = chosen.gradient(loc.double(), scale.double(), torch.tensor([[50.0]]).double())
     for a, b in zip(single, double, strict=True):
         torch.testing.assert_close(a, b.float(), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.skipif(library().code is None, reason=library().reason)
+@pytest.mark.parametrize("alpha", [0.01, 0.25, 0.5, 0.999])
+def test_native_sums_are_those_of_torch(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near and far, in number no multiple of a lane, and one of them not a number."""
+    streams = torch.Generator().manual_seed(0)
+    loc, scale = (torch.randn(1, 1003, generator=streams) for _ in range(2))
+    loc, scale = loc * (2 * loc).exp(), (2 * scale).exp()
+    loc[0, :500], scale[0, :500] = 0.2 * loc[0, :500].tanh(), 1 + 0.1 * scale[0, :500].tanh()
+    loc[0, 7] = math.nan
+    chosen, prior = AlphaJS(label="alpha_js", alpha=alpha), torch.ones(1, 1)
+    native = (*chosen.gradient(loc, scale, prior), alpha_js(loc, scale, 0 * prior, prior, alpha))
+    monkeypatch.setattr(native_sums, "covers", lambda like: False)
+    exact = (loc.double(), scale.double())
+    slopes = chosen.gradient(*exact, prior.double())
+    torch_ = (*slopes, alpha_js(*exact, 0 * prior.double(), prior.double(), alpha))
+    for mine, right in zip(native, torch_, strict=True):
+        assert mine.isnan().nonzero().tolist() == [[0, 7]]
+        torch.testing.assert_close(mine, right.float(), rtol=2e-3, atol=2e-6, equal_nan=True)
+
+
+def test_derivatives_of_the_value_are_its_slopes() -> None:
+    """By autograd, which native code knows nothing of."""
+    loc = torch.tensor([[0.3, -2.0, 0.01]], requires_grad=True)
+    scale = torch.full((1, 3), 0.5)
+    value = js(loc, scale, torch.zeros(1, 3), torch.ones(1, 3)).sum()
+    found = JS(label="js").gradient(loc.detach(), scale, torch.ones(1, 1))[0]
+    torch.testing.assert_close(torch.autograd.grad(value, loc)[0], found, rtol=1e-4, atol=1e-6)
 
 
 def test_the_theses_has_no_half() -> None:

@@ -18,9 +18,12 @@ from support.linear_model import (
 from torch import Tensor
 
 from bnnbench.checking.trial import HYPER, small_task, training_set
+from bnnbench.cpp.library import library
 from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
 from bnnbench.divergences.stacked import StackedDivergences
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
@@ -130,3 +133,15 @@ def test_its_covariance_is_diagonal_and_it_learns_two_numbers_for_each_weight() 
     variance = method.moments(posterior)[1].square()
     torch.testing.assert_close(method.covariance(posterior), torch.diag_embed(variance))
     assert method.parameters(posterior.mlp) == 2 * variance.shape[1]
+
+
+def test_steps_that_are_native_code_gain_nothing_by_fusing() -> None:
+    """Those of Jensen-Shannon, unless it is estimated from samples or the loss is another."""
+    native, estimated = JS(label="js"), JS(label="js", estimator="monte_carlo")
+    there = library().code is not None
+    assert BBB(label="bbb", divergence=native).fusible is not there
+    assert BBB(label="bbb", divergence=StackedDivergences((native, native), 1)).fusible is not there
+    for other in (estimated, KL(label="kl"), StackedDivergences((native, KL(label="kl")), 1)):
+        assert BBB(label="bbb", divergence=other).fusible
+    beta = Gaussian(loss=Beta(label="beta", beta=0.5))
+    assert BBB(label="bbb", divergence=native, likelihood=beta).fusible

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bnnbench.cpp.library import library
+from bnnbench.cpp.tensors import available
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.native.moments import available, moments
+from bnnbench.native.moments import moments
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
 

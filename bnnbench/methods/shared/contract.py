@@ -169,6 +169,11 @@ class Method(ABC):
         """Whether whole epochs of a fit on this machine's CPU are one call of native code."""
         return False
 
+    @property
+    def fusible(self) -> bool:
+        """Whether `torch.compile` speeds its steps up: not where most of them is native code."""
+        return True
+
     def seconds(self, rows: int) -> float:
         """Roughly those of one fit, for a method that trains no network; the others' are known."""
         return 0.01

@@ -1,0 +1,116 @@
+// Jensen-Shannon divergences of many pairs of Gaussians, and their slopes: sums over nodes.
+//
+// With q the narrower Gaussian of a pair and p the wider, in standard units x of the narrow one,
+//
+//     t(x) = log(q / p) = start + x (lean + curve x),   odds = alpha / (1 - alpha)
+//
+// and a rule of nodes and weights that add up to one, for the standard normal, these are
+//
+//     sum_k weights_k J(t(x_k))                    the divergence
+//     sum_k weights_k x_k^i J'(t(x_k)), i = 0 1 2  from which its slopes come
+//
+// bnnbench/divergences/jensen_shannon.py says what J is, in torch. Pairs lie side by side in lanes,
+// and all of a lane's nodes are taken before the next: nothing is stored in between.
+
+#include "lanes.h"
+
+// As bnnbench/divergences/native_sums.py fills it.
+struct Pairs {
+  const float *terms;             // [3, count]: start, lean, curve
+  Size count;
+  const float *nodes, *weights;   // [n_nodes]
+  Size n_nodes;
+  double alpha;
+  float lowest, highest;          // between which t is kept
+  float *out;                     // [count], or [3, count] of slopes
+};
+
+namespace {
+
+inline Lane kept_within(Lane t, float lowest, float highest) {
+  t = t < lowest ? Lane{} + lowest : t;
+  return t > highest ? Lane{} + highest : t;
+}
+
+inline Lane softplus(Lane x) {
+  return x > 20 ? x : logarithm_of_one_and(exponential(x > 20 ? Lane{} + 20 : x));
+}
+
+// Calls `add(k, t)` for every node of the pairs from the i-th on, as many as there are lanes.
+template <class Add>
+inline void over_nodes(const Pairs &pairs, Size i, Add add) {
+  const Size n = pairs.count, here = std::min<Size>(LANE, n - i);
+  const float *terms = pairs.terms + i;
+  const Lane start = load_within(terms, here), lean = load_within(terms + n, here);
+  const Lane curve = load_within(terms + 2 * n, here);
+  for (Size k = 0; k < pairs.n_nodes; ++k) {
+    const float x = pairs.nodes[k];
+    add(k, kept_within(start + x * (lean + curve * x), pairs.lowest, pairs.highest));
+  }
+}
+
+inline void put_out(const Pairs &pairs, Size row, Size i, Lane sum) {
+  std::memcpy(pairs.out + row * pairs.count + i, &sum,
+              std::min<Size>(LANE, pairs.count - i) * sizeof(float));
+}
+
+template <class Integrand>
+void sums(const Pairs &pairs, Integrand integrand) {
+  for (Size i = 0; i < pairs.count; i += LANE) {
+    Lane sum = {};
+    over_nodes(pairs, i, [&](Size k, Lane t) { sum += pairs.weights[k] * integrand(t); });
+    put_out(pairs, 0, i, sum);
+  }
+}
+
+template <class Slope>
+void moments_of(const Pairs &pairs, Slope slope) {
+  for (Size i = 0; i < pairs.count; i += LANE) {
+    Lane sum[3] = {};
+    over_nodes(pairs, i, [&](Size k, Lane t) {
+      const float x = pairs.nodes[k];
+      const Lane part = pairs.weights[k] * slope(t);
+      sum[0] += part;
+      sum[1] += x * part;
+      sum[2] += x * x * part;
+    });
+    for (Size row = 0; row < 3; ++row) put_out(pairs, row, i, sum[row]);
+  }
+}
+
+}  // namespace
+
+// `_far` of every pair, to `out` [count].
+extern "C" void js_far(const Pairs *pairs) {
+  const double rest = std::log1p(-pairs->alpha);
+  const float most = -rest, odds = std::log(pairs->alpha) - rest;
+  sums(*pairs, [=](Lane t) {
+    return most - 0.5f * (softplus(odds - t) + exponential(-t) * softplus(t + odds));
+  });
+}
+
+// `_near` of every pair, to `out` [count].
+extern "C" void js_near(const Pairs *pairs) {
+  const float alpha = pairs->alpha;
+  sums(*pairs, [=](Lane t) {
+    const Exponential down(-t);
+    const Lane here = logarithm_of_one_and(alpha * down.less_one());
+    const Lane there = logarithm_of_one_and(alpha * Exponential(t).less_one());
+    const Lane value = -0.5f * (here + down.value() * there);
+    return value < 0 ? Lane{} : value;
+  });
+}
+
+// Moments of half of `_slope` of every pair, to `out` [3, count].
+extern "C" void js_slopes(const Pairs *pairs) {
+  const float odds = pairs->alpha / (1 - pairs->alpha);
+  const auto slope = [=](Lane t) {
+    const Lane ratio = exponential(t);
+    return 0.5f * logarithm_of_one_and(odds * ratio) / ratio;
+  };
+  if (odds == 1) return moments_of(*pairs, slope);
+  moments_of(*pairs, [=](Lane t) {
+    const Lane ratio = exponential(t);
+    return slope(t) + 0.5f * (odds / (odds + ratio) - odds / (1 + odds * ratio));
+  });
+}

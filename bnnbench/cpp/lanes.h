@@ -1,0 +1,90 @@
+// A register of floats, the lanes of which go through the same.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+using Size = int64_t;
+
+// Floats of a register. A processor that works through those of AVX-512 by halves is given halves:
+// 50 units take 7 lanes of 8, or 4 of 16, which then is more.
+#if defined __AVX512F__ && !defined BY_HALVES
+constexpr int LANE = 16;
+#elif defined __AVX__
+constexpr int LANE = 8;
+#else
+constexpr int LANE = 4;
+#endif
+typedef float Lane __attribute__((vector_size(4 * LANE)));
+typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
+
+inline Lane load(const float *from) {
+  Lane lane;
+  std::memcpy(&lane, from, sizeof lane);
+  return lane;
+}
+
+inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
+
+// Less than a lane, of what has no slack behind it.
+inline Lane load_within(const float *from, Size count) {
+  Lane lane = {};
+  std::memcpy(&lane, from, count * sizeof(float));
+  return lane;
+}
+
+// Of a last lane, that part that is within `count`; what is behind it stays.
+inline void store_within(float *to, Lane lane, Size count) {
+  LaneMask places;
+  for (int l = 0; l < LANE; ++l) places[l] = l;
+  store(to, places < int32_t(std::min<Size>(count, LANE)) ? lane : load(to));
+}
+
+inline LaneMask bits(Lane lane) {
+  LaneMask mask;
+  std::memcpy(&mask, &lane, sizeof mask);
+  return mask;
+}
+
+inline Lane power_of_two(LaneMask k) {
+  const LaneMask exponent = (k + 127) << 23;
+  Lane lane;
+  std::memcpy(&lane, &exponent, sizeof lane);
+  return lane;
+}
+
+// exp(x) = 2^k (1 + rest) for x of at most 88: x = k log 2 + r, and a polynomial in r (Cephes,
+// expf).
+struct Exponential {
+  Lane power, rest;
+
+  explicit Exponential(Lane x) {
+    x = x < -87 ? Lane{} - 87 : x;
+    const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest whole number
+    const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+    Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+    p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
+    rest = (p * r + 5.0000001201e-1f) * (r * r) + r;
+    power = power_of_two(__builtin_convertvector(k, LaneMask));
+  }
+
+  Lane value() const { return (rest + 1) * power; }
+  Lane less_one() const { return rest * power + (power - 1); }  // accurate where x is small
+};
+
+inline Lane exponential(Lane x) { return Exponential(x).value(); }
+
+// log(1 + e) for e above -1: 1 + e = 2^k (1 + f), and log(1 + f) = 2 artanh(f / (2 + f)).
+Lane logarithm_of_one_and(Lane e) {
+  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // 1 + f is from sqrt(1/2) to sqrt(2)
+  const Lane down = power_of_two(-k), f = e * down + (down - 1), z = f / (2 + f), y = z * z;
+  const Lane artanh = z * (1 + y * (1 / 3.0f + y * (1 / 5.0f + y * (1 / 7.0f + y * (1 / 9.0f)))));
+  return __builtin_convertvector(k, Lane) * 0.693147181f + 2 * artanh;
+}
+
+}  // namespace
