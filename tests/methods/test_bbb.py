@@ -143,5 +143,5 @@ def test_steps_that_are_native_code_gain_nothing_by_fusing() -> None:
     assert BBB(label="bbb", divergence=StackedDivergences((native, native), 1)).fusible is not there
     for other in (estimated, KL(label="kl"), StackedDivergences((native, KL(label="kl")), 1)):
         assert BBB(label="bbb", divergence=other).fusible
-    beta = Gaussian(loss=Beta(label="beta", beta=0.5))
+    beta = Gaussian(loss=Beta(label="beta", beta=1.5))
     assert BBB(label="bbb", divergence=native, likelihood=beta).fusible
