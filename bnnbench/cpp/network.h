@@ -178,8 +178,8 @@ struct Mask {
   float dropout;
 };
 
-// Floats of activations at a time, 64 kB: minibatches of thousands of rows are cut into blocks.
-constexpr Size CACHED = 16000;
+// Floats of activations at a time, 128 kB: minibatches of thousands of rows are cut into blocks.
+constexpr Size CACHED = 32000;
 
 constexpr Size MOST_OUTPUTS = 2;
 
@@ -214,22 +214,21 @@ class Network {
  public:
   Network(const Size *sizes, Size layers, Size rows, Size cached = CACHED)
       : outputs_(sizes[layers]) {
-    Size row = 0, widest = 0;
+    Size row = 0;
     for (Size l = 0; l < layers; ++l) {
       layers_.push_back({sizes[l] + 1, sizes[l + 1]});
       row += 2 * layers_[l].in;
-      widest = std::max(widest, layers_[l].weights());
       n_weights += layers_[l].weights();
     }
     block_ = std::min(rows, std::max<Size>(TALL, cached / row));
     for (const Layer &layer : layers_) {
       activations_.emplace_back(block_ * layer.in + SLACK, 1.0f);
       deltas_.emplace_back(block_ * layer.in + SLACK);
+      transposed_.emplace_back(layer.weights() + SLACK);
     }
     heads_.resize(layers_.back().weights() + SLACK);
     of_heads_.resize(layers_.back().weights() + SLACK);
     slopes_.resize(block_ * outputs_);
-    transposed_.resize(widest + SLACK);
   }
 
   Size n_weights = 0;
@@ -244,6 +243,7 @@ class Network {
   float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
     float loss = 0;
     set_heads(w);
+    set_transposes(w);
     for (Size first = 0, count; first < rows.count; first += count) {
       count = piece(rows.count - first, block_);
       const float *inputs = rows.inputs.data() + first * layers_[0].in;
@@ -256,7 +256,7 @@ class Network {
                             precision, slopes);
         for (Size o = 0; o < outputs_; ++o) slopes_[o * block_ + b] = slopes[o];
       }
-      backward(w, inputs, count, out, first > 0);
+      backward(inputs, count, out, first > 0);
     }
     return loss;
   }
@@ -281,6 +281,12 @@ class Network {
   void set_heads(const float *w) {
     const Layer &last = layers_.back();
     transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
+  }
+
+  // Of the weights between hidden layers.
+  void set_transposes(const float *w) {
+    for (size_t l = 0; l + 1 < layers_.size(); w += layers_[l].weights(), ++l)
+      if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data());
   }
 
   // What row b of the last hidden layer leads to.
@@ -318,10 +324,9 @@ class Network {
     return to;
   }
 
-  void backward(const float *w, const float *inputs, Size rows, float *gradient, bool add) {
+  void backward(const float *inputs, Size rows, float *gradient, bool add) {
     const size_t last = layers_.size() - 1;
     const Size width = layers_[last].in;
-    w += n_weights - layers_[last].weights();
     gradient += n_weights - layers_[last].weights();
     const float *top = into(last, inputs);
     product(outputs_, rows, width, {slopes_.data(), block_, 1}, {top, width}, of_heads_.data(),
@@ -335,14 +340,12 @@ class Network {
     carry_to_top(top, rows);
     for (size_t l = last;; --l) {
       const auto [in, out] = layers_[l - 1];
-      w -= layers_[l - 1].weights();
       gradient -= layers_[l - 1].weights();
       const float *delta = deltas_[l].data();
       product(in, rows, out, {into(l - 1, inputs), 1, in}, {delta, out}, gradient, out, add);
       if (l == 1) return;
-      transpose(w, in, out, transposed_.data());
-      product(rows, out, in - 1, {delta, out, 1}, {transposed_.data(), in}, deltas_[l - 1].data(),
-              in - 1);
+      product(rows, out, in - 1, {delta, out, 1}, {transposed_[l - 1].data(), in},
+              deltas_[l - 1].data(), in - 1);
       for (Size b = 0; b < rows; ++b)
         zero_inactive(into(l - 1, inputs) + b * in, &deltas_[l - 1][b * (in - 1)], in - 1);
     }
@@ -366,7 +369,7 @@ class Network {
   std::vector<Floats> activations_, deltas_;
   Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer, and their gradient
   Floats slopes_;            // [outputs, block]
-  Floats transposed_;
+  std::vector<Floats> transposed_;
 };
 
 }  // namespace
