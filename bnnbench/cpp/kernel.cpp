@@ -437,6 +437,28 @@ extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets,
   return 1;
 }
 
+// Outputs [samples, sets, rows, O] of networks with weights [samples, sets, P] for the inputs
+// [sets, rows, D] of each set. Returns 1 if there is too little memory, else 0.
+extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets, Size rows,
+                        const float *weights, const float *inputs, float *out) try {
+  Network network(sizes, layers, rows);
+  const Size n = network.n_weights, features = sizes[0], outputs = sizes[layers];
+  Rows all = network.room_for(rows);
+  Floats w(n + SLACK);
+  for (Size r = 0; r < sets; ++r) {
+    for (Size b = 0; b < rows; ++b)
+      all.put(b, inputs + (r * rows + b) * features, features, 0, 0);
+    for (Size s = 0; s < samples; ++s) {
+      const Size place = s * sets + r;
+      std::copy_n(weights + place * n, n, w.begin());
+      network.evaluate(w.data(), all, out + place * rows * outputs);
+    }
+  }
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
+
 // The same names in the same order as in bnnbench/native/steps.py.
 struct Steps {
   const Size *sizes;              // inputs, units of every hidden layer, outputs

@@ -71,6 +71,7 @@ def library() -> Library:
 def _loaded(place: Path) -> ctypes.CDLL:
     code = ctypes.CDLL(str(place))
     code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
+    code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
     taking_one = code.take_steps, code.propagate, code.take_trajectories
     for function in taking_one:
         function.argtypes = [ARRAY]
@@ -79,7 +80,7 @@ def _loaded(place: Path) -> ctypes.CDLL:
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
-    for function in (code.moments, *taking_one):
+    for function in (code.moments, code.evaluate, *taking_one):
         function.errcheck = _checked  # type: ignore[assignment]
     return code
 

@@ -261,6 +261,16 @@ class Network {
     return loss;
   }
 
+  // Outputs [rows, outputs] of all rows.
+  void evaluate(const float *w, const Rows &rows, float *out) {
+    set_heads(w);
+    for (Size first = 0, count; first < rows.count; first += count) {
+      count = piece(rows.count - first, block_);
+      const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
+      for (Size b = 0; b < count; ++b) put_out(top, b, out + (first + b) * outputs_);
+    }
+  }
+
   // Of all rows, without their weights.
   double loss(const float *w, const Rows &rows) {
     double sum = 0;

@@ -1,0 +1,26 @@
+"""What stacked networks put out, for tensors on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+
+from torch import Tensor
+
+from bnnbench.cpp.library import library
+from bnnbench.nn import MLP
+
+
+def put_out(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor) -> None:
+    """Writes what networks `[S, R, P]` make of inputs `[R, M, D]` into outputs `[S, R, M, O]`.
+
+    All are float32; the outputs have to be contiguous.
+    """
+    code = library().code
+    assert code is not None and outputs.is_contiguous()
+    networks, inputs = networks.contiguous(), inputs.contiguous()
+    samples, sets, _ = networks.shape
+    code.evaluate(
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1,
+        samples, sets, inputs.shape[1],
+        networks.data_ptr(), inputs.data_ptr(), outputs.data_ptr(),
+    )  # fmt: skip
