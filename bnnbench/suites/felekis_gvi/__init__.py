@@ -10,7 +10,7 @@ FULL = ("full",)
 
 SUITE = Suite(
     name="felekis_gvi",
-    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (over an hour)",
+    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (forty minutes)",
     sweeps=(
         Sweep("gp_toy", sizes=FULL),
         Sweep("gvi_alpha", sizes=FULL),
