@@ -29,7 +29,7 @@ def fits_stack(network: Network, training: Training, predicted: int = 1) -> int:
     return max(1, min(STACK, STACK_ACTIVATIONS // each, STACK_PREDICTIONS // predicted))
 
 
-MULTIPLIED = 0.9e-10  # seconds of a row and a weight, forwards and backwards
+MULTIPLIED = 0.35e-10  # seconds of a row and a weight, forwards and backwards
 SUGGESTION = 0.01  # seconds of an evaluation's search
 
 
@@ -45,7 +45,7 @@ def step_seconds(
     pairs = sum(a * b for a, b in pairwise(widths))
     # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
     units = batch * (sum(widths) or 1) + 2.5 * pairs
-    launched, computed = (2e-6, 1.6e-9) if native else (1e-4, 4.4e-9)
+    launched, computed = (2e-6, 1.4e-9) if native else (1e-4, 3.5e-9)
     return launched + training.samples * replicas * (computed * units + MULTIPLIED * batch * pairs)
 
 

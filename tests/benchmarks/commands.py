@@ -95,10 +95,14 @@ def job_rows(outputs: Path) -> Iterator[Row]:
         trained = EPOCHS * (FOLDS * (len(search) + len(splits)) + len(splits))
         name = f"run method=vadam dataset=boston ({device})"
         yield {"what": name, "value": ran.wall, "unit": "s"}
-        # Two that share a core, as some machines' cores do, take longer each: the loop had it alone.
+        # Workers that share a core, as on some machines, take longer: the loop had it alone.
         for workers, one in ("", ran), (", one worker", alone):
-            yield {"what": f"{name}{workers}, core time; the loop's", "value": one.core, "unit": "s",
-                   "ratio": loop * trained / one.core}  # fmt: skip
+            yield {
+                "what": f"{name}{workers}, core time; the loop's",
+                "value": one.core,
+                "unit": "s",
+                "ratio": loop * trained / one.core,
+            }
         yield {"what": "until its first split was there", "value": ran.first, "unit": "s"}
         share = search["suggest_seconds"].sum() / splits["total_seconds"].sum()
         yield {"what": "of its splits' seconds, suggestions", "value": 100 * share, "unit": "%"}
