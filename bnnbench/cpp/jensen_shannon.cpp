@@ -101,7 +101,7 @@ extern "C" void js_near(const Pairs *pairs) {
   });
 }
 
-// Moments of half of `_slope` of every pair, to `out` [3, count].
+// Moments of `_slope` of every pair, to `out` [3, count].
 extern "C" void js_slopes(const Pairs *pairs) {
   const float odds = pairs->alpha / (1 - pairs->alpha);
   const auto slope = [=](Lane t) {

@@ -30,6 +30,7 @@ def covers(like: Tensor) -> bool:
 
 def summed(
     name: str,
+    rows: int,
     terms: Tensor,
     rule: tuple[Tensor, Tensor],
     alpha: float,
@@ -39,19 +40,20 @@ def summed(
 
     Args:
         name: `js_far` or `js_near`, the divergence itself, or `js_slopes`, moments of its slope.
+        rows: of the result.
         terms: `[3, N]`, float32: of the log ratio, a quadratic in the nodes.
         rule: nodes and weights, `[K]` each.
         alpha: order of the divergence, below 1.
         bounds: between which the log ratio is kept.
 
     Returns:
-        `[1, N]`, or `[3, N]` of slopes.
+        `[rows, N]`.
     """
     code = library().code
     assert code is not None
     nodes, weights = (column.contiguous() for column in rule)
     terms = terms.contiguous()
-    out = torch.empty_like(terms if name == "js_slopes" else terms[:1])
+    out = torch.empty_like(terms[:rows])
     lowest, highest = bounds
     given = Given(
         terms=terms.data_ptr(), count=terms.shape[1], nodes=nodes.data_ptr(),

@@ -10,8 +10,8 @@ from bnnbench.discovery import Suite, Sweep
 
 SUITE = Suite(
     name="cinelli_book",
-    summary="the book's toy and UCI comparison, its times and claims (small: a quarter of an hour, "
-    "whole: two hours)",
+    summary="the book's toy and UCI comparison, its times and claims (small: ten minutes, "
+    "whole: an hour)",
     sweeps=(
         Sweep("toy_1d"),
         Sweep("book_uci", "dataset=boston,concrete,energy,yacht", sizes=("small",)),
