@@ -308,9 +308,10 @@ class SplitExperiment(Experiment):
             rows = len(self.table.splits[0].train)
             fits = 1 + self.search.folds * self.evaluation.out_of_fold
             return len(self.groups(self.units())[0]) * fits * self.method.seconds(rows)
-        return self.method.gradients * group_seconds(
+        networks = self.training.samples * self.method.gradients
+        return group_seconds(
             self.network,
-            self.training,
+            replace(self.training, samples=networks),
             rows=len(self.table.splits[0].train),
             batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
             splits=len(self.groups(self.units())[0]),

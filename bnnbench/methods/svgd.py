@@ -134,6 +134,10 @@ class SVGD(StochasticMethod):
         return False
 
     @property
+    def gradients(self) -> int:
+        return self.particles
+
+    @property
     def point_estimate(self) -> bool:
         return self.particles == 1
 
