@@ -162,6 +162,16 @@ def _check_here() -> None:
         raise UserError("this folder was deleted; change to another one.") from None
 
 
+def _interruptible(arguments: Sequence[str]) -> int:
+    """`dispatch`, where a compiled module that was being imported hides what interrupted it."""
+    try:
+        return dispatch(arguments)
+    except ImportError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point.
 
@@ -172,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speak_plainly()
     try:
         with terminable():
-            code = dispatch(sys.argv[1:] if arguments is None else arguments)
+            code = _interruptible(sys.argv[1:] if arguments is None else arguments)
             if sys.stdout:  # closed by who started us, it is None
                 sys.stdout.flush()  # a full disk or a closed pipe may show here alone
             return code

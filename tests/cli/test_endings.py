@@ -62,6 +62,20 @@ def test_an_error_of_the_program_keeps_its_traceback(
         command("run", *table, *TINY, "splits=1")
 
 
+def test_an_interrupted_import_of_a_compiled_module_is_an_interruption(
+    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which says itself by another error, of which it is the cause."""
+
+    def fail(*arguments: object) -> NoReturn:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr(LocalEngine, "finish", fail)
+    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+    code, _, errors = command("run", *table, *TINY, "splits=1")
+    assert code == 130 and "bnnbench: interrupted; the same command goes on" in errors
+
+
 def test_a_sentence_is_one_line(command: Command) -> None:
     assert one_line("a\nb\tc\x1b[0m é\u202e") == r"a\nb\tc\x1b[0m é\u202e"
     code, _, errors = command("run", "seed=1\n2")
