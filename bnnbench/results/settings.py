@@ -41,6 +41,9 @@ READABLE = {
 }
 """What readers are told of common settings, by dotted name; others go by the dotted name."""
 
+SEARCHED = ("method.noise_precision", "method.prior_precision", "method.dropout")
+"""What a search finds for a run that gives it no value."""
+
 ABSENT = object()
 
 Settings = Mapping[str, Any]
@@ -78,7 +81,8 @@ def _fixed(value: Any) -> Any:
 
 def spoken(name: str, value: Any) -> str:
     """`epochs 5`: a setting and its value as readers are told."""
-    return f"{READABLE.get(name, name)} {written(value)}"
+    found = value is None and name in SEARCHED
+    return f"{READABLE.get(name, name)} {'searched' if found else written(value)}"
 
 
 def written(value: Any) -> str:

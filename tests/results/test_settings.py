@@ -34,6 +34,7 @@ def test_common_settings_have_short_names() -> None:
     assert spoken("training.epochs", 5) == "epochs 5"
     assert spoken("training.learning_rate", 0.01) == "learning rate 0.01"
     assert spoken("method.initial_precision", None) == "method.initial_precision null"
+    assert spoken("method.prior_precision", None) == "prior precision searched"
     assert spoken("network.width", (100, 200)) == "width 100/200"
     assert spoken("evaluation.trace", True) == "evaluation.trace true"
 
