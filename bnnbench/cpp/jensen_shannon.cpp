@@ -104,13 +104,11 @@ extern "C" void js_near(const Pairs *pairs) {
 // Moments of `_slope` of every pair, to `out` [3, count].
 extern "C" void js_slopes(const Pairs *pairs) {
   const float odds = pairs->alpha / (1 - pairs->alpha);
-  const auto slope = [=](Lane t) {
-    const Lane ratio = exponential(t);
-    return 0.5f * logarithm_of_one_and(odds * ratio) / ratio;
-  };
-  if (odds == 1) return moments_of(*pairs, slope);
+  const auto main_part = [=](Lane ratio) { return logarithm_of_one_and(odds * ratio) / ratio; };
+  if (odds == 1)
+    return moments_of(*pairs, [=](Lane t) { return 0.5f * main_part(exponential(t)); });
   moments_of(*pairs, [=](Lane t) {
     const Lane ratio = exponential(t);
-    return slope(t) + 0.5f * (odds / (odds + ratio) - odds / (1 + odds * ratio));
+    return 0.5f * (main_part(ratio) + odds / (odds + ratio) - odds / (1 + odds * ratio));
   });
 }
