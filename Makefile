@@ -1,4 +1,4 @@
-# `make run` and `make test` do everything on a fresh machine, set-up included.
+# `make run` and `make test` do everything on a fresh machine, including the set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,10 +6,10 @@ SUITE ?= small felekis_gvi
 
 .PHONY: help setup run test ci slow bench reproduce lint docs clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-setup: $(VENV)/.ready  ## the virtual environment, with everything in it
+setup: $(VENV)/.ready  ## create the virtual environment
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -17,36 +17,38 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
-run: setup  ## the main job on embedded data: vadam on diabetes, 20 splits
-	$(BIN)/bnnbench run
+run: setup  ## compare two methods on bundled data: vadam and mc_dropout on diabetes, 20 splits
+	$(BIN)/bnnbench run -m method=vadam,mc_dropout
+	$(BIN)/bnnbench report --methods vadam,mc_dropout
 
-test: setup  ## the tests, on all cores
+test: setup  ## run the tests on all cores
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-ci: lint docs test  ## all that continuous integration runs
+ci: lint docs test  ## everything that continuous integration runs
 	$(BIN)/python -m pytest -m ci -n auto --dist worksteal
 
-slow: setup  ## the tests that train for minutes on real data
+slow: setup  ## run the tests that train for minutes on real data
 	$(BIN)/python -m pytest -m slow
 
-bench: setup  ## speed and memory, as ratios in one run; a report over a thousand runs
+bench: setup  ## measure speed and memory as ratios, and a report over a thousand runs
 	$(BIN)/python tests/benchmarks/speed.py
 	$(BIN)/python tests/benchmarks/report.py
 
-reproduce: setup  ## the published experiments, resumable (SUITE: one or more of small, all and the names of suites; default: small felekis_gvi)
+reproduce: setup  ## run the published experiments (SUITE: small, all, or names of suites)
 	for suite in $(SUITE); do $(BIN)/bnnbench reproduce $$suite || exit; done
 
-lint: setup  ## ruff and mypy
+lint: setup  ## run ruff, mypy and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 $(VENV)/.docs: $(VENV)/.ready
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
-docs: $(VENV)/.docs  ## the documentation site, in site/, strictly
+docs: $(VENV)/.docs  ## build the documentation site in site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-clean:  ## remove the virtual environment and caches; outputs and data stay
+clean:  ## remove the virtual environment and caches; keep outputs and data
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist

@@ -14,7 +14,7 @@ __all__ = ["FinishedRun", "fit", "load_run", "predict"]
 
 
 def __getattr__(name: str) -> Any:
-    """What Python users take, imported when they do: the command line starts without it."""
+    """Import the Python interface on first access, so that the command line starts fast."""
     if name in __all__:
         return getattr(import_module("bnnbench.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""From Python and a notebook: `from bnnbench import fit, load_run, predict`.
+"""The Python interface: `from bnnbench import fit, load_run, predict`.
 
-What the commands do, with pandas frames going in and coming out; errors are `UserError`s with the
-sentence that the command line would print.
+The functions do what the commands do, with pandas frames as input and output. Mistakes raise
+`UserError` with the message that the command line prints.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that was drawn, which a notebook shows.
+    """A figure that a notebook displays.
 
     Attributes:
-        path: of its PNG.
+        path: of the PNG file.
     """
 
     path: Path
@@ -33,10 +33,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run on splits; every table is read when it is first asked for.
+    """A finished run on splits. Tables are read on first access.
 
     Attributes:
-        folder: where it lies.
+        folder: of the run.
     """
 
     folder: RunFolder
@@ -57,7 +57,7 @@ class FinishedRun:
 
     @cached_property
     def search(self) -> pd.DataFrame:
-        """A row per evaluation of the search; none where nothing was searched."""
+        """A row per evaluation of the search; empty without a search."""
         from bnnbench.results.run_files import read_search
 
         return read_search(self.folder)
@@ -70,78 +70,80 @@ class FinishedRun:
         return read_predictions(self.folder)
 
     def figure(self, name: str) -> Picture:
-        """A figure of the run's page: `predictions`, `search`, `splits`, `calibration`, ...
+        """Return a figure of the run: `predictions`, `search`, `splits`, `calibration`, ...
 
         Raises:
-            UserError: if it has none of that name.
+            UserError: if there is no such figure.
         """
         from bnnbench.types import UserError
 
         path = self.folder.figure(name, "png")
         if not path.is_file():
-            there = ", ".join(sorted(other.stem for other in path.parent.glob("*.png")))
-            raise UserError(f"this run has no figure {name!r}, but {there or 'none as PNG'}.")
+            names = ", ".join(sorted(other.stem for other in path.parent.glob("*.png"))) or "none"
+            raise UserError(f"unknown figure {name!r} (available as PNG: {names}).", "name")
         return Picture(path)
 
     def predict(
         self, rows: pd.DataFrame, interval: float = 0.9, calibrate: str = "none"
     ) -> pd.DataFrame:
-        """New rows by the run's method, fitted to all of its data the first time.
+        """Predict new rows. The first call fits the method to all data of the run.
 
         Args:
-            rows: with the columns of the table that it was run on, in any order.
-            interval: its level.
+            rows: with the input columns of the run's table, in any order.
+            interval: probability of the interval.
             calibrate: `none`, `isotonic` or `conformal` (see `bnnbench predict --help`).
 
         Returns:
             `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and `noise`
-            (standard deviations), in the target's unit, under the index of `rows`.
+            (standard deviations), in units of the target, with the index of `rows`.
 
         Raises:
             UserError: if a column is missing, or an option is wrong.
         """
         from bnnbench.checks import check_between, check_choice
-        from bnnbench.cli.fitted import fitted_model
+        from bnnbench.cli.final_model import load_or_fit
         from bnnbench.cli.predict import CALIBRATIONS, predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
-        model = fitted_model(self.folder, certain=calibrate == "conformal")
-        found, _ = predict_frame(model, self.folder, rows, "rows", interval, calibrate)
-        return found.set_index(rows.index)
+        model = load_or_fit(self.folder, conformal=calibrate == "conformal")
+        predicted, _ = predict_frame(model, self.folder, rows, "rows", interval, calibrate)
+        return predicted.set_index(rows.index)
 
 
 def load_run(path: str | Path) -> FinishedRun:
-    """The finished run at or below a folder.
+    """Load the only finished run at or below a folder.
 
     Raises:
         UserError: if there is none, or more than one.
     """
-    from bnnbench.cli.run_at import run_at
+    from bnnbench.cli.find_run import find_run
 
-    return FinishedRun(run_at(Path(path).expanduser()))
+    return FinishedRun(find_run(Path(path).expanduser()))
 
 
 def fit(*settings: str) -> FinishedRun:
-    """Runs what `bnnbench run SETTINGS` runs, or finds it finished.
+    """Run an experiment as `bnnbench run SETTINGS` does, or load it if it is finished.
 
     Args:
-        settings: as on the command line, `"method=vadam"`, `"dataset=boston"`.
+        settings: as on the command line: `"method=vadam"`, `"dataset=boston"`.
 
     Raises:
-        UserError: if a setting is wrong, or they make more than one run.
+        UserError: if a setting is wrong, or the settings are those of several runs.
     """
-    from bnnbench.cli.build import build
-    from bnnbench.cli.line import configs_of
+    from bnnbench.cli.assemble import build
+    from bnnbench.cli.sweep import compose_configs
     from bnnbench.experiment.execution import execute
-    from bnnbench.report.pages import page_writer
+    from bnnbench.report.run_output import run_output_writer
     from bnnbench.types import UserError
 
-    configs = configs_of(list(settings))
+    configs = compose_configs(list(settings))
     if len(configs) != 1:
-        raise UserError(f"these settings make {len(configs)} runs; fit takes those of one.")
+        raise UserError(
+            f"fit takes the settings of one run, not of {len(configs)}.", "settings", "several_runs"
+        )
     run = build(configs[0])
-    return FinishedRun(execute(run, page_writer(run), None, lambda _: None))
+    return FinishedRun(execute(run, run_output_writer(run), None, lambda _: None))
 
 
 def predict(
@@ -150,6 +152,6 @@ def predict(
     interval: float = 0.9,
     calibrate: str = "none",
 ) -> pd.DataFrame:
-    """`FinishedRun.predict` of a run, or of the one at a folder."""
-    found = run if isinstance(run, FinishedRun) else load_run(run)
-    return found.predict(rows, interval, calibrate)
+    """Predict new rows with a run or with the run in a folder; see `FinishedRun.predict`."""
+    finished = run if isinstance(run, FinishedRun) else load_run(run)
+    return finished.predict(rows, interval, calibrate)

@@ -1,11 +1,11 @@
-"""Finds suites, and configurations from outside: what is there plugs in by being there.
+"""Discovery of suites and of configuration folders of plug-ins.
 
-A suite, all that belongs to one publication, is a folder of `bnnbench.suites`, a package that
-another distribution names as an entry point of the group `bnnbench.suites`, or a module that a
-`bnnbench.toml` names. Its `__init__` is light and holds `SUITE`; a module `page`, if it has one,
-holds `SECTIONS` of the report and `PAGES` for the kinds of its own experiments.
+A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
+package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
+module listed in a `bnnbench.toml`. Its `__init__` imports little and defines `SUITE`; an optional
+module `page` defines `SECTIONS` of the report and `PAGES` for the kinds of its experiments.
 
-A folder of configurations, laid out like `configs`, is brought by an entry point of the group
+A plug-in declares a configuration folder, structured like `configs`, as an entry point in the group
 `bnnbench.configs`: `my_package.configs` is the folder `configs` of the package `my_package`.
 """
 
@@ -25,22 +25,22 @@ from types import ModuleType
 from bnnbench.project import make_importable, project
 from bnnbench.types import UserError
 
-GROUP = "bnnbench.suites"
+SUITE_GROUP = "bnnbench.suites"
 
-CONFIGS = "bnnbench.configs"
+CONFIG_GROUP = "bnnbench.configs"
 
 SIZES = ("small", "full")
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One step of a reproduction: what follows `bnnbench run`.
+    """One step of a reproduction: the arguments of `bnnbench run`.
 
     Attributes:
         experiment: option of the configuration group `experiment`.
-        overrides: further words, beside the sweep that the experiment's own file declares.
-        sizes: `small` where a quick reproduction has it, `full` where the whole one has.
-        report: whether its runs are gathered into one report; those of others show themselves.
+        overrides: overrides in addition to the sweep declared in the experiment's YAML file.
+        sizes: the sizes of reproduction, `small` and `full`, that include this step.
+        report: whether there is a report over its runs; otherwise each run has only its own page.
     """
 
     experiment: str
@@ -51,33 +51,33 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Suite:
-    """What belongs to one publication.
+    """A publication to reproduce.
 
     Attributes:
-        name: of its folder, and what follows `bnnbench reproduce`.
-        summary: one line, with how long it takes.
+        name: of its folder, and the argument of `bnnbench reproduce`.
+        summary: one line, with the time it takes.
         sweeps: in the order in which they run.
-        together: whether one report gathers the runs of all sweeps, in a folder of the suite's
-            name, instead of one for each experiment.
+        single_report: whether there is one report over all sweeps, in a folder named after the
+            suite, instead of one for each experiment.
     """
 
     name: str
     summary: str
     sweeps: tuple[Sweep, ...]
-    together: bool = False
+    single_report: bool = False
 
 
 def suites() -> tuple[Suite, ...]:
-    """Every suite that is there.
+    """Return all suites.
 
     Raises:
-        UserError: if one that a `bnnbench.toml` names is none.
+        UserError: if a module listed in a `bnnbench.toml` is not a suite.
     """
     return tuple(module.SUITE for module in _modules())
 
 
 def plugins(module: str) -> Iterator[ModuleType]:
-    """The module of this name of every suite that has one, imported."""
+    """Import the module of this name from every suite that has one."""
     for package in _modules():
         name = f"{package.__name__}.{module}"
         if hasattr(package, "__path__") and find_spec(name):
@@ -85,70 +85,72 @@ def plugins(module: str) -> Iterator[ModuleType]:
 
 
 @cache
-def brought_configs() -> dict[str, Path]:
-    """Folders of configurations that other distributions bring, by the entry point's value."""
-    found = {}
-    for value in sorted({point.value for point in entry_points(group=CONFIGS)}):
+def plugin_configs() -> dict[str, Path]:
+    """Return the configuration folders of other distributions, by value of the entry point."""
+    folders = {}
+    for value in sorted({point.value for point in entry_points(group=CONFIG_GROUP)}):
         folder = _folder(value)
         if folder is None:
-            print(f"bnnbench: there is no folder of configurations {value}", file=sys.stderr)
+            print(f"bnnbench: the configuration folder {value} does not exist", file=sys.stderr)
         else:
-            found[value] = folder
-    return found
+            folders[value] = folder
+    return folders
 
 
 def _folder(value: str) -> Path | None:
-    """Where `my_package.configs` is; nothing is imported, for a package may be slow to."""
+    """Locate `my_package.configs` without importing the package, which may be slow."""
     package, *inside = value.split(".")
     spec = find_spec(package)
-    places = spec.submodule_search_locations if spec else None
-    folders = (Path(place, *inside) for place in places or ())
+    locations = spec.submodule_search_locations if spec else None
+    folders = (Path(location, *inside) for location in locations or ())
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def _modules() -> Iterator[ModuleType]:
-    """Every suite, imported: ours, those of other distributions, those of the current project."""
+    """Import all suites: built-in, of other distributions, and of the current project."""
     for package in _packages():
         module = _imported(package)
         if module is not None:
             yield module
-    own = project()
-    if own is not None:
-        make_importable(own.path)
-        for name in own.suites:
-            yield _own(own.file, name)
+    user_project = project()
+    if user_project is not None:
+        make_importable(user_project.path)
+        for name in user_project.suites:
+            yield _own(user_project.file, name)
 
 
 @cache
 def _packages() -> tuple[str, ...]:
-    """Import names of all installed suites, our own first, in alphabetical order."""
-    folders = list(import_module(GROUP).__path__)
-    own = sorted(f"{GROUP}.{found.name}" for found in pkgutil.iter_modules(folders))
-    return (*own, *sorted(point.value for point in entry_points(group=GROUP)))
+    """Return the import names of all installed suites, built-in ones first."""
+    folders = list(import_module(SUITE_GROUP).__path__)
+    built_in = sorted(f"{SUITE_GROUP}.{module.name}" for module in pkgutil.iter_modules(folders))
+    return (*built_in, *sorted(point.value for point in entry_points(group=SUITE_GROUP)))
 
 
 @cache
 def _imported(package: str) -> ModuleType | None:
-    """The package; None, said once, if it is another's and broken: the rest goes on without it."""
+    """Import a package; print a message and return None if it is a broken plug-in."""
     try:
         return import_module(package)
     except Exception as error:
-        if package.startswith(f"{GROUP}."):
+        if package.startswith(f"{SUITE_GROUP}."):
             raise
         print(f"bnnbench: the suite {package} cannot be imported: {error}", file=sys.stderr)
         return None
 
 
 def _own(file: Path, name: str) -> ModuleType:
-    """A suite of the project whose file this is.
+    """Import a suite of the current project.
 
     Raises:
-        UserError: if it cannot be imported or holds no `SUITE`: it is being written.
+        UserError: if it cannot be imported or does not define `SUITE`.
     """
     try:
         module = import_module(name)
     except Exception as error:
-        raise UserError(f"{file}: the suite {name} cannot be imported: {error}.") from None
+        raise UserError(
+            f"{file}: the suite {name} cannot be imported: {error}.", "suites", "import_failed"
+        ) from None
     if not isinstance(getattr(module, "SUITE", None), Suite):
-        raise UserError(f"{file}: {name} is no suite: it holds no SUITE.")
+        raise UserError(f"{file}: the module {name} does not define SUITE.", "suites", "no_suite")
     return module

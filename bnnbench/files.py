@@ -1,4 +1,4 @@
-"""How a file is written: whole, or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from typing import Any, BinaryIO
 
 
 def checksum(content: bytes) -> str:
-    """Sixteen hexadecimal digits that a damaged file does not have."""
+    """Return sixteen hexadecimal digits of the SHA-256 of some bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Calls `write(file)` on a temporary sibling, then moves it into place.
-
-    A reader, or a resumed run, sees the whole file or none of it.
+    """Call `write(file)` on a temporary file in the same folder, then move it into place.
 
     Raises:
-        IsADirectoryError: if a folder stands there that holds something.
-        OSError: what the machine refuses, with the file's name.
+        IsADirectoryError: if there is a folder of this name that is not empty.
+        OSError: with the name of the file.
     """
-    make_way(path)
+    remove_empty_folder(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -38,30 +36,30 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a full disk does not say what it had no room for
+            error.filename = str(path)  # missing in errors of a full disk
         raise
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8 text atomically."""
+    """Write UTF-8 text atomically."""
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def remove(path: Path) -> None:
-    """Removes a file if it is there.
+    """Delete a file if it exists.
 
     Raises:
-        IsADirectoryError: if a folder stands there that holds something.
+        IsADirectoryError: if there is a folder of this name that is not empty.
     """
-    make_way(path)
+    remove_empty_folder(path)
     path.unlink(missing_ok=True)
 
 
-def make_way(path: Path) -> None:
-    """Removes an empty folder that stands in the place of a file: nothing is lost with it.
+def remove_empty_folder(path: Path) -> None:
+    """Delete an empty folder that has the name of a file.
 
     Raises:
-        IsADirectoryError: if it holds something.
+        IsADirectoryError: if it is not empty.
     """
     if path.is_dir():
         try:

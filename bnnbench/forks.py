@@ -1,4 +1,4 @@
-"""Work done side by side by forks of this process, where that is safe."""
+"""Parallel execution in forks of this process, where that is safe."""
 
 from __future__ import annotations
 
@@ -15,84 +15,87 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 U = TypeVar("U")
 
-MADE_FOR_FORKS = {"jemalloc_bg_thd\n"}
-"""The thread of an allocator that pandas brings in where it finds pyarrow."""
+FORK_SAFE_THREADS = {"jemalloc_bg_thd\n"}
+"""Names of threads that survive a fork: an allocator that pandas loads with pyarrow."""
 
 
-def in_forks(works: Sequence[Callable[[], T]], processes: int) -> list[T]:
-    """What each of these functions returns, computed in several processes where that is safe.
+def run_in_forks(functions: Sequence[Callable[[], T]], processes: int) -> list[T]:
+    """Call functions in several processes where that is safe, and return their results.
 
     Args:
-        works: dealt out in turn, the first to this process, which so can keep what cannot be sent.
-        processes: at most, this one included.
+        functions: assigned to processes in turn; the first one runs in this process, so that its
+            result need not be picklable.
+        processes: maximum number of processes, this one included.
 
     Raises:
-        Exception: what one of them raises, whichever process it is in.
+        Exception: raised by one of the functions.
     """
-    count = min(processes, len(works)) if is_alone() else 1
+    count = min(processes, len(functions)) if can_fork() else 1
     if count < 2:
-        return [work() for work in works]
-    parts = _done_in_parts([works[part::count] for part in range(count)])
-    return [parts[place % count][place // count] for place in range(len(works))]
+        return [function() for function in functions]
+    parts = _run_parts([functions[part::count] for part in range(count)])
+    return [parts[index % count][index // count] for index in range(len(functions))]
 
 
-def both(mine: Callable[[], T], other: Callable[[], U], processes: int) -> tuple[T, U]:
-    """What two functions return, side by side, the first in this process."""
-    works: list[Callable[[], Any]] = [mine, other]
-    first, second = in_forks(works, processes)
+def run_both(
+    first_function: Callable[[], T], second_function: Callable[[], U], processes: int
+) -> tuple[T, U]:
+    """Call two functions in parallel, the first in this process, and return both results."""
+    functions: list[Callable[[], Any]] = [first_function, second_function]
+    first, second = run_in_forks(functions, processes)
     return first, second
 
 
-def is_alone() -> bool:
-    """Whether this process may be forked: a fork copies locks of threads, and not the threads."""
+def can_fork() -> bool:
+    """Whether this process has no other threads: a fork copies their locks, but not the threads."""
     try:
         tasks = [*Path("/proc/self/task").iterdir()] if sys.platform == "linux" else []
         others = {(task / "comm").read_text() for task in tasks if task.name != str(os.getpid())}
-    except OSError:  # a thread that has just ended
+    except OSError:  # a thread has just ended
         return False
-    return bool(tasks) and others <= MADE_FOR_FORKS
+    return bool(tasks) and others <= FORK_SAFE_THREADS
 
 
-def _done_in_parts(parts: Sequence[Sequence[Callable[[], T]]]) -> list[list[T]]:
-    """Does one part in this process, and each of the others in a child that is forked for it."""
+def _run_parts(parts: Sequence[Sequence[Callable[[], T]]]) -> list[list[T]]:
+    """Run one part in this process, and each of the others in a forked child."""
     fork = multiprocessing.get_context("fork")
-    mine, *others = parts
+    first_part, *others = parts
     children = []
     for part in others:
         ours, theirs = fork.Pipe(duplex=False)
-        child = fork.Process(target=_begin, args=(part, theirs), daemon=True)
+        child = fork.Process(target=_run_child, args=(part, theirs), daemon=True)
         child.start()
         theirs.close()
         children.append((child, ours, part))
     try:
-        done = [[work() for work in mine]]
-        return [*done, *(_end(ours, part) for _, ours, part in children)]
+        done = [[function() for function in first_part]]
+        return [*done, *(_receive(ours, part) for _, ours, part in children)]
     finally:
         for child, ours, _ in children:
-            child.kill()  # of no effect on one that is through
+            child.kill()  # no effect if it has ended
             child.join()
             ours.close()
 
 
-def _begin(works: Sequence[Callable[[], T]], word: Connection) -> None:
-    """What a child does: its part, of which it sends what came out."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+def _run_child(functions: Sequence[Callable[[], T]], connection: Connection) -> None:
+    """Run a part in a child and send its results, or its exception."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    found: list[T] | Exception
+    results: list[T] | Exception
     try:
-        found = [work() for work in works]
+        results = [function() for function in functions]
     except Exception as error:
-        found = error
-    with suppress(Exception):  # what cannot be sent comes again where it need not be
-        word.send(found)
+        results = error
+    with suppress(Exception):  # the parent repeats a part whose results cannot be pickled
+        connection.send(results)
 
 
-def _end(word: Connection, works: Sequence[Callable[[], T]]) -> list[T]:
-    """What a child sends; the part of one that was killed is done here."""
+def _receive(connection: Connection, functions: Sequence[Callable[[], T]]) -> list[T]:
+    """Receive the results of a child; run its part here if it was killed."""
     try:
-        found = word.recv()
-    except Exception:  # no word, or one that cannot be read
-        return [work() for work in works]
-    if isinstance(found, Exception):
-        raise found
-    return list(found)
+        results = connection.recv()
+    except Exception:  # nothing was sent, or it cannot be unpickled
+        return [function() for function in functions]
+    if isinstance(results, Exception):
+        raise results
+    return list(results)

@@ -1,4 +1,4 @@
-"""What makes two runs the same run: every setting of every component, unless it says otherwise."""
+"""The identity of a run: all settings of all components, except fields marked `no_identity`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 
 
 def no_identity(default: Any = MISSING) -> Any:
-    """A dataclass field that can change no number: two runs that differ in it are one run.
+    """Declare a dataclass field that cannot change a result and is not part of the identity.
 
     Args:
-        default: of the field; none if not given.
+        default: of the field; required field if not given.
     """
     return field(default=default, metadata={"identity": False})
 
 
 def is_identity(setting: Field[Any]) -> bool:
-    """Whether runs that differ in this field are different runs."""
+    """Whether a field is part of the identity."""
     return bool(setting.metadata.get("identity", True))
 
 
 def identity_of(component: Any) -> Any:
-    """A component and those inside it as plain JSON values.
+    """Convert a component and those inside it to plain JSON values.
 
     Args:
-        component: a dataclass, or a mapping, sequence or plain value that one may hold. Of a
-            dataclass the class and every field count but those made by `no_identity`.
+        component: a dataclass, or a mapping, sequence or plain value inside one. A dataclass is
+            identified by its class and all fields except `no_identity` ones.
 
     Raises:
-        TypeError: for anything else, which would not be told apart.
+        TypeError: for anything else.
     """
     if is_dataclass(component) and not isinstance(component, type):
         cls = type(component)
@@ -44,7 +44,7 @@ def identity_of(component: Any) -> Any:
     if isinstance(component, list | tuple):
         return [identity_of(value) for value in component]
     if isinstance(component, float) and not math.isfinite(component):
-        return str(component)  # of which JSON knows nothing
+        return str(component)  # not valid in JSON
     if component is None or isinstance(component, bool | int | float | str):
         return component
     if isinstance(component, Path):
@@ -53,6 +53,6 @@ def identity_of(component: Any) -> Any:
 
 
 def digest(identity: Any) -> str:
-    """Twelve hexadecimal digits that stand for an identity, whatever the order of its keys."""
+    """Hash an identity to twelve hexadecimal digits; the order of keys does not matter."""
     text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

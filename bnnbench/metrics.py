@@ -1,7 +1,7 @@
-"""Scores of a predictive mixture, in whatever units prediction and targets share.
+"""Scores of a predictive mixture, in the common units of prediction and targets.
 
-Three log-likelihoods circulate under one name (see each function); all are averages over the
-test points, and the per-point one is what this project calls `log_likelihood`.
+The literature reports three different log-likelihoods under one name. All are averages over the
+test points; `log_likelihood` is the per-point one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from bnnbench.types import Prediction
 
-DENSITIES = 8_000_000  # held at once by a log-likelihood: 64 MB of float64
-CRPS_COMPONENTS = 500  # of a mixture that has more, as many are scored: pairs grow by the square
-CRPS_PAIRS = 2_000_000  # component pairs held at once by the mixture CRPS
+MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
+MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
+MAX_CRPS_PAIRS = 2_000_000  # pairs of components in memory
 
 
 def log_density(prediction: Prediction, targets: Tensor) -> Tensor:
@@ -27,19 +27,19 @@ def log_density(prediction: Prediction, targets: Tensor) -> Tensor:
 
 
 def mean_over(values: Tensor, real: Tensor) -> Tensor:
-    """Mean over the real rows of `[..., R, M]`, `[..., R]`."""
+    """Average `[..., R, M]` over the real rows to `[..., R]`."""
     return torch.where(real, values, 0.0).sum(-1) / real.sum(-1)
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean over points of the log of the Monte Carlo average density, `[R]`.
 
-    What PBP's, MC dropout's and most later papers report.
+    Reported by the papers on PBP, MC dropout and most later methods.
 
     Args:
-        prediction: of M points by R replicas.
+        prediction: for M points by R replicas.
         targets: `[R, M]`.
-        real: `[R, M]` bool, False on padding.
+        real: `[R, M]` bool, False for padding.
     """
     samples = prediction.loc.shape[0]
     sums = [
@@ -50,9 +50,9 @@ def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Ten
 
 
 def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
-    """Log of the Monte Carlo average of the joint density of all points, over N, `[R]`.
+    """Log of the Monte Carlo average of the joint density of all N points, divided by N, `[R]`.
 
-    What the code of Vadam (Khan et al. 2018) and SLANG (Mishkin et al. 2018) computes.
+    Computed by the code of Vadam (Khan et al. 2018) and SLANG (Mishkin et al. 2018).
     """
     samples, points = prediction.loc.shape[0], real.sum(-1)
     sums = [
@@ -66,9 +66,9 @@ def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) 
 
 
 def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
-    """Mean log density of the one Gaussian with the mixture's mean and variance, `[R]`.
+    """Mean log density of the Gaussian with the mean and variance of the mixture, `[R]`.
 
-    PBP's predictive (Hernández-Lobato & Adams 2015); moment matching for the others.
+    The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
     """
     variance = prediction.epistemic_variance() + prediction.noise_variance()
     matched = Prediction(prediction.mean()[None], torch.zeros_like(variance), variance)
@@ -83,17 +83,17 @@ def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
 
-    Exact for the Gaussian mixture (Grimit et al. 2006), by `scoringrules`; of a mixture of more
-    than `CRPS_COMPONENTS` that of every second, third ... which are not more.
+    Exact for a Gaussian mixture (Grimit et al. 2006), by `scoringrules`. A mixture of more than
+    `MAX_CRPS_COMPONENTS` components is thinned to every second, third, ... component.
     """
     import scoringrules
 
-    step = math.ceil(len(prediction.loc) / CRPS_COMPONENTS)
+    step = math.ceil(len(prediction.loc) / MAX_CRPS_COMPONENTS)
     loc = prediction.loc[::step].movedim(0, -1).cpu().numpy()
     variance = prediction.variance.expand(prediction.loc.shape)[::step]
     scale = variance.sqrt().movedim(0, -1).cpu().numpy()
     observed, keep = targets.cpu().numpy(), real.cpu().numpy()
-    chunk = max(1, CRPS_PAIRS // loc.shape[-1] ** 2)
+    chunk = max(1, MAX_CRPS_PAIRS // loc.shape[-1] ** 2)
     means = []
     for r in range(len(observed)):
         y, m, s = observed[r, keep[r]], loc[r, keep[r]], scale[r, keep[r]]
@@ -106,9 +106,9 @@ def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
 
 
 def _pieces(prediction: Prediction) -> list[slice]:
-    """Rows whose densities are held at once."""
+    """Divide the rows into chunks of at most `MAX_DENSITIES` densities."""
     samples, replicas, rows = prediction.loc.shape
-    most = max(1, DENSITIES // (samples * replicas))
+    most = max(1, MAX_DENSITIES // (samples * replicas))
     return [slice(first, first + most) for first in range(0, rows, most)]
 
 

@@ -1,9 +1,9 @@
-"""A stack of ReLU networks as one tensor program, with its gradient written out.
+"""Forward and backward pass of a stack of ReLU networks.
 
-Weights of one network are one flat vector `[P]`, layer after layer, each a matrix
-`[fan_in, fan_out]` followed by its bias `[fan_out]`. S samples of R networks are `[S, R, P]`.
-The backward pass is explicit: per-sample weight gradients are what every method here needs
-(Vadam squares them before averaging), and it runs at twice the speed of autograd.
+The weights of a network are one flat vector `[P]`, layer by layer, each a matrix
+`[fan_in, fan_out]` followed by its bias `[fan_out]`. S samples of R networks are `[S, R, P]`. The
+backward pass is explicit because every method needs weight gradients per sample (Vadam squares
+them before averaging); it is twice as fast as autograd.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MLP:
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
     def layers(self, weights: Tensor) -> tuple[list[Layer], Layer]:
-        """Views of flat weights `[n, P]`: the hidden layers, and the output layer as rows.
+        """Return views of flat weights `[n, P]`: the hidden layers and the transposed output layer.
 
         Hidden layers are `([n, fan_in, fan_out], [n, 1, fan_out])`, the output layer is
         `([n, O, fan_in], [n, O, 1])`: with one output, `w h'` is twice as fast as `h w`.
@@ -56,7 +56,7 @@ class MLP:
         return views, (rows, bias)
 
     def initial(self, streams: Streams) -> Tensor:
-        """`[R or 1, P]`, uniform on ±1/sqrt(fan_in): the authors' code's (torch's) default."""
+        """Draw weights `[R or 1, P]`, uniform on ±1/sqrt(fan_in), the default of torch."""
         bound = torch.cat(
             [
                 torch.full(((fan_in + 1) * fan_out,), fan_in**-0.5)
@@ -66,9 +66,9 @@ class MLP:
         return bound * (2 * streams.uniform(1, self.n_weights)[0] - 1)
 
     def glorot(self, streams: Streams) -> Tensor:
-        """`[R or 1, P]`, uniform on ±sqrt(6 / (fan_in + fan_out)), biases zero: Keras' default.
+        """Draw weights `[R or 1, P]`, uniform on ±sqrt(6 / (fan_in + fan_out)), with zero biases.
 
-        Glorot & Bengio 2010, eq. 16.
+        The default of Keras (Glorot & Bengio 2010, eq. 16).
         """
         pieces = []
         for fan_in, fan_out in pairwise(self.sizes):
@@ -80,12 +80,12 @@ class MLP:
 
 @dataclass(frozen=True)
 class Tape:
-    """What the backward pass needs.
+    """Intermediate results of the forward pass for the backward pass.
 
     Attributes:
         hidden: weight views of the hidden layers.
         output: weight view of the output layer.
-        activations: what each hidden layer put out, before any mask.
+        activations: outputs of the hidden layers, before any mask.
         layer_inputs: the (masked) input of every layer.
         masks: as given to `forward`.
     """
@@ -100,14 +100,14 @@ class Tape:
 def forward(
     mlp: MLP, weights: Tensor, inputs: Tensor, masks: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, Tape]:
-    """Evaluates every network on its own inputs.
+    """Evaluate every network on its own inputs.
 
     Args:
         mlp: the shape.
         weights: `[S, R, P]`.
         inputs: `[R, B, D]`.
-        masks: one multiplicative mask per layer, broadcastable to that layer's input
-            `[S, R, B, units]` (dropout before every weight layer); None for none.
+        masks: one multiplicative mask per layer, broadcastable to its input `[S, R, B, units]`
+            (dropout before every weight layer); None for no masks.
 
     Returns:
         Outputs `[S, R, B, O]` and the tape for `backward`.
@@ -125,7 +125,7 @@ def forward(
     h = h if masks is None else _masked(h, masks[-1], samples)
     layer_inputs.append(h)
     columns = torch.bmm(rows, h.mT).add_(bias)
-    # In a step this small even a view is felt: one output goes without the transpose.
+    # For speed: with one output, a transpose is not needed.
     if mlp.sizes[-1] == 1:
         outputs = columns.view(samples, replicas, batch, 1)
     else:
@@ -134,11 +134,11 @@ def forward(
 
 
 def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
-    """Gradient of `sum(d_outputs * outputs)` with respect to the weights.
+    """Return the gradient of `sum(d_outputs * outputs)` with respect to the weights.
 
     Args:
         tape: from `forward`.
-        d_outputs: `[S, R, B, O]`, the loss's gradient at the outputs.
+        d_outputs: `[S, R, B, O]`, gradient of the loss with respect to the outputs.
 
     Returns:
         `[S, R, P]`, one gradient per weight sample and network.
@@ -147,14 +147,14 @@ def backward(tape: Tape, d_outputs: Tensor) -> Tensor:
 
 
 def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
-    """Sum over rows of the squared gradient of each row's `sum(d_outputs * outputs)`.
+    """Sum the squared gradients of each row's `sum(d_outputs * outputs)` over rows.
 
-    A row's gradient in a layer is `outer(h, d)`, so the sum of its squares over rows is
+    The gradient of a row in a layer is `outer(h, d)`, so the sum of its squares over rows is
     `(h^2)' (d^2)`: exact, at the cost of a second `backward` (the first step of eq. 4.60).
 
     Args:
         tape: from `forward`.
-        d_outputs: `[S, R, B, O]`. For a weighted sum of squares it carries the weights' roots.
+        d_outputs: `[S, R, B, O]`; for a weighted sum of squares, times the roots of the weights.
 
     Returns:
         `[S, R, P]`, one sum per weight sample and network.
@@ -164,11 +164,11 @@ def squared_backward(tape: Tape, d_outputs: Tensor) -> Tensor:
 
 
 def outer_factors(tape: Tape, d_outputs: Tensor) -> list[Layer]:
-    """The gradient of every row apart, as one outer product per layer.
+    """Return the gradient of every single row, as one outer product per layer.
 
-    The gradient of row b's `sum(d_outputs[b] * outputs[b])` in a layer is `outer(h[b], d[b])`,
-    with a one appended to h so that its last row is the bias. Flattened and joined, those of all
-    layers are one row of the Jacobian, in the order of the flat weights.
+    The gradient of `sum(d_outputs[b] * outputs[b])` of row b in a layer is `outer(h[b], d[b])`,
+    with a one appended to h so that its last row is the bias. Flattened and concatenated over
+    layers, this is one row of the Jacobian, in the order of the flat weights.
 
     Args:
         tape: from `forward`.
@@ -182,7 +182,7 @@ def outer_factors(tape: Tape, d_outputs: Tensor) -> list[Layer]:
 
 
 def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:
-    """Gradient of `sum(d_outputs * outputs)` with respect to the inputs, one per weight sample.
+    """Return the gradient of `sum(d_outputs * outputs)` with respect to the inputs, per sample.
 
     Args:
         tape: from `forward` without masks.
@@ -197,15 +197,15 @@ def input_gradient(tape: Tape, d_outputs: Tensor) -> Tensor:
 
 
 def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
-    """`d_outputs` carried back to every layer's pre-activations `[S R, B, fan_out]`, last first."""
+    """Backpropagate to the pre-activations `[S R, B, fan_out]` of every layer, last layer first."""
     samples, rows = len(d_outputs), tape.output[0]
     deltas = [d_outputs.flatten(0, 1)]
-    # With one output a product of a column and a row, without a matrix product's overhead.
+    # With one output an elementwise product, which is faster than a matrix product.
     d = deltas[0] * rows if rows.shape[1] == 1 else torch.bmm(deltas[0], rows)
     for layer in range(len(tape.hidden) - 1, -1, -1):
         if tape.masks is not None:
             d = _masked(d, tape.masks[layer + 1], samples)
-        # The activation tells which ReLUs are on; a mask may be negative and turn the sign.
+        # The activation shows which ReLUs are active; a mask may be negative and change the sign.
         d = torch.ops.aten.threshold_backward(d, tape.activations[layer], 0)
         deltas.append(d)
         if layer > 0:
@@ -214,7 +214,7 @@ def _deltas(tape: Tape, d_outputs: Tensor) -> list[Tensor]:
 
 
 def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) -> Tensor:
-    """Sum over rows of `outer(h, d)` and of `d` for every layer, flat: `[S, R, P]`."""
+    """Sum `outer(h, d)` and `d` over rows for every layer, flattened to `[S, R, P]`."""
     samples, replicas, rows, outputs = like.shape
     n = samples * replicas
     ones = like.new_ones(1, 1, rows).expand(n, 1, rows)
@@ -228,5 +228,5 @@ def _outer_sums(layer_inputs: list[Tensor], deltas: list[Tensor], like: Tensor) 
 
 
 def _masked(h: Tensor, mask: Tensor, samples: int) -> Tensor:
-    """`h` `[S R, B, units]` times a mask broadcastable to `[S, R, B, units]`."""
+    """Multiply `h` `[S R, B, units]` by a mask broadcastable to `[S, R, B, units]`."""
     return (h.unflatten(0, (samples, -1)) * mask).flatten(0, 1)

@@ -1,4 +1,4 @@
-"""From arrays in original units to the stacked, standardised tensors a method sees."""
+"""Stacking and standardisation of arrays in original units for methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Arrays = Sequence[np.ndarray]
 
 
 def pad(arrays: Arrays) -> np.ndarray:
-    """Stacks `[M_r, ...]` arrays as `[R, max M, ...]`, zeros after the real rows."""
+    """Stack `[M_r, ...]` arrays as `[R, max M, ...]`, padded with zeros."""
     rows = max(len(a) for a in arrays)
     out = np.zeros((len(arrays), rows, *arrays[0].shape[1:]))
     for padded, a in zip(out, arrays, strict=True):
@@ -24,20 +24,20 @@ def pad(arrays: Arrays) -> np.ndarray:
 
 
 def real_rows(arrays: Arrays) -> np.ndarray:
-    """`[R, max M]`, True where `pad` put a real row."""
+    """Return the mask `[R, max M]` of the rows that `pad` did not add."""
     counts = np.array([len(a) for a in arrays])
     return np.arange(counts.max()) < counts[:, None]
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column, without gaps; 1 for one that is constant."""
+    """Mean and standard deviation of each column, ignoring NaN; 1 for a constant column."""
     if np.isnan(values).any():
         values = np.ma.masked_invalid(values)
         loc, deviation = (np.ma.filled(m, 0.0) for m in (values.mean(0), values.std(0)))
         largest = np.ma.filled(np.ma.abs(values).max(0), 0.0)
     else:
         loc, deviation, largest = values.mean(0), values.std(0), np.abs(values).max(0)
-    # A constant column can leave rounding noise; dividing by that would invent a feature.
+    # Rounding gives a constant column a tiny deviation, which must not become a scale.
     tiny = 1e-12 * np.maximum(1.0, largest)
     return loc, np.where(deviation > tiny, deviation, 1.0)
 
@@ -48,14 +48,15 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scaler:
-    """Means and standard deviations of R training parts, and nothing of any other part.
+    """Means and standard deviations of R training parts.
 
     Attributes:
-        input_loc: `[R, D]`, original units, of the values that are there; `input_scale` likewise, 1
-            where a column is constant.
-        target_loc: `[R]`, original units; `target_scale` likewise.
-        device: of the tensors made.
-        dtype: of the tensors made.
+        input_loc: `[R, D]`, means without missing values, original units.
+        input_scale: `[R, D]`, standard deviations; 1 for constant columns.
+        target_loc: `[R]`, original units.
+        target_scale: `[R]`, original units.
+        device: of the returned tensors.
+        dtype: of the returned tensors.
     """
 
     input_loc: np.ndarray
@@ -80,10 +81,10 @@ class Scaler:
         )
 
     def inputs(self, arrays: Arrays) -> Tensor:
-        """Standardised inputs `[R, M, D]`, zero on padding and where there is no value.
+        """Return standardised inputs `[R, M, D]`, zero for padding and missing values.
 
-        So a gap becomes the mean of the training part, as with scikit-learn's `StandardScaler`
-        before a `SimpleImputer`.
+        A missing value thus becomes the mean of the training part, as with scikit-learn's
+        `StandardScaler` before a `SimpleImputer`.
         """
         scaled = [
             _filled((x - loc) / scale)
@@ -92,7 +93,7 @@ class Scaler:
         return self._tensor(pad(scaled))
 
     def targets(self, arrays: Arrays) -> Tensor:
-        """Standardised targets `[R, M]`, zero on padding."""
+        """Return standardised targets `[R, M]`, zero for padding."""
         scaled = [
             (y - loc) / scale
             for y, loc, scale in zip(arrays, self.target_loc, self.target_scale, strict=True)
@@ -100,14 +101,14 @@ class Scaler:
         return self._tensor(pad(scaled))
 
     def target_units(self) -> tuple[Tensor, Tensor]:
-        """`(shift, scale)`, `[R, 1]` each in float64, from standardised to original units."""
+        """Return `(shift, scale)`, `[R, 1]` each, from standardised to original units, float64."""
         return tuple(  # type: ignore[return-value]
             torch.from_numpy(a[:, None]).to(self.device)
             for a in (self.target_loc, self.target_scale)
         )
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        # Copied always: NumPy's memory is aligned by chance, and with it the last bits of products.
+        # Always copied: the alignment of NumPy's memory varies, which changes the last bits.
         return torch.from_numpy(array).to(self.device, self.dtype, copy=True)
 
 
@@ -118,12 +119,12 @@ def standardise(
     device: torch.device,
     dtype: torch.dtype,
 ) -> tuple[TrainingSet, Scaler]:
-    """Stacks R training parts, each standardised with its own statistics.
+    """Stack R training parts, each standardised with its own statistics.
 
     Args:
         inputs: R arrays `[N_r, D]`, original units.
         targets: R arrays `[N_r]`, original units.
-        groups: the noise stream of each part.
+        groups: index of each part's random stream.
         device: of the result.
         dtype: of the result.
     """

@@ -1,11 +1,11 @@
-"""A researcher's own project: a folder with a `bnnbench.toml`, which says where her files are.
+"""A user's project: a folder with a `bnnbench.toml`, which locates its files.
 
-    config_dirs = ["configs"]  # folders with method/mine.yaml, dataset/hers.yaml and so on
-    path = ["."]               # folders of the Python modules that those files name
-    suites = []                # modules that hold a SUITE
+    config_dirs = ["configs"]  # folders with method/mine.yaml, dataset/mine.yaml and so on
+    path = ["."]               # folders of the Python modules that these files name
+    suites = []                # modules that define SUITE
 
-These are what holds where a line is left out, so that an empty file does; folders are relative to
-the file. It counts in its folder and in all below, as `pyproject.toml` does.
+These are the defaults, so the file may be empty. Folders are relative to the file, which applies to
+its folder and all folders below, like `pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from bnnbench.types import UserError
 
 FILE = "bnnbench.toml"
 
-USUAL = {"config_dirs": ("configs",), "path": (".",), "suites": ()}
-"""What holds where the file says nothing."""
+DEFAULTS = {"config_dirs": ("configs",), "path": (".",), "suites": ()}
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a `bnnbench.toml` says.
+    """The content of a `bnnbench.toml`.
 
     Attributes:
-        file: itself.
-        config_dirs: folders of configurations, which are there.
-        path: folders of modules, which are there.
-        suites: modules that hold a `SUITE`.
+        file: its path.
+        config_dirs: existing configuration folders.
+        path: existing folders of Python modules.
+        suites: modules that define `SUITE`.
     """
 
     file: Path
@@ -42,31 +41,35 @@ class Project:
 
 
 def project() -> Project | None:
-    """The project of the current folder or of the nearest above it that has one.
+    """Read the project of the current folder or of its nearest parent that has one.
 
     Raises:
-        UserError: if its file cannot be read, or names what is not there.
+        UserError: if its file cannot be read or names a folder that does not exist.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    current = Path.cwd()
+    for folder in (current, *current.parents):
         if (folder / FILE).is_file():
             return read_project(folder / FILE)
     return None
 
 
 def read_project(file: Path) -> Project:
-    """What the file says.
+    """Read a `bnnbench.toml`.
 
     Raises:
-        UserError: if it cannot be read, or names what is not there.
+        UserError: if it cannot be read or names a folder that does not exist.
     """
-    said = _parsed(file)
-    for key, value in said.items():
-        if key not in USUAL:
-            raise UserError(f"{file}: {key} is no key of it; it has {', '.join(USUAL)}.")
+    content = _parsed(file)
+    for key, value in content.items():
+        if key not in DEFAULTS:
+            raise UserError(
+                f"{file}: unknown key {key} (available: {', '.join(DEFAULTS)}).", key, "unknown"
+            )
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-            raise UserError(f'{file}: {key} must be a list of texts such as ["{_example(key)}"].')
-    names = {key: tuple(said.get(key, usual)) for key, usual in USUAL.items()}
+            raise UserError(
+                f'{file}: {key} must be a list of strings such as ["{_example(key)}"].', key, "type"
+            )
+    names = {key: tuple(content.get(key, default)) for key, default in DEFAULTS.items()}
     return Project(
         file,
         _folders(file, "config_dirs", names["config_dirs"]),
@@ -76,9 +79,9 @@ def read_project(file: Path) -> Project:
 
 
 def make_importable(folders: Iterable[Path]) -> None:
-    """Has Python find modules in these folders too, after all that is installed.
+    """Append folders to the module search path.
 
-    Afterwards, so that a file of hers that is named like a library never takes its place.
+    Appended, so that a file of the user never shadows a library.
     """
     for folder in map(str, folders):
         if folder not in sys.path:
@@ -86,10 +89,10 @@ def make_importable(folders: Iterable[Path]) -> None:
 
 
 def enter_project() -> None:
-    """Makes the modules of the current project importable, if there is one."""
-    found = project()
-    if found is not None:
-        make_importable(found.path)
+    """Make the modules of the current project importable, if there is one."""
+    current = project()
+    if current is not None:
+        make_importable(current.path)
 
 
 def _parsed(file: Path) -> Mapping[str, Any]:
@@ -98,20 +101,22 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{file} is no TOML: {error}.") from None
+        raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
     except UnicodeDecodeError:
-        raise UserError(f"{file} is not UTF-8 text.") from None
+        raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
     except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+        raise UserError(f"{file} cannot be read: {error.strerror}.", code="unreadable") from None
 
 
 def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
     folders = tuple((file.parent / Path(name).expanduser()).resolve() for name in names)
     for name, folder in zip(names, folders, strict=True):
         if not folder.is_dir():
-            raise UserError(f"{file}: {key} names {name}, and {folder} is no folder.")
+            raise UserError(
+                f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"
+            )
     return folders
 
 
 def _example(key: str) -> str:
-    return next(iter(USUAL[key]), "my_paper")
+    return next(iter(DEFAULTS[key]), "my_paper")

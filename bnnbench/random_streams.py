@@ -1,11 +1,11 @@
 """Random numbers: one independent stream per group of replicas.
 
-All replicas of a group (the folds of one split) see the same draws. Each network alone still
-sees independent noise of the right law; sharing only correlates the folds, costs a fifth of the
-random numbers, and makes one replica trained alone see exactly what it saw in the stack.
+All replicas of a group (the folds of one split) use the same draws. Each network still sees
+independent noise of the correct distribution; sharing only correlates the folds, needs a fifth of
+the random numbers, and gives a replica trained alone the same numbers as in the stack.
 
-On a CPU they are counted (`bnnbench/cpp/random.cpp`), which is three times as fast as torch's; on a
-GPU torch's generators make them where they are used. The two differ as two seeds do.
+On a CPU a counter-based generator (`bnnbench/cpp/random.cpp`) is three times as fast as torch's;
+on a GPU torch generates the numbers on the device. The two give different numbers.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.numbers import Drawn, draw, draw_many, used
+from bnnbench.cpp.counter_rng import Draws, counters_used, draw, draw_many
 
 Request = tuple[str, tuple[int, ...]]
-"""A law, `normal` or `uniform`, and a shape `(S, ...)`."""
+"""A distribution, `normal` or `uniform`, and a shape `(S, ...)`."""
 
 CUDA_CHUNK = 32  # steps of noise per launch: on a GPU one launch per stream and step would dominate
 
 
 def derive_seed(*path: int | str) -> int:
-    """A 63-bit seed from a path such as `(seed, split, "search", iteration)`.
+    """Derive a 63-bit seed from a path such as `(seed, split, "search", iteration)`.
 
     Streams of different paths are independent (numpy `SeedSequence`), so any evaluation can be
-    repeated without running those before it.
+    repeated without the earlier ones.
     """
-    words = [p if isinstance(p, int) else int.from_bytes(p.encode(), "big") for p in path]
-    state = np.random.SeedSequence(words).generate_state(2, np.uint32)
+    entropy = [p if isinstance(p, int) else int.from_bytes(p.encode(), "big") for p in path]
+    state = np.random.SeedSequence(entropy).generate_state(2, np.uint32)
     return (int(state[0]) << 31) ^ int(state[1])
 
 
 class Streams:
-    """G streams of random numbers, drawn from in step.
+    """G parallel streams of random numbers.
 
     Args:
         seeds: one per group.
         groups: the group of each replica.
-        device: where the numbers are made and used.
-        dtype: of the numbers. They are float32's, of 24 bits, whatever it is.
+        device: where the numbers are generated and used.
+        dtype: of the numbers; they always have the 24 bits of float32.
     """
 
     def __init__(
@@ -59,97 +59,102 @@ class Streams:
         self.size = len(seeds)
         self._groups = torch.tensor(groups, device=self.device)
         on_cpu = self.device.type == "cpu"
-        self._source: Source = Counted(seeds) if on_cpu else Generated(seeds, self.device)
+        self._source: Source = (
+            CounterSource(seeds) if on_cpu else GeneratorSource(seeds, self.device)
+        )
 
     def normal(self, *shape: int) -> Tensor:
-        """Standard normal `[S, R or 1, ...]` for `shape = (S, ...)`."""
-        return self._spread(self._source.drawn("normal", shape))
+        """Draw standard normal numbers `[S, R or 1, ...]` for `shape = (S, ...)`."""
+        return self._spread(self._source.draw("normal", shape))
 
     def uniform(self, *shape: int) -> Tensor:
-        """Uniform on [0, 1), `[S, R or 1, ...]` for `shape = (S, ...)`."""
-        return self._spread(self._source.drawn("uniform", shape))
+        """Draw uniform numbers on [0, 1), `[S, R or 1, ...]` for `shape = (S, ...)`."""
+        return self._spread(self._source.draw("uniform", shape))
 
-    def needs(self, drawing: Callable[[Streams], object]) -> list[Request]:
-        """What a function of streams draws; nothing is drawn."""
-        noting, noted = copy(self), Noted()
-        noting.size, noting._source = 1, noted
-        drawing(noting)
-        return noted.requests
+    def record_requests(self, drawing: Callable[[Streams], object]) -> list[Request]:
+        """Return the requests of a function of streams, without generating numbers."""
+        copied, recorder = copy(self), RequestRecorder()
+        copied.size, copied._source = 1, recorder
+        drawing(copied)
+        return recorder.requests
 
-    def ahead(self, requests: Sequence[Request]) -> Drawn:
-        """The numbers of many draws at once, for native code: those that single draws would give.
+    def draw_ahead(self, requests: Sequence[Request]) -> Draws:
+        """Draw for many requests at once, for native code; equal to single draws.
 
-        The addresses of the K requests are `[K, G]`.
+        The addresses of the numbers of K requests are `[K, G]`.
         """
-        assert isinstance(self._source, Counted)
-        return self._source.ahead(requests)
+        assert isinstance(self._source, CounterSource)
+        return self._source.draw_ahead(requests)
 
     @property
     def groups(self) -> Tensor:
         """`[R]`, the group of each replica."""
         return self._groups
 
-    def _spread(self, drawn: Tensor) -> Tensor:
-        """From a group axis to a replica axis; one group alone broadcasts for free."""
-        drawn = drawn.to(self.dtype)
-        return drawn if self.size == 1 else drawn.index_select(1, self._groups)
+    def _spread(self, numbers: Tensor) -> Tensor:
+        """Expand the group axis to a replica axis; a single group broadcasts instead."""
+        numbers = numbers.to(self.dtype)
+        return numbers if self.size == 1 else numbers.index_select(1, self._groups)
 
 
 class Source(Protocol):
-    """What makes the numbers of G groups."""
+    """A generator of the numbers of G groups."""
 
-    def drawn(self, law: str, shape: tuple[int, ...]) -> Tensor:
-        """`[S, G, ...]` of a law, `normal` or `uniform`, for `shape = (S, ...)`."""
+    def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
+        """Draw `[S, G, ...]` of a distribution for `shape = (S, ...)`."""
 
 
-class Counted:
-    """Numbers of a CPU: each group has a key, and all are at the same place."""
+class CounterSource:
+    """Counter-based generator on the CPU, with a key per group and a common position."""
 
     def __init__(self, seeds: list[int]) -> None:
-        self._keys, self._place = seeds, 0
+        self._keys, self._position = seeds, 0
 
-    def drawn(self, law: str, shape: tuple[int, ...]) -> Tensor:
-        count, normal = math.prod(shape), law == "normal"
-        groups = [draw(key, self._place, count, normal).view(shape) for key in self._keys]
-        self._place += used(count)
+    def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
+        count, normal = math.prod(shape), distribution == "normal"
+        groups = [draw(key, self._position, count, normal).view(shape) for key in self._keys]
+        self._position += counters_used(count)
         return torch.stack(groups, 1) if len(groups) > 1 else groups[0].unsqueeze(1)
 
-    def ahead(self, requests: Sequence[Request]) -> Drawn:
+    def draw_ahead(self, requests: Sequence[Request]) -> Draws:
         counts = [math.prod(shape) for _, shape in requests]
-        made = draw_many(self._keys, self._place, counts, [law == "normal" for law, _ in requests])
-        self._place += sum(map(used, counts))
+        normal = [distribution == "normal" for distribution, _ in requests]
+        made = draw_many(self._keys, self._position, counts, normal)
+        self._position += sum(map(counters_used, counts))
         return made
 
 
-class Noted:
-    """No numbers: what is asked for is noted."""
+class RequestRecorder:
+    """Records requests instead of generating numbers."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
 
-    def drawn(self, law: str, shape: tuple[int, ...]) -> Tensor:
-        self.requests.append((law, shape))
+    def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
+        self.requests.append((distribution, shape))
         return torch.empty(shape[0], 1, *shape[1:])
 
 
-class Generated:
-    """Numbers of a GPU, of several steps at a time."""
+class GeneratorSource:
+    """Generators of torch on a GPU, which draw several steps at a time."""
 
     def __init__(
-        self, seeds: list[int], device: torch.device | str, at_once: int = CUDA_CHUNK
+        self, seeds: list[int], device: torch.device | str, chunk: int = CUDA_CHUNK
     ) -> None:
-        self._device, self._at_once = device, at_once
+        self._device, self._chunk = device, chunk
         self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
         self._made: dict[tuple[str, tuple[int, ...]], list[Tensor]] = {}
 
-    def drawn(self, law: str, shape: tuple[int, ...]) -> Tensor:
-        made = self._made.setdefault((law, shape), [])
+    def draw(self, distribution: str, shape: tuple[int, ...]) -> Tensor:
+        made = self._made.setdefault((distribution, shape), [])
         if not made:
-            groups = [self._fill(law, generator, shape) for generator in self._generators]
+            groups = [self._fill(distribution, generator, shape) for generator in self._generators]
             made.extend(torch.stack(groups, 2).unbind(0))
             made.reverse()
         return made.pop()
 
-    def _fill(self, law: str, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
-        out = torch.empty((self._at_once, *shape), device=self._device)
-        return getattr(out, f"{law}_")(generator=generator)
+    def _fill(
+        self, distribution: str, generator: torch.Generator, shape: tuple[int, ...]
+    ) -> Tensor:
+        out = torch.empty((self._chunk, *shape), device=self._device)
+        return getattr(out, f"{distribution}_")(generator=generator)

@@ -1,8 +1,8 @@
-"""The vocabulary every other module speaks: data, stacks of replicas, predictions, user errors.
+"""Basic types: data, stacks of replicas, predictions and user errors.
 
-Axis order everywhere: samples `S`, replicas `R`, batch `B` (or rows `N`, `M`), features `D`.
-A *replica* is one network being trained; a *group* is a set of replicas that share one noise
-stream (the cross-validation folds of one split).
+The axes of all arrays are in this order: samples `S`, replicas `R`, batch `B` (or rows `N`, `M`),
+features `D`. A *replica* is one network that is trained. A *group* is a set of replicas that share
+one stream of random numbers, such as the cross-validation folds of a split.
 """
 
 from __future__ import annotations
@@ -20,11 +20,22 @@ Hyper = Mapping[str, "Tensor"]
 
 
 class UserError(Exception):
-    """Something the user can put right: one sentence, no traceback, exit code 2."""
+    """A mistake that the user can fix. Printed as one sentence, without a traceback; exit code 2.
+
+    Attributes:
+        setting: what the error is about: a configuration key (`training.epochs`), a group
+            (`method`), an option (`--target`), or a column; None if it is about none of these.
+        code: a short name of the case, where one setting can be wrong in several ways.
+    """
+
+    def __init__(self, message: str, setting: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.setting = setting
+        self.code = code
 
 
-class Redundant(UserError):
-    """A choice that would name a run and change nothing: a sweep passes over such combinations."""
+class DuplicateConfiguration(UserError):
+    """A choice that changes the name of a run but no number. Sweeps skip such combinations."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +52,17 @@ class Table:
     """A data set in original units, float64.
 
     Attributes:
-        name: the label used in paths and tables.
-        inputs: `[N, D]`, NaN where there is no value.
+        name: used in paths and tables.
+        inputs: `[N, D]`, NaN for missing values.
         targets: `[N]`.
         splits: the fixed train/test splits.
         features: `D` column names.
-        target: the target's name, with its unit where the source gives one.
-        truth: `[N]`, the targets without noise, where the data are made and it is known.
-        groups: `[N]`, numbers of groups of rows that no split or fold may tear apart, if any.
-        encodings: how columns of a file became `inputs`, where they need not be those; each has a
-            `column`, its `features` and `apply`.
-        remarks: what its reader should tell the user, a sentence each.
+        target: name of the target, with its unit if known.
+        truth: `[N]`, targets without noise, for synthetic data.
+        groups: `[N]`, group numbers; rows of one group are never divided by a split or fold.
+        encodings: conversion of columns of a file to `inputs`; each has a `column`, its `features`
+            and `apply`.
+        warnings: sentences for the user about the data.
     """
 
     name: str
@@ -63,18 +74,18 @@ class Table:
     truth: np.ndarray | None = None
     groups: np.ndarray | None = None
     encodings: tuple[Any, ...] = ()
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """All a method ever sees: R training sets, standardised, padded to one length.
+    """R training sets, standardised and padded to equal length: all data that a method sees.
 
     Attributes:
         inputs: `[R, N, D]`; rows from `counts[r]` on are padding (zeros).
         targets: `[R, N]`.
-        counts: real rows of each replica, known on the host.
-        groups: the noise stream of each replica.
+        counts: number of real rows of each replica, on the host.
+        groups: index of each replica's random stream.
     """
 
     inputs: Tensor
@@ -88,7 +99,7 @@ class TrainingSet:
 
     @property
     def real(self) -> Tensor:
-        """Which rows are no padding, `[R, N]`."""
+        """`[R, N]`, True for real rows and False for padding."""
         import torch
 
         device = self.inputs.device
@@ -96,7 +107,7 @@ class TrainingSet:
         return torch.arange(self.inputs.shape[1], device=device) < counts
 
     def select(self, replicas: list[int]) -> TrainingSet:
-        """The same padded sets for some replicas only."""
+        """Return the padded sets of some replicas."""
         return TrainingSet(
             self.inputs[replicas],
             self.targets[replicas],
@@ -107,7 +118,7 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A Gaussian mixture per test point, kept apart until it is scored.
+    """A Gaussian mixture for each test point.
 
     The predictive density of replica `r` at row `m` is the average over `S` of
     `Normal(loc[s, r, m], epistemic[s, r, m] + noise[s, r, m])`. A sampling method has
@@ -128,14 +139,14 @@ class Prediction:
         """Variance of each component, broadcastable to `[S, R, M]`."""
         return self.epistemic + self.noise
 
-    def rows(self, some: slice) -> Prediction:
-        """The same of some rows."""
+    def rows(self, selected: slice) -> Prediction:
+        """Return the prediction of some rows."""
         parts = (self.loc, self.epistemic, self.noise)
         each = self.loc.shape[-1]
-        return Prediction(*(p[..., some] if p.shape[-1] == each else p for p in parts))
+        return Prediction(*(p[..., selected] if p.shape[-1] == each else p for p in parts))
 
     def rescaled(self, shift: Tensor, scale: Tensor) -> Prediction:
-        """The same prediction in other units: `y -> shift + scale * y`, both `[R, 1]`."""
+        """Return the prediction in other units: `y -> shift + scale * y`, both `[R, 1]`."""
         return replace(
             self,
             loc=shift + scale * self.loc,
@@ -144,14 +155,14 @@ class Prediction:
         )
 
     def mean(self) -> Tensor:
-        """Predictive mean `[R, M]`."""
+        """Return the predictive mean `[R, M]`."""
         return self.loc.mean(0)
 
     def epistemic_variance(self) -> Tensor:
-        """What the weights are unsure of, `[R, M]`: spread of `loc` plus mean inner variance."""
+        """Return the epistemic variance `[R, M]`: variance of `loc` plus mean of `epistemic`."""
         inner = self.epistemic.expand(self.loc.shape).mean(0)
         return self.loc.var(0, correction=0) + inner
 
     def noise_variance(self) -> Tensor:
-        """Mean observation noise variance `[R, M]`."""
+        """Return the mean noise variance `[R, M]`."""
         return self.noise.expand(self.loc.shape).mean(0)

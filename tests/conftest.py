@@ -1,4 +1,4 @@
-"""Fixtures for all tests: tiny data, a quick run, and the command line in this process."""
+"""Fixtures for all tests: small data, a quick run, and the command line in this process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from support.command import Command
 from support.quick import (
-    files_read_once,
-    left_to_the_system,
+    cached_parsing,
+    cached_yaml_files,
     no_figures,
     no_report_figures,
-    parsed_once,
+    without_fsync,
 )
 from support.tiny_runs import tiny_run
 
@@ -31,39 +32,39 @@ from bnnbench.experiment.run import Run
 
 torch.set_num_threads(one_thread.THREADS)
 
-# A commit passes or fails, whenever it is asked; what was tried is kept nowhere.
-settings.register_profile("the same each time", derandomize=True, database=None, deadline=None)
-settings.load_profile("the same each time")
+# Deterministic examples, without a database.
+settings.register_profile("deterministic", derandomize=True, database=None, deadline=None)
+settings.load_profile("deterministic")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """From collection on; processes that tests start read, compose and write as users' do.
+    """Apply patches for speed to this process, but not to those that tests start.
 
-    Besides, what was collected is not searched for garbage at every turn.
+    Garbage is collected less often, because the collected tests are many objects.
     """
     gc.set_threshold(50_000, 20, 50)
     quick = ExitStack()
-    quick.enter_context(left_to_the_system())
-    quick.enter_context(files_read_once())
-    quick.enter_context(parsed_once())
+    quick.enter_context(without_fsync())
+    quick.enter_context(cached_yaml_files())
+    quick.enter_context(cached_parsing())
     config.add_cleanup(quick.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole commands first, which take longest: none is begun when all else is done."""
+    """Run integration tests first, because they take longest."""
     items.sort(key=lambda item: item.get_closest_marker("integration") is None)
 
 
 @pytest.fixture
-def undrawn() -> Iterator[None]:
-    """Runs and reports write no figures: for tests of something else."""
+def without_figures() -> Iterator[None]:
+    """Do not draw the figures of runs and reports."""
     with no_figures(), no_report_figures():
         yield
 
 
 @pytest.fixture
 def data() -> Path:
-    """The folder BNNBENCH_DATA names; a test that needs it is skipped without one."""
+    """Return the folder in BNNBENCH_DATA, or skip the test if it is not set."""
     folder = os.environ.get("BNNBENCH_DATA")
     if not folder:
         pytest.skip("BNNBENCH_DATA is not set")
@@ -72,7 +73,7 @@ def data() -> Path:
 
 @pytest.fixture
 def yacht(data: Path, tmp_path: Path) -> Path:
-    """A data folder that holds a private copy of yacht only."""
+    """Return a data folder that contains only yacht."""
     folder = tmp_path / "uci"
     archive.fetch(["yacht"], folder, source=data)
     return folder
@@ -80,7 +81,7 @@ def yacht(data: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def table_csv(tmp_path: Path) -> Path:
-    """60 rows of a noisy nonlinear function of three columns."""
+    """Return a CSV file with 60 rows of a noisy nonlinear function of three columns."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3))
     y = np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.1 * rng.normal(size=60)
@@ -92,19 +93,19 @@ def table_csv(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tiny(table_csv: Path, tmp_path: Path) -> Callable[..., Run]:
-    """`tiny(*overrides)`: a checked run on the small table."""
+    """Return `tiny(*overrides)`, which builds a run on the small table."""
     return partial(tiny_run, table_csv, tmp_path / "out")
 
 
 @pytest.fixture
-def _logging_as_before() -> Iterator[None]:
-    """Hydra may be told to log, to the standard error of a test that is over when others run."""
+def restored_logging() -> Iterator[None]:
+    """Restore logging, which Hydra may redirect to the captured stderr of a test."""
     root = logging.getLogger()
-    level, handlers, switched_off = root.level, root.handlers[:], root.manager.disable
+    level, handlers, disabled = root.level, root.handlers[:], root.manager.disable
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
-    logging.disable(switched_off)
+    logging.disable(disabled)
 
 
 @pytest.fixture
@@ -112,29 +113,16 @@ def command(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    _logging_as_before: None,
-) -> Callable[..., tuple[int, str, str]]:
-    """`command(*arguments)`: exit code, stdout and stderr of `bnnbench`, run in an empty folder."""
-    from bnnbench.cli.main import main
-
+    restored_logging: None,
+) -> Command:
+    """Return the command line, which runs in this process and in an empty folder."""
     folder = tmp_path / "cwd"
     folder.mkdir()
     monkeypatch.chdir(folder)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        monkeypatch.setattr("sys.argv", ["bnnbench", *arguments])
-        try:
-            code = main(list(arguments))
-        except SystemExit as stop:  # how Hydra and argparse end after --help
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return Command(capsys, monkeypatch)
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process is taken for one that may be forked; no lock is held here while it is."""
-    monkeypatch.setattr(forks, "is_alone", lambda: True)
+def forks_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow forks of this process, which is safe because it holds no locks."""
+    monkeypatch.setattr(forks, "can_fork", lambda: True)

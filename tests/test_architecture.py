@@ -1,4 +1,4 @@
-"""The shape of the code: which way imports flow, who knows what, how long functions are."""
+"""Architecture of the code: layers, restricted imports, and length of functions."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 GENERIC = ("experiment", "results", "report", "cli")
 SOURCES = re.compile(r"book(?!tabs)|gvi|cinelli|felekis|thesis", re.IGNORECASE)
-"""What names a publication; booktabs is a package of LaTeX."""
+"""Names of publications; booktabs is a LaTeX package."""
 
-LONGEST = 60
-"""Lines of a function, its docstring included."""
+MAX_LINES = 60
+"""Lines of a function, including its docstring."""
 
 
 def inside(path: Path) -> str:
-    """The file's path in the package."""
+    """Return the path of a file in the package."""
     return path.relative_to(PACKAGE).as_posix()
 
 
 def part(path: Path) -> str:
-    """The package's part a file belongs to: its folder, or its own name at the top."""
+    """Return the top folder of a file in the package, or its name if it is not in a folder."""
     parts = path.relative_to(PACKAGE).parts
     return parts[0] if len(parts) > 1 else path.stem
 
@@ -66,7 +66,7 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Absolute names of all modules a file imports, at any depth, and of what it takes of them."""
+    """Return the absolute names that a file imports anywhere: modules and their members."""
     found = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
@@ -78,7 +78,7 @@ def imports(path: Path) -> frozenset[str]:
 
 
 def own_imports(path: Path) -> Iterator[list[str]]:
-    """The words after `bnnbench` of everything a file imports from the package."""
+    """Return the parts of the package that a file imports."""
     for name in imports(path):
         words = name.split(".")
         if words[0] == "bnnbench" and len(words) > 1 and words[1] != "__version__":
@@ -94,7 +94,7 @@ def test_every_part_has_a_layer() -> None:
     assert {part(path) for path in FILES} == LEVEL.keys()
 
 
-def test_imports_flow_one_way() -> None:
+def test_imports_follow_the_layers() -> None:
     wrong = [
         f"{inside(path)} imports {'.'.join(words)}"
         for path in FILES
@@ -105,7 +105,7 @@ def test_imports_flow_one_way() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Nowhere, also not for type checking: a circle is one thing in several files."""
+    """There are no import cycles, not even for type checking."""
     modules = {module(path): path for path in FILES}
     graph = {
         name: {other for other in imports(path) if other in modules and other != name}
@@ -118,12 +118,12 @@ def test_no_modules_import_each_other() -> None:
         raise AssertionError(f"a circle: {circle.args[1]}") from None
 
 
-def test_only_the_command_line_knows_hydra() -> None:
+def test_only_the_command_line_imports_hydra() -> None:
     knowing = {part(p) for p in FILES if any(name.split(".")[0] == "hydra" for name in imports(p))}
     assert knowing == {"cli"}
 
 
-def test_only_discovery_knows_suites_and_no_suite_another() -> None:
+def test_only_discovery_imports_suites() -> None:
     for path in FILES:
         own = path.relative_to(PACKAGE).parts[1] if part(path) == "suites" else None
         for words in own_imports(path):
@@ -131,13 +131,13 @@ def test_only_discovery_knows_suites_and_no_suite_another() -> None:
                 assert words[1] == own, f"{inside(path)} imports {'.'.join(words)}"
 
 
-def test_a_suite_is_found_without_heavy_imports() -> None:
+def test_suites_import_little() -> None:
     for path in PACKAGE.glob("suites/*/__init__.py"):
         assert {words[0] for words in own_imports(path)} == {"discovery"}, inside(path)
 
 
 def docstring_lines(path: Path) -> set[int]:
-    """Lines of a file that belong to docstrings, of attributes too."""
+    """Return the lines of a file that belong to docstrings, including those of attributes."""
     found: set[int] = set()
     holders = (ast.Module, ast.ClassDef, ast.FunctionDef)
     for node in (node for node in ast.walk(tree(path)) if isinstance(node, holders)):
@@ -148,8 +148,8 @@ def docstring_lines(path: Path) -> set[int]:
     return found
 
 
-def test_what_is_generic_names_no_publication() -> None:
-    """But where a docstring cites its source."""
+def test_generic_code_mentions_no_publication() -> None:
+    """Generic code mentions publications only in docstrings."""
     named = []
     for path in (p for p in FILES if part(p) in GENERIC):
         aside = docstring_lines(path)
@@ -164,18 +164,18 @@ def test_functions_are_short() -> None:
         f"{inside(path)}: {node.name}"
         for path in FILES
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= MAX_LINES
     ]
     assert not long
 
 
-def test_every_folder_opens_with_what_lives_there() -> None:
+def test_every_package_has_a_docstring() -> None:
     for path in (p for p in FILES if p.name == "__init__.py"):
         assert ast.get_docstring(tree(path)), inside(path)
 
 
 def test_a_method_is_one_file_and_one_yaml() -> None:
-    """Nothing else lies on top of `methods`, and no file there goes unnamed."""
+    """Every module in `methods` is named by a YAML file."""
     files = {p.stem for p in (PACKAGE / "methods").glob("*.py") if p.name != "__init__.py"}
     texts = [p.read_text() for p in (config_folder() / "method").glob("*.yaml")]
     targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
@@ -183,10 +183,10 @@ def test_a_method_is_one_file_and_one_yaml() -> None:
 
 
 def test_every_kind_of_experiment_has_a_page() -> None:
-    from bnnbench.cli.make import target
-    from bnnbench.report.pages import pages
+    from bnnbench.cli.instantiate import target_class
+    from bnnbench.report.run_output import run_pages
 
     texts = [p.read_text() for p in (config_folder() / "experiment").glob("*.yaml")]
     targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
-    kinds = {target("experiment", {"_target_": name}).kind for name in targets}
-    assert kinds == pages().keys()
+    kinds = {target_class("experiment", {"_target_": target}).kind for target in targets}
+    assert kinds == run_pages().keys()

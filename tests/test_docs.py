@@ -1,11 +1,11 @@
-"""The pages of `docs` agree with what they describe."""
+"""The documentation agrees with the package and with the stored results."""
 
 from __future__ import annotations
 
 import ast
 import math
 import re
-import runpy
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,23 +14,35 @@ import pytest
 from support.runs import make_run
 
 import bnnbench
-from bnnbench.report.numbers import MISSING
+from bnnbench.report.formatting import MISSING
 from bnnbench.results.reader import read_runs
 
 PACKAGE = Path(bnnbench.__file__).parent
-DOCS = PACKAGE.parent / "docs"
-LARGEST = 500_000
-"""Bytes of a table in git: larger ones can be written again by the command that made them."""
+ROOT = PACKAGE.parent
+DOCS = ROOT / "docs"
+
+MAX_STORED_FIGURES = 5_000_000
+"""Bytes of all figures in git. Others are drawn when the site is built."""
+
+MIN_CAPTION = 30
+"""Letters of a caption that explains its figure."""
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the scripts in `docs/tools` importable."""
+    monkeypatch.syspath_prepend(str(DOCS / "tools"))
+    yield
 
 
 def layers() -> list[set[str]]:
-    """What the page on the architecture prints, from the first line to the last."""
-    page = (DOCS / "architecture.md").read_text()
+    """Return the layers that the architecture page lists."""
+    page = (DOCS / "explanation" / "architecture.md").read_text()
     block = re.findall(r"^```\n(.*?)^```$", page, re.M | re.S)[0]
     return [set(line.split("  ")[0].split()) for line in block.splitlines()]
 
 
-def test_the_printed_layers_are_the_packages_parts() -> None:
+def test_the_printed_layers_are_the_parts_of_the_package() -> None:
     printed = layers()
     found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert set().union(*printed) == {name for name in found if not name.startswith("__")}
@@ -38,53 +50,76 @@ def test_the_printed_layers_are_the_packages_parts() -> None:
 
 
 @pytest.mark.parametrize("level", range(len(layers())))
-def test_a_printed_layer_imports_nothing_from_those_below(level: int) -> None:
-    below = set().union(*layers()[level + 1 :])
+def test_a_printed_layer_imports_nothing_from_lower_ones(level: int) -> None:
+    lower = set().union(*layers()[level + 1 :])
     for name in layers()[level]:
         part = PACKAGE / name
         for file in sorted(part.rglob("*.py")) or [part.with_suffix(".py")]:
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bnnbench."):
-                    assert (node.module or "").split(".")[1] not in below, f"{file}: {node.module}"
+                    assert (node.module or "").split(".")[1] not in lower, f"{file}: {node.module}"
 
 
-def test_the_tables_of_the_pages_are_those_of_the_published_results() -> None:
-    blocks = runpy.run_path(str(DOCS / "tools" / "update_readme.py"))
-    for page in blocks["BLOCKS"]:
-        assert page.read_text() == blocks["filled"](page), "run docs/tools/update_readme.py"
+@pytest.mark.usefixtures("tools")
+def test_generated_numbers_are_up_to_date() -> None:
+    from update_pages import PAGES, filled
+
+    for page in PAGES:
+        text = page.read_text()
+        assert text == filled(text), f"{page.name}: run docs/tools/update_pages.py"
 
 
-def test_no_large_table_is_published() -> None:
-    large = [path for path in DOCS.rglob("*.csv") if path.stat().st_size > LARGEST]
-    assert not large, "see `docs/tools/update_results.py`"
+@pytest.mark.usefixtures("tools")
+def test_every_figure_of_the_results_can_be_drawn() -> None:
+    from figures import DRAWN, MARK
+
+    shown = [
+        (name, caption)
+        for page in (DOCS / "results").glob("*.md")
+        for name, caption in MARK.findall(page.read_text())
+    ]
+    assert {name for name, _ in shown} == set(DRAWN)
+    assert all(len(caption) > MIN_CAPTION for _, caption in shown)
 
 
-def test_every_split_of_published_runs_is_kept(tmp_path: Path) -> None:
-    tool = runpy.run_path(str(DOCS / "tools" / "update_results.py"))
+def test_every_stored_figure_is_shown_and_they_are_small() -> None:
+    figures = [path for path in DOCS.rglob("*.png")]
+    text = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.rglob("*.md")))
+    assert figures and all(f"{path.name})" in text for path in figures)
+    assert sum(path.stat().st_size for path in figures) < MAX_STORED_FIGURES
+
+
+@pytest.mark.usefixtures("tools")
+def test_every_split_of_gathered_runs_is_stored(tmp_path: Path) -> None:
+    from gather_results import MAX_BYTES, store_splits
+
+    assert not [path for path in DOCS.rglob("*.csv") if path.stat().st_size > MAX_BYTES]
     for dataset in ("boston", "yacht"):
         make_run(tmp_path / "runs", dataset=dataset, times=5)
         make_run(tmp_path / "runs", dataset=dataset, method="pbp", **{"hp.noise_precision": 3.0})
     runs = read_runs(tmp_path / "runs")
-    tool["keep_splits"](runs, tmp_path)
+    store_splits(runs, tmp_path)
     tables = [pd.read_csv(tmp_path / f"splits_{name}.csv") for name in ("boston", "yacht")]
-    kept = pd.concat(tables)
-    assert len(kept) == len(runs.splits) and {"hp.noise_precision", "fingerprint"} <= {*kept}
-    means = kept.groupby("run")["rmse"].mean()
+    stored = pd.concat(tables)
+    assert len(stored) == len(runs.splits)
+    assert {"hp.noise_precision", "fingerprint"} <= {*stored}
+    means = stored.groupby("run")["rmse"].mean()
     assert means[runs.scored.index].tolist() == pytest.approx(runs.scored["rmse_mean"].tolist())
-    monster = pd.concat([runs.splits] * 500)
+    large = pd.concat([runs.splits] * 500)
     with pytest.raises(ValueError, match="more than"):
-        tool["keep_splits"](replace(runs, splits=monster), tmp_path)
+        store_splits(replace(runs, splits=large), tmp_path)
 
 
-def test_methods_on_a_bound_of_the_search_are_counted() -> None:
-    tool = runpy.run_path(str(DOCS / "tools" / "update_readme.py"))
+@pytest.mark.usefixtures("tools")
+def test_splits_on_a_search_bound_are_counted_by_method() -> None:
+    from page_blocks import on_bound
+
     splits = pd.DataFrame({
         "method": ["vadam", "vadam", "bbb_x1", "bbb_x1", "pbp"],
         "at_bound": ["noise_precision", "noise_precision dropout", "noise_precision", "", ""],
         "hp.noise_precision": [148.4, 148.0, 1.0, 148.4, math.nan],
         "hp.prior_precision": [1.0, 54.5, 1.0, 1.0, math.nan],
     })  # fmt: skip
-    highest = tool["on_bound"](splits, "boston", "noise_precision", "highest")
-    assert highest == "vadam 2"
-    assert tool["on_bound"](splits, "boston", "noise_precision", "lowest") == "bbb_x1 1"
-    assert tool["on_bound"](splits, "boston", "prior_precision", "lowest") == MISSING
+    assert on_bound(splits, "boston", "noise_precision", "upper") == "vadam 2"
+    assert on_bound(splits, "boston", "noise_precision", "lower") == "bbb_x1 1"
+    assert on_bound(splits, "boston", "prior_precision", "lower") == MISSING

@@ -1,4 +1,4 @@
-"""Functions done side by side: what they return, wherever they were done."""
+"""Parallel execution in forks."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from functools import partial
 
 import pytest
 
-from bnnbench.forks import both, in_forks, is_alone
+from bnnbench.forks import can_fork, run_both, run_in_forks
 
 
-def place_and_process(k: int) -> tuple[int, int]:
+def index_and_process(k: int) -> tuple[int, int]:
     return k, os.getpid()
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("forks_allowed")
 @pytest.mark.parametrize("processes", [1, 2, 3, 9])
-def test_results_are_in_order_whoever_found_them(processes: int) -> None:
-    found = in_forks([partial(place_and_process, k) for k in range(5)], processes)
+def test_results_are_in_order(processes: int) -> None:
+    found = run_in_forks([partial(index_and_process, k) for k in range(5)], processes)
     assert [k for k, _ in found] == [0, 1, 2, 3, 4]
     assert len({process for _, process in found}) == min(processes, 5)
 
 
-@pytest.mark.usefixtures("alone")
-def test_the_first_stays_here_and_what_cannot_be_sent_is_found_here() -> None:
-    def unsendable() -> threading.Lock:
+@pytest.mark.usefixtures("forks_allowed")
+def test_results_that_cannot_be_pickled() -> None:
+    """The first function runs in this process; others are repeated in it."""
+
+    def unpicklable() -> threading.Lock:
         return threading.Lock()
 
-    first, second = both(os.getpid, os.getpid, 2)
+    first, second = run_both(os.getpid, os.getpid, 2)
     assert first == os.getpid() != second
-    assert all(lock.acquire() for lock in both(unsendable, unsendable, 2))
+    assert all(lock.acquire() for lock in run_both(unpicklable, unpicklable, 2))
 
 
-def test_no_work_is_nothing() -> None:
-    assert in_forks([], 2) == []
+def test_no_functions() -> None:
+    assert run_in_forks([], 2) == []
 
 
 def test_a_process_with_threads_is_not_forked() -> None:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert not is_alone()
+    assert not can_fork()
     stop.set()
     thread.join()

@@ -1,4 +1,4 @@
-"""What makes two runs the same run."""
+"""The identity of a run."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ BASE = Outer(Inner())
         replace(BASE, loss={"a": [1, {"b": True}]}),
     ],
 )
-def test_every_setting_counts_whatever_its_name_and_depth(other: Outer) -> None:
+def test_every_setting_counts(other: Outer) -> None:
     assert digest(identity_of(other)) != digest(identity_of(BASE))
 
 
-def test_what_declares_itself_no_part_does_not_count() -> None:
+def test_no_identity_fields_do_not_count() -> None:
     other = replace(BASE, workers=2, inner=Inner(summary="text"))
     assert digest(identity_of(other)) == digest(identity_of(BASE))
 
 
-def test_classes_of_the_same_fields_are_told_apart() -> None:
+def test_classes_with_the_same_fields_differ() -> None:
     @dataclass(frozen=True)
     class Twin:
         loss: float = 1.0
@@ -58,7 +58,7 @@ def test_classes_of_the_same_fields_are_told_apart() -> None:
     assert identity_of(Twin()) != identity_of(Inner())
 
 
-def test_what_json_cannot_say_is_words() -> None:
+def test_infinity_is_a_string() -> None:
     ends = [identity_of(replace(BASE, loss=value)) for value in (math.inf, -math.inf)]
     assert [end["loss"] for end in ends] == ["inf", "-inf"]
     assert json.loads(json.dumps(ends, allow_nan=False)) == ends
@@ -68,6 +68,6 @@ def test_the_order_of_keys_does_not_count() -> None:
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
 
 
-def test_what_cannot_be_told_apart_is_refused() -> None:
+def test_objects_without_identity_are_refused() -> None:
     with pytest.raises(TypeError, match="object has no identity"):
         identity_of(replace(BASE, loss=object()))

@@ -1,4 +1,4 @@
-"""Metrics against definitions and scipy."""
+"""Metrics, compared with their definitions and scipy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Y = RNG.normal(size=4)
 
 
 def padded() -> tuple[Prediction, torch.Tensor, torch.Tensor]:
-    """The four points plus one row of padding that must not count."""
+    """Return the four points plus one row of padding, which must not count."""
     loc = torch.from_numpy(np.concatenate([LOC, np.full((6, 1, 1), 1e3)], axis=2))
     prediction = Prediction(loc, torch.zeros(1, 1).double(), torch.full((1, 1), NOISE).double())
     real = torch.tensor([[True] * 4 + [False]])
@@ -65,7 +65,7 @@ def test_crps_is_the_integral_of_the_squared_cdf_error() -> None:
     assert metrics.crps(*padded()).item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_scores_change_units_as_they_should() -> None:
+def test_scores_in_other_units() -> None:
     prediction, targets, real = padded()
     shift, scale = torch.tensor([[5.0]]).double(), torch.tensor([[10.0]]).double()
     moved = prediction.rescaled(shift, scale)
@@ -90,7 +90,7 @@ def mixture() -> tuple[Prediction, Tensor, Tensor]:
     return prediction, torch.from_numpy(MIXED_TARGETS)[None], torch.ones(1, 4, dtype=torch.bool)
 
 
-def test_scores_use_each_components_own_noise() -> None:
+def test_scores_use_the_noise_of_each_component() -> None:
     loc, scale = MIXED_LOC[:, 0], MIXED_NOISE[:, 0] ** 0.5
     density = stats.norm.pdf(MIXED_TARGETS, loc, scale)
     total = loc.var(0) + (scale**2).mean(0)
@@ -114,21 +114,21 @@ def test_scores_use_each_components_own_noise() -> None:
     assert ours == pytest.approx(expected, rel=1e-6)
 
 
-def test_many_densities_are_held_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four rows, the last of which is padding in the first stack."""
+def test_many_densities_are_computed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of four rows is padding in the first stack."""
     for prediction, targets, real in (padded(), mixture()):
         scores = (metrics.log_likelihood, metrics.log_likelihood_joint)
         whole = [score(prediction, targets, real) for score in scores]
-        monkeypatch.setattr(metrics, "DENSITIES", 13)
+        monkeypatch.setattr(metrics, "MAX_DENSITIES", 13)
         for score, expected in zip(scores, whole, strict=True):
             torch.testing.assert_close(score(prediction, targets, real), expected)
         monkeypatch.undo()
 
 
-def test_crps_of_many_components_is_that_of_some_evenly_spaced(
+def test_crps_of_many_components_uses_some_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prediction, targets, real = mixture()
-    monkeypatch.setattr(metrics, "CRPS_COMPONENTS", 3)
+    monkeypatch.setattr(metrics, "MAX_CRPS_COMPONENTS", 3)
     some = Prediction(prediction.loc[::2], prediction.epistemic, prediction.noise[::2])
     assert metrics.crps(prediction, targets, real) == metrics.crps(some, targets, real)

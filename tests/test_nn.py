@@ -1,4 +1,4 @@
-"""The stacked network against autograd."""
+"""Stacked networks, compared with autograd."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S, R, B, D = 3, 2, 7, 4
 
 
 def reference(mlp: MLP, weights: Tensor, inputs: Tensor, masks: list[Tensor] | None) -> Tensor:
-    """One network and one sample at a time, straight from the definition."""
+    """Compute one network and one sample at a time, from the definition."""
     outputs = torch.empty(S, R, B, mlp.sizes[-1], dtype=torch.float64)
     for s in range(S):
         for r in range(R):

@@ -1,4 +1,4 @@
-"""Scaling against numpy: by the statistics of each training part, and of nothing else."""
+"""Standardisation by the statistics of each training part, compared with numpy."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_constant_columns_keep_scale_one() -> None:
     assert data.inputs.abs().max() < 1e-12
 
 
-def test_gaps_are_filled_as_scikit_learn_does() -> None:
+def test_missing_values_are_imputed_like_scikit_learn() -> None:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     inputs = np.where(RNG.random((40, 5)) < 0.3, np.nan, RNG.normal(3, 2, size=(40, 5)))
-    inputs[:, 4] = np.nan  # a column that has no value here says nothing
+    inputs[:, 4] = np.nan  # a column without any value
     data, scaler = standardise([inputs], [RNG.normal(size=40)], (0,), CPU, torch.float64)
     theirs = make_pipeline(StandardScaler(), SimpleImputer()).fit(inputs[:, :4])
     np.testing.assert_allclose(data.inputs[0, :, :4], theirs.transform(inputs[:, :4]), atol=1e-12)
@@ -48,7 +48,7 @@ def test_gaps_are_filled_as_scikit_learn_does() -> None:
     )
 
 
-def test_padding_is_told_from_real_rows() -> None:
+def test_padding_is_masked() -> None:
     arrays = [np.ones((2, 3)), np.ones((4, 3))]
     assert pad(arrays).sum((1, 2)).tolist() == [6, 12]
     assert real_rows(arrays).tolist() == [[True, True, False, False], [True] * 4]

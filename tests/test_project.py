@@ -1,4 +1,4 @@
-"""What a `bnnbench.toml` says, where it counts, and what is wrong with one."""
+"""Reading `bnnbench.toml`: defaults, location and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.user_errors import assert_one_sentence
+from support.user_errors import assert_user_error
 
 from bnnbench.project import FILE, enter_project, project
 from bnnbench.types import UserError
@@ -14,25 +14,25 @@ from bnnbench.types import UserError
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With a folder of configurations, and one below it that is the current one."""
+    """A project folder with `configs`; the current folder is inside it."""
     (tmp_path / "configs").mkdir()
     (tmp_path / "below" / "here").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "below" / "here")
     return tmp_path
 
 
-def test_there_need_not_be_one(folder: Path) -> None:
+def test_there_may_be_no_project(folder: Path) -> None:
     assert project() is None
 
 
-def test_an_empty_file_means_the_usual_folders_and_counts_below(folder: Path) -> None:
+def test_an_empty_file_means_the_defaults(folder: Path) -> None:
     (folder / FILE).touch()
     found = project()
     assert found is not None and found.file == folder / FILE
     assert (found.config_dirs, found.path, found.suites) == ((folder / "configs",), (folder,), ())
 
 
-def test_the_nearest_counts_and_folders_are_relative_to_it(folder: Path) -> None:
+def test_the_nearest_file_is_used(folder: Path) -> None:
     (folder / FILE).touch()
     (folder / "below" / FILE).write_text(
         'config_dirs = []\npath = ["here", ".."]\nsuites = ["s"]\n'
@@ -43,7 +43,7 @@ def test_the_nearest_counts_and_folders_are_relative_to_it(folder: Path) -> None
     assert found.path == (folder / "below" / "here", folder)
 
 
-def test_modules_are_found_after_all_that_is_installed(
+def test_folders_are_appended_to_the_module_search_path(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -57,18 +57,19 @@ def test_modules_are_found_after_all_that_is_installed(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "setting", "code"),
     [
-        (b"path = [", ["is no TOML", "Invalid value"]),
-        (b"# \xff", ["is not UTF-8"]),
-        (b'config = ["a"]', ["config is no key", "config_dirs, path, suites"]),
-        (b'path = "."', ["path must be a list of texts", '["."]']),
-        (b"suites = [1]", ["suites must be a list of texts"]),
-        (b'config_dirs = ["nowhere"]', ["config_dirs names nowhere", "is no folder"]),
+        (b"path = [", None, "not_toml"),
+        (b"# \xff", None, "not_utf8"),
+        (b'config = ["a"]', "config", "unknown"),
+        (b'path = "."', "path", "type"),
+        (b"suites = [1]", "suites", "type"),
+        (b'config_dirs = ["nowhere"]', "config_dirs", "folder"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(folder: Path, text: bytes, said: list[str]) -> None:
+def test_wrong_files_are_errors(folder: Path, text: bytes, setting: str | None, code: str) -> None:
     (folder / FILE).write_bytes(text)
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as error:
         project()
-    assert_one_sentence(refused, str(folder / FILE), *said)
+    assert_user_error(error, setting, code)
+    assert str(error.value).startswith(str(folder / FILE))

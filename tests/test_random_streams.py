@@ -1,4 +1,4 @@
-"""Random numbers: the same alone as in company, other ones from step to step."""
+"""Random streams: independence of the stack, seeds, and chunks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from bnnbench.cpp.library import library
-from bnnbench.random_streams import Generated, Streams, derive_seed
+from bnnbench.random_streams import GeneratorSource, Streams, derive_seed
 
 
-def test_a_group_draws_the_same_alone_as_in_company() -> None:
+def test_a_group_draws_the_same_numbers_alone() -> None:
     together = Streams([1, 2], (0, 0, 1)).normal(4, 6)
     alone = Streams([2], (0,)).normal(4, 6)
     assert together.shape == (4, 3, 6)
@@ -22,7 +22,7 @@ def test_a_group_draws_the_same_alone_as_in_company() -> None:
     assert not torch.equal(together[:, 0], together[:, 2])
 
 
-def test_streams_move_on_and_repeat_with_the_seed() -> None:
+def test_streams_advance_and_repeat_with_the_seed() -> None:
     first, again = Streams([5], (0,)), Streams([5], (0,))
     draws = [first.uniform(1, 8) for _ in range(2)]
     assert not torch.equal(*draws)
@@ -38,10 +38,10 @@ def test_seeds_differ_along_every_step_of_the_path() -> None:
     assert derive_seed(0, 1, "final") == derive_seed(0, 1, "final")
 
 
-def test_draws_made_several_steps_at_a_time_are_all_used_in_turn() -> None:
-    """As on a GPU, where a launch for every step would dominate."""
-    source = Generated([1, 2], "cpu", at_once=3)
-    draws = [source.drawn("normal", (4, 6)) for _ in range(4)]
+def test_draws_of_several_steps_are_used_in_order() -> None:
+    """As on a GPU, where a kernel launch per step would dominate."""
+    source = GeneratorSource([1, 2], "cpu", chunk=3)
+    draws = [source.draw("normal", (4, 6)) for _ in range(4)]
     assert {draw.shape for draw in draws} == {(4, 2, 6)}
     made = torch.stack(draws).flatten(1)
     assert (torch.pdist(made) > 1).all()
@@ -50,8 +50,8 @@ def test_draws_made_several_steps_at_a_time_are_all_used_in_turn() -> None:
         assert torch.equal(torch.stack(draws[:3])[:, :, group], whole)
 
 
-def test_a_draw_goes_on_where_the_last_one_ended() -> None:
-    """Draws of any sizes share no counter, so that none of their numbers is another's."""
+def test_a_draw_continues_after_the_last_one() -> None:
+    """Draws of any size use disjoint counters."""
     streams = Streams([3], (0,))
     made = torch.cat([streams.uniform(1, n).flatten() for n in (5, 64, 65, 200)])
     assert len(made.unique()) == len(made)
@@ -65,14 +65,14 @@ def test_float64_has_the_same_numbers() -> None:
     assert torch.equal(narrow.double(), wide)
 
 
-def test_what_is_drawn_ahead_is_what_single_draws_give() -> None:
+def test_drawing_ahead_equals_single_draws() -> None:
     if library().code is None:
         pytest.skip(library().reason)
     requests = [("normal", (3, 5)), ("uniform", (2, 7, 11)), ("normal", (1, 64))]
     ahead, single = (Streams([1, 2], (0, 0, 1)) for _ in range(2))
     for start in (ahead, single):
         start.uniform(1, 9)
-    drawn = ahead.ahead(requests)
+    drawn = ahead.draw_ahead(requests)
     assert drawn.addresses.shape == (3, 2)
     for (law, shape), addresses in zip(requests, drawn.addresses.tolist(), strict=True):
         expected = getattr(single, law)(*shape)[:, [0, 2]]
@@ -83,11 +83,11 @@ def test_what_is_drawn_ahead_is_what_single_draws_give() -> None:
     assert torch.equal(ahead.normal(2, 3), single.normal(2, 3))
 
 
-def test_what_a_function_needs_is_known_without_drawing() -> None:
+def test_requests_are_recorded_without_drawing() -> None:
     streams, untouched = Streams([1, 2], (0, 1)), Streams([1, 2], (0, 1))
 
     def drawing(given: Streams) -> tuple[torch.Tensor, ...]:
         return given.normal(1, 4)[0], given.uniform(3, 2, 2)
 
-    assert streams.needs(drawing) == [("normal", (1, 4)), ("uniform", (3, 2, 2))]
+    assert streams.record_requests(drawing) == [("normal", (1, 4)), ("uniform", (3, 2, 2))]
     assert torch.equal(streams.normal(1, 4), untouched.normal(1, 4))

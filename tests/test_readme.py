@@ -1,4 +1,4 @@
-"""What the README and the pages of `docs` tell readers to type works, its experiment included."""
+"""Commands in the README and the documentation are valid, and the example experiment runs."""
 
 from __future__ import annotations
 
@@ -11,37 +11,33 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
-from support.command import folder_of
+from support.command import result_folder
 
 import bnnbench.suites
 from bnnbench import discovery
-from bnnbench.cli.compose import CONFIG_NAME, plain
+from bnnbench.cli.compose import CONFIG_NAME, to_dict
 from bnnbench.cli.configs import GROUPS, config_folder
-from bnnbench.cli.line import jobs_of
-from bnnbench.cli.listing import METRICS, SUITES, asked
+from bnnbench.cli.list_options import METRICS, SUITES, parse_words
 from bnnbench.cli.main import build_parser
-from bnnbench.cli.reproduce import sweeps_of
-from bnnbench.cli.words import quote_words
-from bnnbench.report.pages import pages
+from bnnbench.cli.overrides import quote_overrides
+from bnnbench.cli.reproduce import find_sweeps
+from bnnbench.cli.sweep import job_overrides
+from bnnbench.report.run_output import run_pages
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results" / "README.md"
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    RESULTS,
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MAX_README_LINES = 150
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
-INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report) [^`]+)`")
+INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report) [^`…]+)`")
 FILE = re.compile(r"`((?:bnnbench|configs)/[\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 
 
 def commands() -> Iterator[tuple[str, ...]]:
-    """The words that follow `bnnbench` on each line of the pages' shell blocks, each once."""
+    """Yield the arguments of each distinct `bnnbench` command in shell blocks and result pages."""
     blocks = (block for page in PAGES for block in SHELL.findall(page.read_text()))
     shown = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    shown += INLINE.findall(RESULTS.read_text().replace("\n", " "))
+    results = (page for page in PAGES if page.parent.name == "results")
+    shown += [text for page in results for text in INLINE.findall(page.read_text())]
     lines = (shlex.split(line, comments=True) for line in shown)
     yield from dict.fromkeys(tuple(line[1:]) for line in lines if line[:1] == ["bnnbench"])
 
@@ -51,61 +47,67 @@ OTHERS = [words for words in commands() if words[0] != "run"]
 
 
 @pytest.mark.parametrize("words", RUNS, ids=" ".join)
-def test_every_run_composes(words: tuple[str, ...]) -> None:
+def test_every_run_composes(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # protocol=auto counts the rows of this file.
+    rows = "\n".join(f"{area},{area * area}" for area in range(50))
+    Path("houses.csv").write_text(f"area,price\n{rows}\n")
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        jobs = jobs_of(quote_words([word for word in words if "=" in word]))
-        for job in {tuple(jobs[0]), tuple(jobs[-1])}:  # of a sweep the ends: some have hundreds
-            assert plain(compose(CONFIG_NAME, list(job)))["experiment"]
+        jobs = job_overrides(quote_overrides([word for word in words if "=" in word]))
+        ends = {tuple(jobs[0]), tuple(jobs[-1])}  # some sweeps have hundreds of jobs
+        for job in ends:
+            assert to_dict(compose(CONFIG_NAME, list(job)))["experiment"]
 
 
 @pytest.mark.parametrize("words", OTHERS, ids=" ".join)
-def test_every_other_command_is_understood(words: tuple[str, ...]) -> None:
+def test_every_other_command_parses(words: tuple[str, ...]) -> None:
     given = build_parser().parse_args(words)
     assert callable(given.run)
     if words[0] == "reproduce":
-        assert sweeps_of(given.name)
+        assert find_sweeps(given.name)
     if words[0] == "list":
-        assert all(group in {*GROUPS, SUITES, METRICS} for group, _ in asked(given.words))
+        assert all(group in {*GROUPS, SUITES, METRICS} for group, _ in parse_words(given.words))
 
 
-def test_the_pages_have_commands_and_the_readme_is_short() -> None:
+def test_there_are_commands_and_the_readme_is_short() -> None:
     assert len(RUNS) > 20 and {words[0] for words in OTHERS} >= {"list", "report", "reproduce"}
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+    assert len((ROOT / "README.md").read_text().splitlines()) <= MAX_README_LINES
 
 
 @pytest.fixture
-def with_readmes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The files of the pages' experiment where the package finds suites; their configurations."""
-    shown = "".join((ROOT / page).read_text() for page in ("README.md", "docs/experiments.md"))
-    for name, text in FILE.findall(shown):
+def example_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Write the example's files where suites are discovered, and yield its config folder."""
+    for name, text in FILE.findall((ROOT / "docs/how_to/extend.md").read_text()):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     here = list(bnnbench.suites.__path__)
     monkeypatch.setattr(bnnbench.suites, "__path__", [*here, str(tmp_path / "bnnbench/suites")])
     before = {*sys.modules}
-    for cached in (discovery._packages, pages):
+    for cached in (discovery._packages, run_pages):
         cached.cache_clear()
     yield tmp_path / "configs"
-    for cached in (discovery._packages, pages):
+    for cached in (discovery._packages, run_pages):
         cached.cache_clear()
     for name in {*sys.modules} - before:
         if name.startswith("bnnbench.suites.pi"):
             del sys.modules[name]
 
 
-def test_the_readmes_experiment_runs_resumes_and_sweeps(
-    with_readmes_files: Path, command: Callable[..., tuple[int, str, str]]
+def test_the_example_experiment_runs_resumes_and_sweeps(
+    example_files: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
     assert "pi" in {suite.name for suite in discovery.suites()}
-    words = ["run", "--config-dir", str(with_readmes_files), "experiment=pi", "workers=1"]
+    words = ["run", "--config-dir", str(example_files), "experiment=pi", "workers=1"]
     code, out, errors = command(*words, "experiment.repetitions=3")
     assert code == 0, errors
-    some = pd.read_csv(folder_of(out).table("estimates"))
+    some = pd.read_csv(result_folder(out).table("estimates"))
     code, out, errors = command(*words)
     assert code == 0, errors
     assert "repetitions" in out and "3.1" in out and "20" in out
-    every = pd.read_csv(folder_of(out).table("estimates"))
+    every = pd.read_csv(result_folder(out).table("estimates"))
     assert len(every) == 20 and every.iloc[:3].equals(some)
     assert abs(every["pi"].mean() - 3.14159) < 0.05
     code, out, errors = command("run", "-m", *words[1:], "experiment.points=10,1000")

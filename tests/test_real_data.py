@@ -1,4 +1,4 @@
-"""On the UCI files themselves: a reduced check always, the published numbers when asked (slow)."""
+"""UCI data: a short check, and the published numbers as a slow test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
-from support.command import folder_of
+from support.command import result_folder
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.build import build
-from bnnbench.results.published import COUNTERPARTS, values
+from bnnbench.cli.assemble import build
+from bnnbench.results.published.values import COUNTERPARTS, published_values
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBE
 @pytest.mark.integration
 @pytest.mark.parametrize("method", ["vadam", "bbb", "mc_dropout"])
 def test_two_boston_splits_beat_linear_regression(tmp_path: Path, method: str) -> None:
-    """A short search suffices to be better than least squares in error and in likelihood."""
+    """After a short search, error and likelihood are better than those of least squares."""
     short = ("search.iterations=6", "search.initial_points=4", "training.final_epochs=40")
     words = (f"method={method}", "dataset=boston", "splits=2", "workers=1", *short)
     run = build(compose(*words, "evaluation.out_of_fold=false", f"outputs_dir={tmp_path}"))
@@ -50,7 +50,7 @@ def test_published_rmse_is_within_two_combined_standard_errors(
     _, out, _ = command(
         "run", f"method={method}", f"dataset={dataset}", f"outputs_dir={tmp_path / 'out'}"
     )
-    summary = pd.read_csv(folder_of(out).table("summary")).set_index("metric").loc["rmse"]
-    theirs = values()[(dataset, "rmse", COUNTERPARTS[method][0])]
+    summary = pd.read_csv(result_folder(out).table("summary")).set_index("metric").loc["rmse"]
+    theirs = published_values()[(dataset, "rmse", COUNTERPARTS[method][0])]
     z = (summary["mean"] - theirs.mean) / np.hypot(summary["stderr"], theirs.stderr)
     assert abs(z) < 2

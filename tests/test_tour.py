@@ -1,4 +1,4 @@
-"""The notebook: its cells run, show what is stored of them, and make a page."""
+"""The tour notebook runs, reproduces its stored outputs and converts to a page."""
 
 from __future__ import annotations
 
@@ -16,44 +16,48 @@ from support.quick import no_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
 TOOL = runpy.run_path(str(DOCS / "tools" / "notebook.py"))
-NOTEBOOK = json.loads((DOCS / "tour.ipynb").read_text())
+TUTORIALS = DOCS / "tutorials"
+NOTEBOOK = json.loads((TUTORIALS / "tour.ipynb").read_text())
 
 Command = Callable[..., tuple[int, str, str]]
 
 
-def codes(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def words(outputs: list[dict[str, Any]]) -> list[str]:
-    """What outputs say, without numbers and digests, which need not be the same everywhere."""
+    """Return the words in outputs, without numbers and digests, which depend on the machine."""
     texts = ["".join(o.get("text") or o["data"]["text/plain"]) for o in outputs]
     bare = (re.sub(r"\S*\d\S*", "#", text) for text in texts)
     return [word for text in bare for word in text.split() if not set(word) <= {"─"}]
 
 
-def test_the_cells_run_and_show_what_is_stored(command: Command) -> None:
+def test_cells_reproduce_the_stored_outputs(command: Command) -> None:
     def shell(line: str) -> str:
         first, *rest = line.split(" | ")
         if not first.startswith("bnnbench "):
             return subprocess.run(line, shell=True, capture_output=True, text=True).stdout
-        with no_figures(), patch("bnnbench.report.paper.writing.save_all", lambda *_: None):
+        with (
+            no_figures(),
+            patch("bnnbench.report.paper.paper_writer.save_figures", lambda *_: None),
+        ):
             code, out, errors = command(*first.split()[1:])
         assert code == 0, errors
         assert rest in ([], ["tail -n 1"])
         return out.splitlines(keepends=True)[-1] if rest else out
 
-    found = TOOL["executed"](NOTEBOOK, shell)
-    for new, stored in zip(codes(found), codes(NOTEBOOK), strict=True):
+    executed = TOOL["execute"](NOTEBOOK, shell)
+    for new, stored in zip(code_cells(executed), code_cells(NOTEBOOK), strict=True):
         assert new["execution_count"] == stored["execution_count"]
         assert words(new["outputs"]) == words(stored["outputs"]), "".join(new["source"])
     assert not (DOCS / "outputs").exists()
 
 
-def test_nothing_stored_tells_of_a_time_or_a_machine() -> None:
+def test_stored_outputs_contain_no_times_and_no_local_paths() -> None:
     stored = [
         "".join(output.get("text") or output["data"]["text/plain"])
-        for cell in codes(NOTEBOOK)
+        for cell in code_cells(NOTEBOOK)
         for output in cell["outputs"]
     ]
     assert len(stored) >= 8
@@ -62,14 +66,14 @@ def test_nothing_stored_tells_of_a_time_or_a_machine() -> None:
     ]
 
 
-def test_a_page_is_made_of_it() -> None:
+def test_the_notebook_converts_to_a_page() -> None:
     page, pictures = TOOL["page"](NOTEBOOK, "tour")
-    assert page.startswith("# A tour\n") and page.count("```") % 2 == 0
+    assert page.startswith("# A tour in a notebook\n") and page.count("```") % 2 == 0
     assert list(pictures) == ["tour-1.png", "tour-2.png"]
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert "](tour-2.png)" in page and "```sh\nbnnbench compare\n```" in page
-    links = re.findall(r"\]\(([\w.]+\.md)\)", page)
-    assert len(links) >= 4 and all((DOCS / link).is_file() for link in links)
+    links = re.findall(r"\]\(([\w./]+\.md)\)", page)
+    assert len(links) >= 4 and all((TUTORIALS / link).is_file() for link in links)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,6 @@ def test_a_page_is_made_of_it() -> None:
         ("!echo a\n!echo b", ["<echo a><echo b>"]),
     ],
 )
-def test_a_cell_shows_what_it_prints_and_its_last_value(source: str, expected: list[str]) -> None:
+def test_a_cell_outputs_what_it_prints_and_its_last_value(source: str, expected: list[str]) -> None:
     outputs = TOOL["run"](source, {}, lambda line: f"<{line}>")
     assert ["".join(o.get("text") or o["data"]["text/plain"]) for o in outputs] == expected

@@ -1,4 +1,4 @@
-"""What a predictive mixture says of its parts."""
+"""Variances of a predictive mixture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from bnnbench.types import Prediction
 
 
-def test_aleatoric_and_epistemic_make_the_total() -> None:
-    """The variance of the mixture, by its second moment, in any unit."""
+def test_aleatoric_and_epistemic_variance_add_up() -> None:
+    """The total is computed from the second moment, in any unit."""
     rng = np.random.default_rng(4)
     locs, noises = rng.normal(size=(5, 1, 4)), rng.uniform(0.05, 2, size=(5, 1, 4))
     none = torch.zeros(1, 1, 1).double()

@@ -1,4 +1,4 @@
-"""The wheel carries the configuration and the data the package needs."""
+"""The wheel contains the configuration and data files of the package."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.ci
-def test_a_wheel_finds_its_configs(tmp_path: Path) -> None:
+def test_an_unpacked_wheel_finds_its_files(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     subprocess.run([*build, str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     package = Path(bnnbench.__file__).parent
-    kinds = (".csv", ".txt", ".cpp", ".toml")
-    data = [path.relative_to(package) for path in package.rglob("*") if path.suffix in kinds]
+    suffixes = (".csv", ".txt", ".cpp", ".toml")
+    data = [path.relative_to(package) for path in package.rglob("*") if path.suffix in suffixes]
     assert len(data) > 3
     for name in (*data, "configs/run.yaml"):
         assert (site / "bnnbench" / name).is_file()

@@ -1,5 +1,5 @@
-"""Contracts of what can be added, each check a function that returns a sentence or None.
+"""Contracts of methods, divergences and data sets.
 
-The package's own tests and `bnnbench check` ask the same functions. May import everything up to
-`experiment`.
+Each check is a function that returns None or a sentence about the failure. The package's tests and
+`bnnbench check` run the same functions. May import everything up to `experiment`.
 """

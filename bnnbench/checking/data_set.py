@@ -1,4 +1,4 @@
-"""What every data set is held to, each clause a function of its source as it was read."""
+"""The contract of data sets."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from functools import cached_property
 
 import numpy as np
 
-from bnnbench.checking.verdicts import Check
+from bnnbench.checking.checks import Check
 from bnnbench.data import Source
 from bnnbench.types import Table
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A source and its table, read when that is first asked for.
+class SourceUnderTest:
+    """A data source and its table.
 
     Attributes:
-        source: of the data set.
+        source: the source to check.
     """
 
     source: Source
 
     @cached_property
     def table(self) -> Table:
-        """As it is read the first time."""
+        """The table, loaded on first use."""
         return self.source.load()
 
 
-def fits_together(read: Reading) -> str | None:
-    """A table of rows, a target for each, and a name for each column."""
-    table = read.table
+def is_consistent(subject: SourceUnderTest) -> str | None:
+    """There is one target per row and one name per column, in float64."""
+    table = subject.table
     if not isinstance(table, Table):
         return f"`load` must return a Table, not {type(table).__name__}"
     inputs, targets = np.asarray(table.inputs), np.asarray(table.targets)
@@ -38,96 +38,96 @@ def fits_together(read: Reading) -> str | None:
         return f"`inputs` must be [rows, columns], not {list(inputs.shape)}"
     rows, columns = inputs.shape
     if targets.shape != (rows,):
-        return f"`targets` must be [{rows}], a number for each row, not {list(targets.shape)}"
+        return f"`targets` must be [{rows}], one number per row, not {list(targets.shape)}"
     if len(table.features) != columns:
         return f"`features` must name {columns} columns, not {len(table.features)}"
     for name in ("truth", "groups"):
-        own = getattr(table, name)
-        if own is not None and np.shape(own) != (rows,):
-            return f"`{name}` must be [{rows}], not {list(np.shape(own))}"
+        values = getattr(table, name)
+        if values is not None and np.shape(values) != (rows,):
+            return f"`{name}` must be [{rows}], not {list(np.shape(values))}"
     if inputs.dtype != np.float64 or targets.dtype != np.float64:
         return f"`inputs` and `targets` must be float64, not {inputs.dtype} and {targets.dtype}"
     return None
 
 
-def is_called_what_it_is(read: Reading) -> str | None:
-    """The table has the name that the YAML gives its source: it names folders and tables."""
-    if read.table.name == read.source.name:
+def has_name_of_source(subject: SourceUnderTest) -> str | None:
+    """The table has the name of its source, which names folders and tables."""
+    if subject.table.name == subject.source.name:
         return None
-    return f"the table is called {read.table.name!r}, and `name` is {read.source.name!r}"
+    return f"the table's name is {subject.table.name!r}, but `name` is {subject.source.name!r}"
 
 
-def is_finite(read: Reading) -> str | None:
-    """Every target is a number; an input may be missing (NaN), and is not infinite."""
-    lost = int((~np.isfinite(read.table.targets)).sum())
-    if lost:
-        return f"{lost} of {len(read.table.targets)} targets are no finite numbers"
-    infinite = int(np.isinf(read.table.inputs).sum())
-    return f"{infinite} inputs are infinite; what is missing is NaN" if infinite else None
+def is_finite(subject: SourceUnderTest) -> str | None:
+    """Targets are finite; inputs may be missing (NaN) but not infinite."""
+    not_finite = int((~np.isfinite(subject.table.targets)).sum())
+    if not_finite:
+        return f"{not_finite} of {len(subject.table.targets)} targets are not finite"
+    infinite = int(np.isinf(subject.table.inputs).sum())
+    return f"{infinite} inputs are infinite; missing values must be NaN" if infinite else None
 
 
-def splits_are_apart(read: Reading) -> str | None:
-    """No row of a split is trained on and tested, and none is named twice or is not there."""
-    table = read.table
+def splits_are_disjoint(subject: SourceUnderTest) -> str | None:
+    """Each split has valid, distinct row numbers, and none is in both parts."""
+    table = subject.table
     if not table.splits:
-        return "it has no splits"
+        return "there are no splits"
     numbers = [split.index for split in table.splits]
     if len({*numbers}) < len(numbers):
-        return f"two splits have the number {max(numbers, key=numbers.count)}"
+        return f"two splits have the index {max(numbers, key=numbers.count)}"
     for split in table.splits:
         for name in ("train", "test"):
             rows = np.asarray(getattr(split, name))
             if not len(rows):
-                return f"split {split.index} has no rows to {name}"
+                return f"split {split.index} has no {name} rows"
             if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(table.targets):
                 return f"`{name}` of split {split.index} must be row numbers from 0"
             if len(np.unique(rows)) < len(rows):
-                return f"`{name}` of split {split.index} names a row twice"
-        both = np.intersect1d(split.train, split.test)
-        if len(both):
-            return f"split {split.index} trains and tests on {len(both)} of its rows"
+                return f"`{name}` of split {split.index} contains a row twice"
+        shared_rows = np.intersect1d(split.train, split.test)
+        if len(shared_rows):
+            return f"{len(shared_rows)} rows of split {split.index} are in both parts"
     return None
 
 
-def groups_are_whole(read: Reading) -> str | None:
-    """No group of rows is on both sides of a split."""
-    table = read.table
+def groups_are_not_split(subject: SourceUnderTest) -> str | None:
+    """No group of rows is in both parts of a split."""
+    table = subject.table
     if table.groups is None:
         return None
     for split in table.splits:
-        torn = np.intersect1d(table.groups[split.train], table.groups[split.test])
-        if len(torn):
-            return f"split {split.index} tears {len(torn)} groups apart"
+        divided = np.intersect1d(table.groups[split.train], table.groups[split.test])
+        if len(divided):
+            return f"{len(divided)} groups are in both parts of split {split.index}"
     return None
 
 
-def target_varies(read: Reading) -> str | None:
-    """In every part that is trained on: there is something to learn."""
-    table = read.table
+def target_varies(subject: SourceUnderTest) -> str | None:
+    """The target varies in every training part."""
+    table = subject.table
     for split in table.splits:
         if len(np.unique(table.targets[split.train])) < 2:
-            return f"the target is the same in all rows that split {split.index} trains on"
+            return f"the target is constant in the training part of split {split.index}"
     return None
 
 
-def is_read_alike_twice(read: Reading) -> str | None:
-    """The same table and splits every time: what is drawn is drawn by a seed of its own."""
-    here, there = read.table, read.source.load()
+def is_reproducible(subject: SourceUnderTest) -> str | None:
+    """Loading twice gives the same table and splits; random data must have a fixed seed."""
+    first, second = subject.table, subject.source.load()
     for name in ("inputs", "targets"):
-        if not np.array_equal(getattr(here, name), getattr(there, name), equal_nan=True):
-            return f"`{name}` differ when it is read again"
-    for one, other in zip(here.splits, there.splits, strict=True):
+        if not np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True):
+            return f"`{name}` differ when the data set is loaded again"
+    for one, other in zip(first.splits, second.splits, strict=True):
         if not (np.array_equal(one.train, other.train) and np.array_equal(one.test, other.test)):
-            return f"split {one.index} differs when it is read again"
+            return f"split {one.index} differs when the data set is loaded again"
     return None
 
 
-DATA_SET: tuple[Check[Reading], ...] = (
-    Check("it is read, and fits together", fits_together, basic=True),
-    Check("the table has the name of its source", is_called_what_it_is),
-    Check("its numbers are finite", is_finite),
-    Check("its splits are apart and in range", splits_are_apart),
-    Check("its groups are whole in every split", groups_are_whole),
-    Check("its target varies", target_varies),
-    Check("it is the same every time", is_read_alike_twice),
+DATA_SET: tuple[Check[SourceUnderTest], ...] = (
+    Check("it loads and has consistent shapes", is_consistent, is_prerequisite=True),
+    Check("the table has the name of its source", has_name_of_source),
+    Check("all values are finite or missing inputs", is_finite),
+    Check("training and test rows are valid and disjoint", splits_are_disjoint),
+    Check("no group is in both parts of a split", groups_are_not_split),
+    Check("the target varies in every training part", target_varies),
+    Check("loading it twice gives the same data", is_reproducible),
 )

@@ -1,4 +1,4 @@
-"""Nothing of the test part reaches a fit: the protocol's final fit with another test part."""
+"""Check that the test part does not influence the fit, by the protocol's final fit."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bnnbench.checking.trial import HYPER, Trial, network_of
-from bnnbench.checking.verdicts import Check
-from bnnbench.experiment.fitting import Fitting, Values
+from bnnbench.checking.checks import Check
+from bnnbench.checking.small_fits import HYPER, MethodUnderTest, network_of
+from bnnbench.experiment.fitting import FitSettings, Values
 from bnnbench.experiment.protocol import final_fit
 from bnnbench.settings import Evaluation, Training
 from bnnbench.types import Split, Table
@@ -16,8 +16,8 @@ from bnnbench.types import Split, Table
 ROWS, TRAINED = 40, 30
 
 
-def small_table() -> Table:
-    """A curve of two columns with gaps in it, and one split."""
+def example_table() -> Table:
+    """Return a data set with two inputs, missing values and one split."""
     random = np.random.default_rng(5)
     inputs = random.normal(size=(ROWS, 2))
     targets = np.sin(inputs[:, 0]) + 0.1 * random.normal(size=ROWS)
@@ -28,36 +28,36 @@ def small_table() -> Table:
 
 
 def other_test_part(table: Table) -> Table:
-    """Other targets and other inputs in the rows tested, gaps filled."""
+    """Replace the inputs and targets of the test rows; missing values are filled."""
     inputs, targets, test = table.inputs.copy(), table.targets.copy(), table.splits[0].test
     targets[test] += 100
     inputs[test] = 1e6 * np.nan_to_num(inputs[test], nan=3.0)
     return replace(table, inputs=inputs, targets=targets)
 
 
-def training_predictions(fitting: Fitting, table: Table, values: Values) -> np.ndarray:
-    """The predictive means of the rows trained on, after the final fit of the first split."""
-    evaluation = Evaluation(samples=fitting.samples, training_part=True)
+def training_predictions(fitting: FitSettings, table: Table, values: Values) -> np.ndarray:
+    """Return the predictive means of the training rows after the final fit of the first split."""
+    evaluation = Evaluation(samples=fitting.samples, score_training_rows=True)
     outcome = final_fit(fitting, table, table.splits[:1], [values], evaluation)[0]
     return outcome.training["mean"]
 
 
-def nothing_of_the_test_part_reaches_the_fit(trial: Trial) -> str | None:
-    """Whatever stands in the rows tested, the fit is the same to the bit."""
+def fit_ignores_test_part(subject: MethodUnderTest) -> str | None:
+    """The fit is bitwise equal for different test rows."""
     training = Training(epochs=2, final_epochs=2, batch_size=8, samples=2, dtype="float64")
-    network = network_of(trial.method, 5)
-    fitting = Fitting(trial.method, network, training, samples=5, device="cpu", seed=0)
-    known = {**HYPER, **trial.values}
-    values = {name: known[name] for name in trial.method.hyper_names}
-    table = small_table()
-    here, there = (
+    network = network_of(subject.method, 5)
+    fitting = FitSettings(subject.method, network, training, samples=5, device="cpu", seed=0)
+    known = {**HYPER, **subject.values}
+    values = {name: known[name] for name in subject.method.hyper_names}
+    table = example_table()
+    original, changed = (
         training_predictions(fitting, one, values) for one in (table, other_test_part(table))
     )
-    if np.array_equal(here, there):
+    if np.array_equal(original, changed):
         return None
-    return "the fit changes with the targets or the inputs of the test part"
+    return "the fit depends on the inputs or targets of the test part"
 
 
-LEAKAGE: Check[Trial] = Check(
-    "nothing of the test part reaches the fit", nothing_of_the_test_part_reaches_the_fit
+LEAKAGE: Check[MethodUnderTest] = Check(
+    "the test part does not influence the fit", fit_ignores_test_part
 )

@@ -1,4 +1,4 @@
-"""`bnnbench check`: whether a method, a divergence or a data set keeps its contract."""
+"""`bnnbench check`: tests a method, a divergence or a data set against its contract."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.cli.waiting import announced
-from bnnbench.types import Redundant, UserError
+from bnnbench.cli.status import status_message
+from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
-    from bnnbench.checking.verdicts import Verdict
+    from bnnbench.checking.checks import CheckResult
     from bnnbench.methods.shared.contract import Method
 
 HELP = """\
-Check that a method, a divergence or a data set does what every run relies on, before you believe
-a number of it: a line for each clause of its contract, and what is wrong where one does not hold.
+Test that a method, a divergence or a data set satisfies the contract that every run relies on. One
+line is printed for each test, with a reason if it fails.
 
-  bnnbench check method=mine                  yours, found as `bnnbench run` finds it
+  bnnbench check method=mine                  a method of your own
   bnnbench check method=mine likelihood=heteroscedastic method.momentum=0.5
-  bnnbench check dataset=mine                 it is read, splits apart, nothing infinite
-  bnnbench check divergence=mine              its slopes, its least point, its part in training
+  bnnbench check dataset=mine                 reading, disjoint splits, finite values
+  bnnbench check divergence=mine              gradients, minimum, training
   bnnbench check method=mine,vadam            one after the other
   bnnbench check method=mine --config-dir DIR
 
-A method is fitted to three small training sets at once: shapes are right; one replica never changes
-another, nor does its own seed, padding, or what stands in the test part; what diverges is reported
-and raises nothing; every hyper-parameter takes part; training lowers the error.
+A method is fitted to three small training sets in one stack. Its output must have the right shapes;
+a replica must not depend on the other replicas, on padding or on the test set; divergence must be
+reported without raising; every hyper-parameter must have an effect; training must reduce the error.
 
-Three files make a method yours, in any folder: an empty bnnbench.toml, mine.py with a class, and
-configs/method/mine.yaml, which says `_target_: mine.NameOfTheClass` and `label: mine` (a whole one
-to copy is in docs/your_own_method.md). Data sets and divergences go the same way.
+To add a method, put three files in a folder: an empty bnnbench.toml, mine.py with a class, and
+configs/method/mine.yaml with `_target_: mine.NameOfTheClass` and `label: mine` (see the complete
+example in docs/tutorials/your_own_method.md). Data sets and divergences are added in the same way.
 
-Ends with 0 if everything holds, with 1 if something does not.
+Exit code 0: all tests pass; 1: at least one fails.
 """
 
 
 def add_parser(commands: Any) -> None:
-    """Adds `bnnbench check KEY=VALUE ...`."""
+    """Add the command `check`."""
     parser = commands.add_parser(
         "check",
-        help="check that a method, divergence or data set keeps its contract",
+        help="test a method, divergence or data set of your own",
         description=HELP,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -53,105 +53,108 @@ def add_parser(commands: Any) -> None:
         "settings",
         nargs="+",
         metavar="KEY=VALUE",
-        help="method=NAME, dataset=NAME or divergence=NAME, and any setting of `bnnbench run`",
+        help="method=NAME, dataset=NAME or divergence=NAME, and settings of `bnnbench run`",
     )
-    parser.add_argument("--config-dir", metavar="DIR", help="a folder with YAMLs of your own")
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
     parser.set_defaults(run=lambda given: check_command(given.settings, given.config_dir))
 
 
-def check_command(words: Sequence[str], own: str | None = None) -> int:
-    """Prints what comes of every check.
+def check_command(overrides: Sequence[str], config_dir: str | None = None) -> int:
+    """Run all tests and print their results.
 
     Args:
-        words: settings as of `bnnbench run -m`.
-        own: a folder of configurations.
+        overrides: as for `bnnbench run -m`.
+        config_dir: a folder of configurations.
 
     Returns:
-        0 if all hold, else 1.
+        0 if all pass, else 1.
 
     Raises:
-        UserError: if nothing is named that can be checked, or it cannot be made.
+        UserError: if the overrides name nothing to check, or it cannot be instantiated.
     """
-    named = [group for group in SUBJECTS if any(word.startswith(f"{group}=") for word in words)]
-    if not named:
+    groups = [group for group in SUBJECTS if any(w.startswith(f"{group}=") for w in overrides)]
+    if not groups:
         raise UserError(
-            f"name what to check: {' or '.join(f'{group}=NAME' for group in SUBJECTS)}; "
-            "see `bnnbench check --help`."
+            f"nothing to check: give {' or '.join(f'{group}=NAME' for group in SUBJECTS)}; "
+            "see `bnnbench check --help`.",
+            "KEY=VALUE",
         )
-    with announced(f"composing {' '.join(words)}"):
-        configs = _configs(words, own)
-    failed, shown = False, []
+    with status_message(f"composing {' '.join(overrides)}"):
+        configs = _compose(overrides, config_dir)
+    failed, checked = False, []
     for config in configs:
-        for group in named:
-            if config[group] in shown:
+        for group in groups:
+            if config[group] in checked:
                 continue
-            shown.append(config[group])
-            with announced(f"making {group}={_label(config[group])}"):
+            checked.append(config[group])
+            with status_message(f"preparing {group}={_label(config[group])}"):
                 subject = SUBJECTS[group](config)
             failed |= not _show(f"{group}={_label(config[group])}", subject)
     return int(failed)
 
 
-def _configs(words: Sequence[str], own: str | None) -> list[dict[str, Any]]:
-    from bnnbench.cli.line import configs_of
+def _compose(overrides: Sequence[str], config_dir: str | None) -> list[dict[str, Any]]:
+    from bnnbench.cli.sweep import compose_configs
     from bnnbench.project import make_importable
 
-    if own is not None:
-        if not Path(own).is_dir():
-            raise UserError(f"--config-dir must name a folder, and {own} is none.")
-        make_importable([Path(own).resolve(), Path.cwd()])
-    return configs_of(words, own=own)
+    if config_dir is not None:
+        if not Path(config_dir).is_dir():
+            raise UserError(
+                f"--config-dir must be a folder, but {config_dir} is not.", "--config-dir"
+            )
+        make_importable([Path(config_dir).resolve(), Path.cwd()])
+    return compose_configs(overrides, config_dir=config_dir)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked.
+    """A component to check.
 
     Attributes:
         cls: its class.
-        verdicts: what comes of its checks, as they are made.
+        results: results of its tests, computed lazily.
     """
 
     cls: type
-    verdicts: Iterator[Verdict]
+    results: Iterator[CheckResult]
 
 
 def _method(config: dict[str, Any]) -> Subject:
+    from bnnbench.checking.checks import run_checks
     from bnnbench.checking.leakage import LEAKAGE
     from bnnbench.checking.method import METHOD
-    from bnnbench.checking.trial import Trial
-    from bnnbench.checking.verdicts import verdicts
-    from bnnbench.cli.build import offered
-    from bnnbench.cli.choices import check_parts
+    from bnnbench.checking.small_fits import MethodUnderTest
+    from bnnbench.cli.assemble import available_inputs
+    from bnnbench.cli.compatibility import check_method_components
     from bnnbench.methods.shared.contract import Method
 
-    method: Method = _made("method", config, Method)
-    with suppress(Redundant):  # a divergence that is checked beside it is not for it
-        check_parts(offered(config), type(method))
+    method: Method = _instantiate("method", config, Method)
+    with suppress(DuplicateConfiguration):  # the method may take no divergence
+        check_method_components(available_inputs(config), type(method))
     bounds = {
         **_protocol(config, "dataset").get("bounds", {}),
         **_protocol(config, "method").get("bounds", {}),
     }
-    trial = Trial(method, _tried_values(method, bounds))
-    return Subject(type(method), verdicts((*METHOD, LEAKAGE), trial))
+    trial = MethodUnderTest(method, _tried_values(method, bounds))
+    return Subject(type(method), run_checks((*METHOD, LEAKAGE), trial))
 
 
 def _divergence(config: dict[str, Any]) -> Subject:
+    from bnnbench.checking.checks import run_checks
     from bnnbench.checking.divergence import DIVERGENCE
-    from bnnbench.checking.verdicts import verdicts
     from bnnbench.divergences.base import Divergence
 
-    divergence = _made("divergence", config, Divergence)
-    return Subject(type(divergence), verdicts(DIVERGENCE, divergence))
+    divergence = _instantiate("divergence", config, Divergence)
+    return Subject(type(divergence), run_checks(DIVERGENCE, divergence))
 
 
 def _data_set(config: dict[str, Any]) -> Subject:
-    from bnnbench.checking.data_set import DATA_SET, Reading
-    from bnnbench.checking.verdicts import verdicts
+    from bnnbench.checking.checks import run_checks
+    from bnnbench.checking.data_set import DATA_SET, SourceUnderTest
     from bnnbench.data import Source
 
-    source = _made("dataset", config, Source)
-    return Subject(type(source), verdicts(DATA_SET, Reading(source)))
+    source = _instantiate("dataset", config, Source)
+    return Subject(type(source), run_checks(DATA_SET, SourceUnderTest(source)))
 
 
 SUBJECTS: dict[str, Callable[[dict[str, Any]], Subject]] = {
@@ -159,21 +162,21 @@ SUBJECTS: dict[str, Callable[[dict[str, Any]], Subject]] = {
     "dataset": _data_set,
     "divergence": _divergence,
 }
-"""What can be checked, by its group."""
+"""Components that can be checked, by group."""
 
 
-def _made(group: str, config: dict[str, Any], kind: type) -> Any:
-    """What a group's settings make.
+def _instantiate(group: str, config: dict[str, Any], kind: type) -> Any:
+    """Instantiate the option of a group.
 
     Raises:
-        UserError: if it cannot be made, or is of another kind.
+        UserError: if that fails, or it is of another kind.
     """
-    from bnnbench.cli.choices import check_groups
-    from bnnbench.cli.make import check_kind, make
+    from bnnbench.cli.compatibility import check_groups
+    from bnnbench.cli.instantiate import check_type, instantiate
 
     check_groups(config)
-    made = make(group, {name: v for name, v in config[group].items() if name != "protocol"})
-    check_kind(group, made, kind)
+    made = instantiate(group, {name: v for name, v in config[group].items() if name != "protocol"})
+    check_type(group, made, kind)
     return made
 
 
@@ -182,20 +185,22 @@ def _protocol(config: dict[str, Any], group: str) -> dict[str, Any]:
 
 
 def _tried_values(method: Method, bounds: dict[str, list[float]]) -> dict[str, float]:
-    """Values of hyper-parameters that ours do not have, amid their bounds; and of those fixed.
+    """Return values of fixed hyper-parameters, and of unusual ones in the middle of their bounds.
 
     Raises:
-        UserError: if one has neither value nor bounds.
+        UserError: if one has neither a value nor bounds.
     """
-    from bnnbench.checking.trial import HYPER
+    from bnnbench.checking.small_fits import HYPER
 
-    fixed = method.fixed()
+    fixed = method.fixed_hyper()
     searched = [name for name in method.hyper_names if name not in (*fixed, *HYPER)]
     for name in searched:
         if name not in bounds:
             raise UserError(
-                f"method={method.label} searches {name} and has no bounds for it: "
-                f"protocol.bounds of its YAML needs {name}: [LOW, HIGH]."
+                f"method={method.label} has no bounds for the search of {name}: add "
+                f"{name}: [LOW, HIGH] to protocol.bounds in its YAML file.",
+                f"method.protocol.bounds.{name}",
+                "missing",
             )
     return {**fixed, **{name: math.sqrt(math.prod(bounds[name])) for name in searched}}
 
@@ -205,16 +210,16 @@ def _label(config: dict[str, Any]) -> str:
 
 
 def _show(name: str, subject: Subject) -> bool:
-    """Prints a subject's verdicts as they come; whether all hold."""
+    """Print the results of a subject and return whether all tests passed."""
     print(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}")
     found = []
-    for verdict in subject.verdicts:
-        found.append(verdict)
-        word = "untried" if not verdict.tried else "FAILS" if verdict.fault else "holds"
-        print(f"  {word:7}  {verdict.name}", flush=True)
-        if verdict.fault:
-            print(f"           {verdict.fault.rstrip('.')}.")
-    holding = sum(verdict.tried and not verdict.fault for verdict in found)
+    for result in subject.results:
+        found.append(result)
+        word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
+        print(f"  {word:7}  {result.name}", flush=True)
+        if result.failure:
+            print(f"           {result.failure.rstrip('.')}.")
+    holding = sum(result.was_run and not result.failure for result in found)
     whole = holding == len(found)
     print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")
     return whole

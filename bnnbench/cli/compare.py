@@ -1,4 +1,4 @@
-"""`bnnbench compare`: which of two methods is better, and by how sure a margin."""
+"""`bnnbench compare`: which of two methods is better, and with what probability."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.checks import check_between
-from bnnbench.cli.reporting import say_left_out
+from bnnbench.cli.report_errors import note_omitted_runs
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Compare finished runs by the Bayesian correlated t-test on the splits that they share.
 
-For every pair on every data set and metric: the probability that the first is better, that both
-are practically equivalent, and that the second is better. The splits share training points; the
-test widens its variance for that, by the share of the rows that is tested on, which a plain
-standard error does not. Two runs share a split where they test the same rows of the same data,
-whatever its number. It takes three of them: of two nothing can be said.
+For every pair of runs, on every data set and metric, it prints the probability that the first is
+better, that both are practically equivalent, and that the second is better. Training sets of
+different splits overlap; the test corrects its variance for this, by the fraction of test rows,
+which a plain standard error does not. Two runs share a split if they test the same rows of the same
+data, whatever its number. At least three common splits are needed.
 """
 
 EXAMPLES = """\
 examples:
-  bnnbench compare                                   every pair of runs below outputs
-  bnnbench compare outputs/uci/boston                every pair on one data set
+  bnnbench compare                                   all pairs of runs below outputs
+  bnnbench compare outputs/uci/boston                all pairs on one data set
   bnnbench compare RUN_A RUN_B                       two runs, or two folders of runs
-  bnnbench compare --rope 0.02                       differences below 2 % (0.02 nats) do not count
-  bnnbench compare --published                       ours beside published results, as z-scores
+  bnnbench compare --rope 0.02                       ignore differences below 2 % (0.02 nats)
+  bnnbench compare --published                       our results and published ones, with z-scores
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `compare`, which sets `run`, a function of the parsed arguments."""
+    """Add the command `compare`."""
     parser = subparsers.add_parser(
         "compare",
-        help="say which method is better, and how surely",
+        help="compare methods by a Bayesian test",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
@@ -62,23 +62,23 @@ def add_parser(subparsers: Any) -> None:
 
 
 def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool = False) -> int:
-    """Prints the comparison.
+    """Print the comparison.
 
     Raises:
         UserError: if there is nothing to compare, or an option is wrong.
     """
     check_between("--rope", rope, 0, low_included=True)
     if len(paths) > 2 or (published and len(paths) > 1):
-        raise UserError("compare takes one or two folders, and one with --published.")
-    # Slow to import (pandas), and `bnnbench --help` needs none of it.
+        raise UserError("compare takes one or two folders; with --published, only one.", "PATH")
+    # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
-    from bnnbench.results.pairing import LEAST_SPLITS
+    from bnnbench.results.pairing import MIN_COMMON_SPLITS
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.significance import tally
 
     folders = [read_runs(path) for path in paths or [Path("outputs")]]
     for runs in folders:
-        say_left_out(runs)
+        note_omitted_runs(runs)
         require_scores(runs)
     console = stdout()
     if published:
@@ -87,9 +87,10 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
     pairs = _pairs(folders, rope)
     if pairs.empty:
         raise UserError(
-            f"no two of these finished runs share {LEAST_SPLITS} splits of a data set, that is "
-            "test the same rows, and of fewer nothing can be said; run more splits (splits=all), "
-            "or the same ones."
+            f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
+            "; run more splits (splits=all), or the same ones.",
+            "PATH",
+            "few_common_splits",
         )
     for metric, group in pairs.groupby("metric", sort=False):
         console.print(_table(f"{metric} (ROPE {rope:g})", group))
@@ -100,47 +101,47 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
 
 
 def _notes(folders: Sequence[Runs]) -> list[str]:
-    """What must be known of the runs: whose settings differ, and of which nothing can be said."""
-    from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
+    """Return notes on runs with different settings, and on those that cannot be compared."""
+    from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 
     table = _named(folders)
-    whose = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
+    names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
     marks = table["mark"].tolist()
-    few = (table["splits"] - table["diverged"] < LEAST_SPLITS).tolist()
+    few = (table["splits"] - table["diverged"] < MIN_COMMON_SPLITS).tolist()
     return [
         *(
-            f"* {name}: settings differ: {words}"
-            for name, words in zip(whose, marks, strict=True)
-            if words
+            f"* {name}: settings differ: {mark}"
+            for name, mark in zip(names, marks, strict=True)
+            if mark
         ),
         *(
-            f"{name}: nothing can be said of fewer than {LEAST_SPLITS} splits"
-            for name, short in zip(whose, few, strict=True)
+            f"{name}: not compared, since it has fewer than {MIN_COMMON_SPLITS} splits"
+            for name, short in zip(names, few, strict=True)
             if short
         ),
-        *unpaired(meetings(*folders), table["label"]),
+        *unpaired_messages(dataset_pairs(*folders), table["label"]),
     ]
 
 
 def _named(folders: Sequence[Runs]) -> pd.DataFrame:
-    """The runs of all folders with `label`, which has a star where settings differ."""
+    """Return the runs of all folders with a column `label`, starred if settings differ."""
     import pandas as pd
 
     from bnnbench.results.labels import labels
 
     every = pd.concat([runs.scored for runs in folders])
     table = every[~every.index.duplicated()]
-    stars = table["mark"].map(lambda words: " *" if words else "")
+    stars = table["mark"].map(lambda mark: " *" if mark else "")
     return table.assign(label=labels(table) + stars)
 
 
 def _pairs(folders: Sequence[Runs], rope: float) -> pd.DataFrame:
-    """Every pair, with names that tell its runs apart."""
-    from bnnbench.results.significance import all_pairs, named, pairs_between
+    """Return all pairs, with distinct names of their runs."""
+    from bnnbench.results.significance import add_names, all_pairs, pairs_between
 
     names = _named(folders)["label"]
     if len(folders) == 1:
-        return named(all_pairs(folders[0], rope), names)
+        return add_names(all_pairs(folders[0], rope), names)
     first, second = folders
     pairs = pairs_between(first, second, rope)
     a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
@@ -167,15 +168,17 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
 
 
 def _published_table(runs: Runs) -> Any:
-    from bnnbench.report.sections.results import COMPARISON, comparison_tables
-    from bnnbench.results.with_published import with_published
+    from bnnbench.report.sections.results import COMPARISON_COLUMNS, comparison_tables
+    from bnnbench.results.published.comparison import with_published
 
     tables = comparison_tables(with_published(runs))
     rows = [(dataset, *row) for dataset, table in tables.items() for row in table.rows]
     if not rows:
-        raise UserError(f"nothing published is comparable with the runs below {runs.path}.")
-    names = ["data set", *(column.title for column in COMPARISON)]
-    return _grid("ours beside published results", names, rows)
+        raise UserError(
+            f"no published result is comparable with the runs below {runs.path}.", "--published"
+        )
+    names = ["data set", *(column.title for column in COMPARISON_COLUMNS)]
+    return _grid("our results and published ones", names, rows)
 
 
 def _plain(title: str, frame: pd.DataFrame) -> Any:

@@ -1,6 +1,6 @@
-"""`bnnbench completion`, and the words that a shell offers when Tab is pressed.
+"""`bnnbench completion`, and the completions that it enables in a shell.
 
-argcomplete knows the commands and their options, Hydra the settings of `run`.
+argcomplete completes commands and their options; Hydra completes the settings of `run`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bnnbench.cli.configs import ALL_GROUPS, options
-from bnnbench.cli.listing import metrics, names
+from bnnbench.cli.configs import GROUPS, options
+from bnnbench.cli.list_options import all_names, metrics
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
 
 HELP = """\
-Print what makes a shell complete commands, options, settings and paths on Tab:
+Print the shell code that completes commands, options, settings and paths on Tab:
 
   eval "$(bnnbench completion)"                 bash; a line for ~/.bashrc
   eval "$(bnnbench completion zsh)"             zsh; a line for ~/.zshrc
@@ -26,10 +26,10 @@ Print what makes a shell complete commands, options, settings and paths on Tab:
 
 
 def add_parser(commands: Any) -> None:
-    """Adds `bnnbench completion [SHELL]`."""
+    """Add the command `completion`."""
     parser = commands.add_parser(
         "completion",
-        help="print what completes words on Tab",
+        help="print the shell code for completion on Tab",
         description=HELP,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
 
 
 def completion_command(shell: str) -> int:
-    """Prints the shell's code."""
+    """Print the shell code."""
     from argcomplete import shellcode
 
     print(shellcode(["bnnbench"], shell=shell))
@@ -46,7 +46,7 @@ def completion_command(shell: str) -> int:
 
 
 def complete(parser: ArgumentParser) -> None:
-    """Answers the shell, and ends the process.
+    """Print completions for the shell and end the process.
 
     Args:
         parser: of all commands.
@@ -55,27 +55,27 @@ def complete(parser: ArgumentParser) -> None:
     from argcomplete.completers import DirectoriesCompleter
     from hydra._internal.utils import get_args_parser
 
-    from bnnbench.cli.words import DRY, FORCE
+    from bnnbench.cli.overrides import DRY_RUN
 
     commands = _commands(parser)
     run = commands["run"]
     for action in get_args_parser()._actions:
         if action.option_strings:
             run._add_action(action)
-    run.add_argument(FORCE, action="store_true")
-    run.add_argument(DRY, action="store_true")
+    run.add_argument(DRY_RUN, action="store_true")
     run.add_argument("settings", nargs="*")
     _offer(run, "settings", settings)
     _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
     _offer(commands["reproduce"], "overrides", settings)
-    _offer(commands["list"], "words", lambda **_: names())
+    _offer(commands["list"], "words", lambda **_: all_names())
     _offer(commands["check"], "settings", settings)
     _offer(commands["check"], "config_dir", DirectoriesCompleter())
     _offer(commands["report"], "path", DirectoriesCompleter())
     _offer(commands["report"], "methods", several(options("method")))
     _offer(commands["report"], "datasets", several(options("dataset")))
     _offer(commands["report"], "metric", several(metrics()))
-    _offer(commands["choose"], "methods", several(options("method")))
+    _offer(commands["report"], "output_dir", DirectoriesCompleter())
+    _offer(commands["recommend"], "methods", several(options("method")))
     _offer(commands["compare"], "paths", DirectoriesCompleter())
     for command in _commands(commands["data"]).values():
         _offer(command, "names", _data_sets)
@@ -83,41 +83,41 @@ def complete(parser: ArgumentParser) -> None:
 
 
 def several(names: Iterable[str]) -> Callable[..., list[str]]:
-    """Offers names for the last place of a list between commas."""
+    """Return a completer for the last name of a comma-separated list."""
 
-    def offered(prefix: str, **_: Any) -> list[str]:
+    def completer(prefix: str, **_: Any) -> list[str]:
         chosen, comma, last = prefix.rpartition(",")
         return [f"{chosen}{comma}{name}" for name in names if name.startswith(last)]
 
-    return offered
+    return completer
 
 
 def settings(prefix: str, **_: Any) -> list[str]:
-    """The settings of `run` that a word may become."""
+    """Return the settings of `run` that complete a word."""
     from argcomplete.completers import FilesCompleter
     from hydra.core.global_hydra import GlobalHydra
     from hydra.plugins.completion_plugin import DefaultCompletionPlugin
 
-    from bnnbench.cli.compose import CONFIG_NAME, CONFIGURATION, initialised
-    from bnnbench.cli.words import PATHS, config_dir_of, quote_words
+    from bnnbench.cli.compose import CONFIG_ERRORS, CONFIG_NAME, initialise_hydra
+    from bnnbench.cli.overrides import PATH_KEYS, find_config_dir, quote_overrides
 
     key, equals, value = prefix.partition("=")
-    if equals and key in PATHS:
+    if equals and key in PATH_KEYS:
         return [f"{key}={file}" for file in FilesCompleter()(value)]
-    if key in ALL_GROUPS and "," in value:  # of a sweep
+    if key in GROUPS and "," in value:  # of a sweep
         chosen, comma, last = value.rpartition(",")
         return [f"{key}={chosen}{comma}{name}" for name in options(key) if name.startswith(last)]
     before = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0")) or None]
     words = before.removesuffix(prefix).split()
-    given = quote_words([word for word in words if "=" in word and word[0] != "-"], sweep=True)
+    given = quote_overrides([word for word in words if "=" in word and word[0] != "-"], sweep=True)
     line = " ".join([*(["-m"] if {"-m", "--multirun"} & {*words} else []), *given, prefix])
-    with initialised(config_dir_of(words)):
+    with initialise_hydra(find_config_dir(words)):
         plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
         try:
             found = plugin._query(CONFIG_NAME, line or " ")
-            # Options that are parts of others, and the classes that options name.
+            # Leave out base files of options, and `_target_`.
             return [word for word in found if "=_" not in word and "._" not in word]
-        except CONFIGURATION:  # what was typed before is wrong, which the run will say
+        except CONFIG_ERRORS:  # the words before are wrong, which `run` will report
             return []
 
 
@@ -128,14 +128,13 @@ def _data_sets(**_: Any) -> Sequence[str]:
 
 
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    """The parsers of its commands."""
     assert parser._subparsers is not None
     (commands,) = (action.choices for action in parser._subparsers._group_actions)
     return dict(commands)  # type: ignore[arg-type]
 
 
-def _offer(parser: ArgumentParser, dest: str, offered: Any) -> None:
-    """Has argcomplete offer these words, or ask this function for them."""
+def _offer(parser: ArgumentParser, dest: str, words: Any) -> None:
+    """Complete an argument with these words, or with those that a function returns."""
     (action,) = (action for action in parser._actions if action.dest == dest)
-    completer = offered if callable(offered) else lambda **_: offered
+    completer = words if callable(words) else lambda **_: words
     action.completer = completer  # type: ignore[attr-defined]

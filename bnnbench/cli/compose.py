@@ -1,4 +1,4 @@
-"""Composing configurations as plain containers, and one sentence for what goes wrong there."""
+"""Composes configurations, and turns errors of Hydra, OmegaConf and YAML into user errors."""
 
 from __future__ import annotations
 
@@ -14,56 +14,51 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.cli import groups_help, scale, search_path
-from bnnbench.cli.absent import no_option
+from bnnbench.cli import auto_protocol, help_choices, search_path
+from bnnbench.cli.config_cache import cache_config_files
 from bnnbench.cli.configs import (
-    ALL_GROUPS,
-    OWN_GROUPS,
-    bringing,
+    GROUPS,
     config_folder,
     config_folders,
-    is_choice,
+    is_option,
 )
-from bnnbench.cli.read_once import read_once
+from bnnbench.cli.exit_codes import one_line
+from bnnbench.cli.suggestions import unknown_option
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"
 
-groups_help.register()
-scale.register()
+help_choices.register()
+auto_protocol.register()
 search_path.register()
 
-REFUSED = f"{UserError.__name__} raised while resolving interpolation: "
-"""How OmegaConf passes on what a resolver of ours refuses."""
-
-CONFIGURATION = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
-"""What is raised for a configuration that cannot be read or composed."""
+CONFIG_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
+"""Errors of a configuration that cannot be read or composed."""
 
 
-def plain(config: DictConfig) -> dict[str, Any]:
-    """The resolved configuration as plain containers.
+def to_dict(config: DictConfig) -> dict[str, Any]:
+    """Return the resolved configuration as plain containers.
 
     Raises:
         UserError: if a value is missing or cannot be resolved.
     """
-    for group in ALL_GROUPS:  # first, since settings refer to what stands in them
+    for group in GROUPS:  # first, since other settings refer to their contents
         if group in config and not isinstance(config[group], DictConfig):
-            raise UserError(f"{group} must be a group of settings, not {config[group]!r}.")
+            raise UserError(
+                f"{group} must be a group of settings, not {config[group]!r}.", group, "not_a_group"
+            )
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
-        first = str(error).partition("\n")[0]
-        if first.startswith(REFUSED):  # by what reads the data, in words of its own
-            raise UserError(first.removeprefix(REFUSED)) from None
-        raise UserError(sentence(error)) from None
+        raise to_user_error(error) from None
 
 
 @contextmanager
-def initialised(own: str | None = None) -> Iterator[None]:
-    """Hydra, ready to compose outside of its own `main`.
+def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
+    """Initialise Hydra for composing outside of its `main`.
 
     Args:
-        own: the folder of `--config-dir`, where options are looked for after `configs`.
+        config_dir: the folder of `--config-dir`, which is searched after `configs`.
     """
     from hydra import initialize_config_dir
     from hydra._internal.hydra import Hydra
@@ -72,47 +67,58 @@ def initialised(own: str | None = None) -> Iterator[None]:
     from hydra.core.global_hydra import GlobalHydra
 
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        if own is not None:
+        if config_dir is not None:
             path = create_config_search_path(str(config_folder()))
-            folder = f"file://{Path(own).absolute()}"
+            folder = f"file://{Path(config_dir).absolute()}"
             path.prepend("command-line", folder, SearchPathQuery(provider="schema"))
             GlobalHydra.instance().clear()
             Hydra.create_main_hydra2("bnnbench", path)
-        read_once()
+        cache_config_files()
         yield
 
 
-def sentence(error: Exception, own: str | None = None) -> str:
-    """One sentence for an error of Hydra, OmegaConf or YAML.
+def to_user_error(error: BaseException, config_dir: str | None = None) -> UserError:
+    """Return the user error for an error of Hydra, OmegaConf or YAML.
 
     Args:
-        error: what was raised.
-        own: the folder of `--config-dir`, in which a file may be at fault.
+        error: the original error.
+        config_dir: the folder of `--config-dir`, which may hold the faulty file.
     """
+    cause: BaseException | None = error
+    while cause is not None:  # raised by one of our resolvers, which reads the data
+        if isinstance(cause, UserError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
     text = str(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
-        return f"{mark.name}, line {mark.line + 1}: this is no YAML: {error.problem}."
+        return UserError(
+            f"{mark.name}, line {mark.line + 1}: invalid YAML: {error.problem}.", code="yaml"
+        )
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
-        return f"{_no_text(own)} is not UTF-8 text: byte {byte:#x} is not."
+        file = _undecodable_file(config_dir)
+        return UserError(f"{file} is not UTF-8 text (byte {byte:#x}).", code="not_utf8")
     if isinstance(error, OverrideParseException):
-        return _unreadable(str(error.override))
-    for pattern, answer in ANSWERS.items():
+        return _syntax_error(str(error.override))
+    for pattern, translate in TRANSLATIONS.items():
         found = re.search(pattern, text)
         if found:
-            return answer(text, *found.groups())
+            return translate(text, *found.groups())
+    setting = None
     if text.startswith("Error merging override") and error.__cause__:
+        setting = text.split()[-1].partition("=")[0]
         text = f"{text.split()[-1]}: {error.__cause__}"
     lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
     useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
-    return "; ".join(useful).replace(".;", ";").rstrip(".") + "."
+    message = "; ".join(useful).replace(".;", ";").rstrip(".")
+    return UserError(f"{message}.", setting, "hydra")
 
 
-def _no_text(own: str | None) -> str:
-    """The first file from outside that is no text; Python does not say which one it was."""
+def _undecodable_file(config_dir: str | None) -> str:
+    """Return the first external file that is not UTF-8; Python does not say which one it was."""
     folders = [folder.path for folder in config_folders()[1:]]
-    folders += [Path(own)] if own is not None else []
+    folders += [Path(config_dir)] if config_dir is not None else []
     for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
         try:
             file.read_text("utf-8")
@@ -123,86 +129,105 @@ def _no_text(own: str | None) -> str:
     return "a file of the configuration"
 
 
-def _no_option(text: str, group: str, choice: str) -> str:
-    offered = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+def _unknown_option(text: str, group: str, choice: str) -> UserError:
     if group == "dataset" and "." in choice:
         own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
-        return f"dataset={choice} does not exist; for a table of your own write {own}."
-    brought = "provider=command-line" in text  # --config-dir, in Hydra's list of folders
-    return no_option(group, choice, [name for name in offered if is_choice(name)], brought)
+        return UserError(
+            f"unknown option dataset={choice}; for your own table, write {own}.", group, "file"
+        )
+    found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+    has_config_dir = "provider=command-line" in text  # in Hydra's list of folders
+    return unknown_option(
+        group, choice, [name for name in found if is_option(name)], has_config_dir
+    )
 
 
-def _no_setting(text: str, key: str) -> str:
-    if key in OWN_GROUPS:
-        return f"{key} is chosen with experiment={' or '.join(bringing(key))} only."
-    keys, (place, dot, name) = _all_keys(), key.rpartition(".")
-    # What is known by this name in another place is meant, rather than what is spelt alike.
+def _unknown_setting(text: str, key: str) -> UserError:
+    keys, (parent, dot, name) = _all_keys(), key.rpartition(".")
+    # The same name elsewhere is a better guess than a similar name here.
     close = [known for known in keys if known.rpartition(".")[2] == name]
     if not close:
-        beside = [known.rpartition(".")[2] for known in keys if known.rpartition(".")[0] == place]
-        close = [place + dot + one for one in difflib.get_close_matches(name, beside, n=1)]
+        siblings = [
+            known.rpartition(".")[2] for known in keys if known.rpartition(".")[0] == parent
+        ]
+        close = [parent + dot + one for one in difflib.get_close_matches(name, siblings, n=1)]
     known = bool(close) and key not in close
     hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
-    return f"{key} is not a setting; {hint}"
+    return UserError(f"unknown setting {key}; {hint}", key, "unknown_setting")
 
 
-def _sweep(text: str, word: str) -> str:
-    return f"{word} stands for several values: add -m to run all."
+def _needs_multirun(text: str, word: str) -> UserError:
+    key = word.partition("=")[0]
+    return UserError(f"{word} has several values: add -m to run all.", key, "needs_multirun")
 
 
-def _missing(text: str, key: str) -> str:
-    return f"{key} needs a value: give {key}=VALUE."
+def _missing(text: str, key: str) -> UserError:
+    return UserError(f"{key} needs a value: give {key}=VALUE.", key, "missing")
 
 
-def _no_group(text: str, key: str) -> str:
-    return f"{key} must be a group of settings; give single ones with {key}.KEY=VALUE."
+def _not_a_group(text: str, key: str) -> UserError:
+    return UserError(
+        f"{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
+        key,
+        "not_a_group",
+    )
 
 
-def _refers(text: str, to: str, key: str) -> str:
-    return f"{key} is taken from {to}, which is not there; give {key}=VALUE."
+def _unresolved(text: str, source: str, key: str) -> UserError:
+    return UserError(
+        f"{key} is taken from {source}, which does not exist; give {key}=VALUE.", key, "unresolved"
+    )
 
 
-def _forgotten_sweep(text: str, key: str, values: str) -> str:
-    values = values.replace("'", "")  # of numbers that are options
+def _ambiguous(text: str, key: str, values: str) -> UserError:
+    values = values.replace("'", "")  # quotes around options that are numbers
     every = "both" if values.count(",") == 1 else "all"
-    listed = "" if key in ALL_GROUPS else f", or write {key}=[{values}] for a list"
-    return f"{key}={values} holds several values: add -m to run {every}{listed}."
+    or_list = "" if key in GROUPS else f", or write {key}=[{values}] for a list"
+    return UserError(
+        f"{key}={values} has several values: add -m to run {every}{or_list}.",
+        key,
+        "needs_multirun",
+    )
 
 
-def _unreadable(word: str) -> str:
-    """How to quote what Hydra's grammar does not take."""
+def _syntax_error(word: str) -> UserError:
+    word = one_line(word)
     key, equals, value = word.partition("=")
     if not equals or not re.fullmatch(r"[\w./@+~-]+", key):
-        return f"{word} cannot be read as KEY=VALUE."
+        return UserError(f"cannot parse {word} as KEY=VALUE.", key.lstrip("+~"), "syntax")
     quoted = "'" + value.strip("'\"").replace("'", "\\'") + "'"
-    return f'{word} cannot be read; if {value} is text, put it in quotes twice: "{key}={quoted}".'
+    return UserError(
+        f'cannot parse {word}; if {value} is text, put it in quotes twice: "{key}={quoted}".',
+        key.lstrip("+~"),
+        "syntax",
+    )
 
 
-ANSWERS: dict[str, Callable[..., str]] = {
-    r"Could not find '([\w/]+)/([^'/]*)'": _no_option,
-    r"Ambiguous value for argument '([^=]+)=(.*)'": _forgotten_sweep,
-    r"Sweep parameters '(.*)' requires --multirun": _sweep,
-    r"Could not override '([\w./@]+)'": _no_setting,
+TRANSLATIONS: dict[str, Callable[..., UserError]] = {
+    r"Could not find '([\w/]+)/([^'/]*)'": _unknown_option,
+    r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
+    r"Sweep parameters '(.*)' requires --multirun": _needs_multirun,
+    r"Could not override '([\w./@]+)'": _unknown_setting,
     r"Missing mandatory value: ([\w.]+)": _missing,
-    r"node `([\w.]+)` is not a container": _no_group,
-    r"Interpolation key '(.+)' not found\s+full_key: (\S+)": _refers,
+    r"node `([\w.]+)` is not a container": _not_a_group,
+    r"Interpolation key '(.+)' not found\s+full_key: (\S+)": _unresolved,
 }
-"""By what Hydra and OmegaConf say, what is said here, from their text and the pattern's groups."""
+"""Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
 
 
 def _all_keys() -> list[str]:
-    """Dotted keys of the default configuration, and the groups."""
+    """Return the dotted keys of the default configuration, groups included."""
     from hydra import compose
     from hydra.core.global_hydra import GlobalHydra
 
     GlobalHydra.instance().clear()
-    with initialised():
+    with initialise_hydra():
         config = compose(CONFIG_NAME)
 
     def keys(node: Any, prefix: str = "") -> list[str]:
         found = []
         for key, value in node.items_ex(resolve=False):
-            if str(key).startswith("_"):  # _target_ is no one's to set
+            if str(key).startswith("_"):  # _target_ is not a setting
                 continue
             found.append(prefix + str(key))
             if isinstance(value, DictConfig):

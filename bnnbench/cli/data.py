@@ -1,4 +1,4 @@
-"""`bnnbench data fetch` and `bnnbench data verify`: the files of the UCI sets."""
+"""`bnnbench data fetch` and `bnnbench data verify`: the files of the UCI data sets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from bnnbench.data.archive import Status
 
 FETCH_HELP = """\
-Put UCI data sets into the data folder, every file checked against its published SHA-256.
+Download UCI data sets to the data folder and check every file against its published SHA-256.
 
-Files that are already there and intact are left alone. A run downloads what it needs on first
-use, so this command is for fetching ahead, or for a machine without a network:
+Intact files are kept. Runs download data sets on first use, so this command is only needed to
+download them in advance, or on a machine without internet access:
 
   bnnbench data fetch                        download all nine sets
   bnnbench data fetch boston yacht           download two
@@ -27,7 +27,7 @@ use, so this command is for fetching ahead, or for a machine without a network:
 VERIFY_HELP = """\
 Check every file of the UCI data sets against its published SHA-256.
 
-Exit code 0: all asked-for sets are intact; 1: at least one is corrupt or absent.
+Exit code 0: all given sets are intact; 1: at least one is corrupt or missing.
 
   bnnbench data verify                       check all nine sets
   bnnbench data verify boston --dir ~/uci    check one, in another folder
@@ -35,12 +35,16 @@ Exit code 0: all asked-for sets are intact; 1: at least one is corrupt or absent
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `data fetch` and `data verify`; each sets `run`, a function of the parsed arguments."""
+    """Add the commands `data fetch` and `data verify`."""
     parser = subparsers.add_parser("data", help="fetch or verify the UCI data sets")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    fetch = _add_command(commands, "fetch", "put UCI sets into the data folder", FETCH_HELP)
+    fetch = _add_command(commands, "fetch", "download UCI sets to the data folder", FETCH_HELP)
     fetch.add_argument(
-        "--from", dest="source", type=_folder, metavar="DIR", help="copy from DIR, do not download"
+        "--from",
+        dest="source",
+        type=_folder,
+        metavar="DIR",
+        help="copy from DIR instead of downloading",
     )
     fetch.set_defaults(run=lambda args: fetch_command(args.names, args.source, args.dir))
     verify = _add_command(commands, "verify", "check the files of the UCI sets", VERIFY_HELP)
@@ -48,33 +52,33 @@ def add_parser(subparsers: Any) -> None:
 
 
 def fetch_command(names: Sequence[str], source: Path | None, directory: Path) -> int:
-    """Fetches the named sets, or all nine, and says what is now there.
+    """Fetch the named sets, or all nine.
 
     Raises:
-        UserError: if a name is unknown or a set cannot be had.
+        UserError: if a name is unknown or a set cannot be downloaded.
     """
     from bnnbench.data import archive
 
-    for name in _known(names):
+    for name in _checked_names(names):
         archive.fetch([name], directory, source)
         print(f"{name}: {len(archive.checksums(name))} files intact in {directory}")
     return 0
 
 
 def verify_command(names: Sequence[str], directory: Path) -> int:
-    """Prints the state of the named sets, or of all nine; 0 if all are intact, else 1.
+    """Print the status of the named sets, or of all nine; return 0 if all are intact, else 1.
 
     Raises:
         UserError: if a name is unknown.
     """
     from bnnbench.data import archive
 
-    found = archive.verify(_known(names), directory)
+    found = archive.verify(_checked_names(names), directory)
     if sys.stdout.isatty():
         _print_table(found, directory)
     else:
         for status in found:
-            print(f"{status.name}: {status.sentence}")
+            print(f"{status.name}: {status.message}")
     return 0 if all(status.ok for status in found) else 1
 
 
@@ -85,12 +89,12 @@ def _print_table(found: Sequence[Status], directory: Path) -> None:
 
     table = Table("set", "files", title=f"UCI sets in {directory}", title_justify="left")
     for status in found:
-        table.add_row(status.name, Text(status.sentence, style="green" if status.ok else "red"))
+        table.add_row(status.name, Text(status.message, style="green" if status.ok else "red"))
     Console().print(table)
 
 
-def _known(names: Sequence[str]) -> list[str]:
-    """The names without repeats, all nine if there are none; `UserError` for an unknown one."""
+def _checked_names(names: Sequence[str]) -> list[str]:
+    """Return the distinct names, or all nine if none are given; raise for an unknown one."""
     from bnnbench.data import archive
 
     for name in names:
@@ -109,7 +113,7 @@ def _add_command(commands: Any, name: str, summary: str, text: str) -> argparse.
         description=text,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets; all nine if none")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all nine)")
     parser.add_argument(
         "--dir",
         type=_folder,

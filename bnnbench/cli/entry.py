@@ -1,4 +1,4 @@
-"""The `bnnbench` command as the shell calls it: `main` in a process of its own."""
+"""The `bnnbench` command: runs `main` in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import sys
 import threading
 from contextlib import suppress
 
-# Before numpy and torch, which read it when they are imported. A run's processes fill the cores,
-# and threads only slow products of small matrices. Other libraries' numbers of threads follow it.
+# Set before numpy and torch are imported, which read it. The processes of a run fill the cores;
+# threads only slow products of small matrices. Other libraries follow this setting.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def command() -> None:
-    """Runs the command line and ends the process with its exit code."""
-    # A start makes a million objects that stay. To look for rubbish among them at every 700 new
-    # ones, as Python does, takes a sixth of it.
+    """Run the command line and end the process with its exit code."""
+    # Start-up creates a million objects that stay. Searching them for garbage after every 700
+    # new ones, as Python does by default, takes a sixth of the start-up time.
     gc.set_threshold(20_000)
     from bnnbench.cli.main import main
 
@@ -25,15 +25,15 @@ def command() -> None:
 
 
 def leave(code: int) -> None:
-    """Ends the process without taking apart what is loaded, half a second where torch is.
+    """End the process without unloading modules, which takes half a second with torch.
 
-    What was registered for the end is done first. Where other threads still work Python ends as it
-    does, which waits for them.
+    Exit handlers run first. If other threads are running, Python exits as usual and waits for
+    them.
     """
     if threading.active_count() > 1:
         sys.exit(code)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # `main` has said what there is to say
+        with suppress(Exception):  # `main` has reported errors already
             stream.flush()
     os._exit(code)

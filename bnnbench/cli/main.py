@@ -1,6 +1,6 @@
-"""`bnnbench`: dispatches to its commands and turns every user error into one sentence.
+"""`bnnbench`: dispatches to its commands and prints user errors as one line.
 
-Nothing heavy is imported before a command needs it, so `bnnbench --help` answers at once.
+Slow imports are deferred until a command needs them, so that `bnnbench --help` is fast.
 """
 
 from __future__ import annotations
@@ -12,76 +12,56 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bnnbench import __version__
-from bnnbench.cli.endings import (
+from bnnbench.cli.exit_codes import (
     Terminated,
-    failure,
+    configure_output,
+    describe_failure,
+    ignore_closed_pipe,
     note,
-    print_no_more,
-    speak_plainly,
-    terminable,
+    raise_on_signals,
 )
+from bnnbench.cli.parser import Parser
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
 The experiment runner for Bayesian neural networks: one command runs a method on a data set
 under the field's 20-split protocol, with hyper-parameter search, and writes tables and figures.
 
-  bnnbench run                                   vadam on diabetes, nothing to download
+  bnnbench run                                   vadam on diabetes, no download needed
   bnnbench run method=bbb dataset=boston         choose a method and a data set
   bnnbench run -m method=vadam,bbb dataset=boston,yacht
-  bnnbench run --help                            every setting, with examples
-  bnnbench list                                  what can be chosen
-  bnnbench check method=mine                     does a method of your own keep the contract
-  bnnbench report                                all finished runs in one table and chart
+  bnnbench run --help                            all settings, with examples
+  bnnbench list                                  all methods, data sets and other options
+  bnnbench check method=mine                     test your own method
+  bnnbench report                                all finished runs in tables and figures
   bnnbench reproduce small                       published experiments, resumable
-  bnnbench compare                               which method is better, and how surely
-  bnnbench choose FILE --target COLUMN           which method suits your table
-  bnnbench predict RUN FILE                      new rows by the method of a run
-  eval "$(bnnbench completion)"                  words on Tab: a line for ~/.bashrc
+  bnnbench compare                               which method is better, with what probability
+  bnnbench recommend FILE --target COLUMN        which method suits your table
+  bnnbench predict RUN FILE                      predict new rows with the method of a run
+  eval "$(bnnbench completion)"                  completion on Tab: a line for ~/.bashrc
 """
 
 
-class Parser(argparse.ArgumentParser):
-    """Reports a wrong word as every other mistake is reported; options may stand anywhere."""
-
-    _mixing = False
-
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """Takes positional words from both sides of options, where the command allows for it."""
-        whole = any(a.nargs in (argparse.PARSER, argparse.REMAINDER) for a in self._actions)
-        if self._mixing or whole:
-            return super().parse_known_args(args, namespace)
-        self._mixing = True
-        try:
-            return self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._mixing = False
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}; see `{self.prog} --help`.")
-
-
 class Version(argparse.Action):
-    """Prints the version and whether native code is in use, which may have to be built to know."""
+    """Prints the version and whether native code is in use, building it first if necessary."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        """Ends the process."""
         from bnnbench.cpp.library import library
 
-        print(f"bnnbench {__version__}\nnative code: {library().standing}")
+        print(f"bnnbench {__version__}\nnative code: {library().status}")
         parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of everything but `run`, whose arguments are Hydra's."""
+    """Return the parser of all commands except `run`, whose arguments Hydra parses."""
     from bnnbench.cli import (
         check,
-        choose,
         compare,
         completion,
         data,
-        listing,
+        list_options,
         predict,
+        recommend,
         report,
         reproduce,
         show,
@@ -93,77 +73,81 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--version", action=Version, nargs=0, help="show it, and whether native code is in use"
+        "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
     reproduce.add_parser(commands)
-    listing.add_parser(commands)
+    list_options.add_parser(commands)
     check.add_parser(commands)
     data.add_parser(commands)
     report.add_parser(commands)
     show.add_parser(commands)
     compare.add_parser(commands)
-    choose.add_parser(commands)
+    recommend.add_parser(commands)
     predict.add_parser(commands)
     completion.add_parser(commands)
     return parser
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Runs one command and returns its exit code."""
-    _check_here()
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks, about its own line
+    """Run one command and return its exit code."""
+    _check_working_directory()
+    if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
         from bnnbench.cli.completion import complete
 
         complete(build_parser())
     if "--version" in arguments:
         arguments = ["--version"]
-    words = _of_run(arguments)
-    if words is not None:
+    run_arguments = _run_arguments(arguments)
+    if run_arguments is not None:
         from bnnbench.cli.run import run_command
 
-        return run_command(words)
+        return run_command(run_arguments)
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":
-        raise UserError(f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.")
+        raise UserError(
+            f"{arguments[0]} is a setting: write `bnnbench run {arguments[0]}`.", "COMMAND"
+        )
     parser = build_parser()
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
-        raise UserError(_unknown(arguments, unknown))
+        raise _unknown_argument(arguments, unknown)
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 0
     return parsed.run(parsed)
 
 
-def _unknown(arguments: Sequence[str], unknown: Sequence[str]) -> str:
-    """Names the word that is wrong: beside an option that is none settings are not understood."""
+def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserError:
+    """Return the error for the first unknown option, after which argparse rejects overrides too."""
     wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
     command = f"bnnbench {arguments[0]}" if arguments[0][0] != "-" else "bnnbench"
-    return f"unrecognized argument: {wrong}; see `{command} --help`."
+    return UserError(f"unrecognized argument: {wrong}; see `{command} --help`.", wrong)
 
 
-def _of_run(arguments: Sequence[str]) -> list[str] | None:
-    """What follows `run`, and what options precede it; None if the command is another."""
+def _run_arguments(arguments: Sequence[str]) -> list[str] | None:
+    """Return the arguments of `run`, including options before it; None for other commands."""
     if {"-sc", "--shell-completion"} & {*arguments} and "run" not in arguments:
         return list(arguments)
     first = arguments[0] if arguments else ""
-    of_all = first in ("-h", "--help")
-    if "run" not in arguments or of_all or not (first == "run" or first.startswith("-")):
+    general_help = first in ("-h", "--help")
+    if "run" not in arguments or general_help or not (first == "run" or first.startswith("-")):
         return None
     place = list(arguments).index("run")
     return [*arguments[:place], *arguments[place + 1 :]]
 
 
-def _check_here() -> None:
+def _check_working_directory() -> None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise UserError("this folder was deleted; change to another one.") from None
+        raise UserError(
+            "the current folder was deleted; change to another one.", code="deleted"
+        ) from None
 
 
-def _interruptible(arguments: Sequence[str]) -> int:
-    """`dispatch`, where a compiled module that was being imported hides what interrupted it."""
+def _dispatch(arguments: Sequence[str]) -> int:
+    """Call `dispatch`; a compiled module reports an interruption of its import as ImportError."""
     try:
         return dispatch(arguments)
     except ImportError as error:
@@ -173,39 +157,38 @@ def _interruptible(arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point.
+    """Run the command line and return its exit code.
 
     Returns:
-        0 done; 1 a check failed, or the machine did; 2 bad input; 130 interrupted;
-        143 terminated, 129 by a terminal that was closed.
+        0 success; 1 a failed check or a machine failure; 2 a user error; 130 interrupted;
+        143 terminated; 129 terminal closed.
     """
-    speak_plainly()
+    configure_output()
     try:
-        with terminable():
-            code = _interruptible(sys.argv[1:] if arguments is None else arguments)
-            if sys.stdout:  # closed by who started us, it is None
-                sys.stdout.flush()  # a full disk or a closed pipe may show here alone
+        with raise_on_signals():
+            code = _dispatch(sys.argv[1:] if arguments is None else arguments)
+            if sys.stdout:  # None if the parent process closed it
+                sys.stdout.flush()  # raises if the disk is full or the pipe closed
             return code
     except UserError as error:
-        return _ended(str(error), 2)
+        return _exit_with(str(error), 2)
     except KeyboardInterrupt:
         print(file=sys.stderr)
-        text = "interrupted; the same command goes on from the last finished evaluation."
-        return _ended(text, 130)
+        text = "interrupted; the same command resumes after the last finished evaluation."
+        return _exit_with(text, 130)
     except Terminated as signal:
-        text = "terminated; the same command goes on from the last finished evaluation."
-        return _ended(text, 128 + signal.number)
+        text = "terminated; the same command resumes after the last finished evaluation."
+        return _exit_with(text, 128 + signal.number)
     except BrokenPipeError:
-        print_no_more()
+        ignore_closed_pipe()
         return 0
     except (OSError, MemoryError, RuntimeError) as error:
-        ending = failure(error)
-        if ending is None:
+        failure = describe_failure(error)
+        if failure is None:
             raise
-        return _ended(*ending)
+        return _exit_with(*failure)
 
 
-def _ended(text: str, code: int) -> int:
-    """Says why, and returns the exit code."""
+def _exit_with(text: str, code: int) -> int:
     note(text)
     return code

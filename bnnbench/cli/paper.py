@@ -1,4 +1,4 @@
-"""`bnnbench report --style paper`: one table and figures for a paper."""
+"""`bnnbench report --style paper`: a table and figures for a paper."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli import wanted
-from bnnbench.cli.endings import note
-from bnnbench.cli.reporting import say_left_out, writing
+from bnnbench.cli import report_options
+from bnnbench.cli.exit_codes import note
+from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
 
 if TYPE_CHECKING:
-    from bnnbench.results.choice import Choice
+    from bnnbench.results.run_filter import RunFilter
 
 
 def paper_command(
     path: Path,
-    choice: Choice,
+    run_filter: RunFilter,
     names: Mapping[str, str],
-    error: str = "stderr",
-    to: Path | None = None,
-    beside: Path | None = None,
+    error_bars: str = "stderr",
+    output_dir: Path | None = None,
+    published_values: Path | None = None,
 ) -> int:
-    """Writes the table and the figures of a paper and prints, last, where they lie.
+    """Write the table and the figures of a paper and print, as the last line, their folder.
 
     Args:
         path: an outputs folder, or any folder inside one.
-        choice: of which runs, and what; RMSE and log-likelihood if no metric is chosen.
-        names: to print, by method, data set or metric.
-        error: what the figures' error bars show.
-        to: where to write; `path/report` if not given.
-        beside: a file of published values that stand in it, too.
+        run_filter: selection of runs and metrics; RMSE and log-likelihood if it has no metrics.
+        names: printed names by method, data set or metric.
+        error_bars: `std` or `stderr`.
+        output_dir: where to write; `path/report` if not given.
+        published_values: a file of further published values.
 
     Raises:
         UserError: if there are no scores, a name or the file is wrong, or nothing can be written.
@@ -38,25 +38,25 @@ def paper_command(
     """
     from joblib import cpu_count
 
-    from bnnbench.report.folder import ReportFolder
-    from bnnbench.report.paper.contents import paper_table
-    from bnnbench.report.paper.layout import PAGE
-    from bnnbench.report.paper.writing import write_paper
+    from bnnbench.report.paper.layout import PAGE_WIDTH
+    from bnnbench.report.paper.paper_table import paper_table
+    from bnnbench.report.paper.paper_writer import write_paper
+    from bnnbench.report.report_folder import ReportFolder
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.reader import require_scores
 
-    runs = wanted.gathered(path, None, choice, beside)
+    runs = report_options.read_filtered_runs(path, None, run_filter, published_values)
     require_scores(runs)
-    wanted.check_names(names, runs)
-    say_left_out(runs)
-    table = paper_table(runs, choice.wanted(printed_in("figures")), choice, names)
-    report = ReportFolder(to) if to else ReportFolder.below(path)
-    with writing(path, to):
-        layout = write_paper(table, report, error, cpu_count())
+    report_options.check_renames(names, runs)
+    note_omitted_runs(runs)
+    table = paper_table(runs, run_filter.metrics_or(printed_in("figures")), run_filter, names)
+    report = ReportFolder(output_dir) if output_dir else ReportFolder.below(path)
+    with report_write_errors(path, output_dir):
+        layout = write_paper(table, report, error_bars, cpu_count())
     if not layout.fits:
         note(
-            f"the table is some {layout.inches:.1f} inches wide, and a page has {PAGE:g}: choose "
-            "fewer --methods, --datasets or --metric, or shorter names."
+            f"the table is about {layout.inches:.1f} inches wide, but a page only "
+            f"{PAGE_WIDTH:g}: choose fewer --methods, --datasets or --metric, or shorter names."
         )
     print(f"paper: {report.root / 'paper.tex'}")
     return 0

@@ -1,4 +1,4 @@
-"""What `--dry-run` prints of runs: the plan, what it takes, and where it would go."""
+"""Prints the plans of `--dry-run`: what a run does, its estimated cost, and its folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.sweep_progress import time_left
 
-PROGRAM = 0.3e9
-"""Bytes of a process with torch in it and no data."""
+PROCESS_BYTES = 0.3e9
+"""Memory of a process that has imported torch."""
 
 
 def show_plan(run: Run) -> float:
-    """Prints it and writes nothing; the seconds that the run would take."""
+    """Print the plan of a run and return its estimated seconds."""
     experiment, units = run.experiment, run.experiment.units()
-    done, seconds = len(units) - len(run.open_units()), seconds_left(run)
-    memory = run.workers * (PROGRAM + experiment.memory())
+    done, seconds = len(units) - len(run.unfinished_units()), seconds_left(run)
+    memory = run.workers * (PROCESS_BYTES + experiment.memory())
     lines = {
         **experiment.plan(),
         "done": f"{done} of {len(units)} {experiment.unit_noun}s",
@@ -31,27 +31,27 @@ def show_plan(run: Run) -> float:
 
 
 def seconds_left(run: Run) -> float:
-    """Roughly those that a run takes still, on an otherwise idle machine."""
+    """Estimate the remaining seconds of a run on an otherwise idle machine."""
     units = run.experiment.units()
-    return run.experiment.cost(run.workers) * len(run.open_units()) / max(1, len(units))
+    return run.experiment.cost(run.workers) * len(run.unfinished_units()) / max(1, len(units))
 
 
 def show_sweeps(sweeps: Sequence[tuple[str, Sequence[Run]]]) -> None:
-    """Prints a line on each of several sweeps and one on all; writes nothing.
+    """Print a line for each sweep and one for all.
 
     Args:
-        sweeps: the name of each with its runs.
+        sweeps: name and runs of each.
     """
     width = max(len(name) for name, _ in sweeps)
     for name, runs in sweeps:
         finished = sum(run.complete() for run in runs)
         left = time_left(sum(map(seconds_left, runs)))
         print(f"{name:{width}}  {len(runs):4} runs, {finished} finished, about {left} left")
-    # A run that several sweeps share is run once.
+    # Runs that several sweeps share count once.
     every = {run.folder.root: run for _, runs in sweeps for run in runs}
     show_total([seconds_left(run) for run in every.values()])
 
 
 def show_total(seconds: Sequence[float]) -> None:
-    """Prints how long the runs of a sweep would take together."""
-    print(f"in all {len(seconds)} runs, about {time_left(sum(seconds))}")
+    """Print the estimated time of all runs of a sweep."""
+    print(f"total: {len(seconds)} runs, about {time_left(sum(seconds))}")

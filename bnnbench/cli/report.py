@@ -1,4 +1,4 @@
-"""`bnnbench report`: one page of tables and figures over all finished runs."""
+"""`bnnbench report`: tables and figures of all finished runs on one page."""
 
 from __future__ import annotations
 
@@ -8,74 +8,75 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.cli import wanted
-from bnnbench.cli.endings import note
-from bnnbench.cli.reporting import say_left_out, writing
+from bnnbench.cli import report_options
+from bnnbench.cli.exit_codes import note
+from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.results.choice import Choice
     from bnnbench.results.reader import Runs
+    from bnnbench.results.run_filter import RunFilter
 
 DESCRIPTION = """\
-Gather every finished run at or below PATH into tables and figures, written to PATH/report:
+Collect every finished run at or below PATH in tables and figures, written to PATH/report:
 
-  report.html         a page to open in a browser, one file: figures, tables that sort, published
-                      results beside ours, a page on every run
+  report.html         a self-contained page for the browser: figures, sortable tables, published
+                      results next to ours, a page for every run
   results.md          the same as text, with links to figures and tables
-  results.csv         one row per run, every metric at full precision
+  results.csv         one row per run, all metrics at full precision
   results.tex         the tables in LaTeX (booktabs, longtable)
-  glossary.md         what every number is, with its formula
+  glossary.md         definitions and formulas of all columns
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
                       one panel per data set, one bar per run, published values as diamonds,
-                      both with the same kind of error
+                      all with the same kind of error bars
   comparison_* (.png, .pdf)
-                      which run beats which, of at most 20
+                      which run is better than which, for up to 20 runs
   ranks.csv, ranks (.png, .pdf)
-                      mean ranks over data sets, and which of them are not told apart
+                      mean ranks over data sets, and which methods do not differ significantly
   time_against_score.csv, time_* (.png, .pdf)
-                      scores against the seconds of a split, and the runs that nobody beats
+                      scores against seconds per split, and the Pareto front
   curves.csv, sigma.csv, curves*, sigma (.png, .pdf)
-                      only with runs on made data of one input: mean and bands along it, inside
-                      the training data and outside; targets inside k deviations
+                      for synthetic data with one input: mean and bands inside and outside the
+                      training range, and targets within k standard deviations
   orders.csv, orders*, boxes_*, means_*, objectives (.png, .pdf)
-                      scores against the order of a family of divergences, spread over splits by
-                      depth, objectives by epoch: where there are such runs
-  published.csv       with --published all or --beside: every value that stands beside, and ours
-  criteria.csv        BIC, AIC and HQC of runs that scored their training part
+                      for runs with a family of divergences: scores against its order, spread over
+                      splits by depth, objectives by epoch
+  published.csv       with --all-published or --published-values: all published values and ours
+  criteria.csv        BIC, AIC and HQC of runs that scored their training rows
 
-Runs that have not finished are left out; so are damaged ones, each of which is named. Nothing is
-trained again, so ask as often as you like. With --style paper it writes instead
+Unfinished runs are left out, and so are damaged ones, which are named. Nothing is trained, so a
+report can be written at any time. With --style paper the command writes instead
 
   paper.tex           one compact table (booktabs), the best in bold by the correlated t-test
-  paper_* (.pdf)      a figure for each metric, as wide as a column or two, fonts embedded
+  paper_* (.pdf)      a figure for each metric, one or two columns wide, with embedded fonts
   paper.csv           the same at full precision
 
-Where the runs of a suite are there, the report adds what its publication says beside ours:
+For runs of a suite, the report also compares with its publication:
 
 """
 
 EXAMPLES = """\
 examples:
-  bnnbench report                       every run below outputs
+  bnnbench report                       all runs below outputs
   bnnbench report outputs/uci           one experiment
-  bnnbench report --error stderr        error bars show standard errors
-  bnnbench report --published all       beside every value on record for these data sets
+  bnnbench report --open                open report.html in the browser
+  bnnbench report --error-bars stderr   error bars show standard errors
+  bnnbench report --all-published       compare with all published values on these data sets
   bnnbench report --methods vadam,pbp --datasets yacht,boston --metric crps
-  bnnbench report --beside mine.csv     beside values that you bring
-  bnnbench report --style paper --methods mine,vadam --name mine="Ours" --name boston=Boston
+  bnnbench report --published-values mine.csv
+  bnnbench report --style paper --methods mine,vadam --rename mine="Ours" --rename boston=Boston
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `report`, which sets `run`, a function of the parsed arguments."""
+    """Add the command `report`."""
     parser = subparsers.add_parser(
         "report",
-        help="gather finished runs into tables and figures",
-        description=DESCRIPTION + suites_described(),
+        help="collect finished runs in tables and figures",
+        description=DESCRIPTION + describe_suites(),
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -85,77 +86,86 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         type=Path,
         default=Path("outputs"),
-        help="the folder runs were written to, or any folder inside it (default: outputs)",
+        help="the outputs folder, or any folder inside it (default: outputs)",
     )
     parser.add_argument(
-        "--error",
+        "--error-bars",
         choices=("std", "stderr"),
-        help="what the figures' error bars show over the splits: std, the standard deviation, "
-        "says how much one split differs from another; stderr, the standard error, says how "
-        "well the mean is known (default: std, with --style paper stderr). Tables always give "
-        "mean ± stderr.",
+        help="in figures: std, the standard deviation over splits; stderr, the standard error of "
+        "their mean (default: std, with --style paper stderr). Tables always show mean ± stderr.",
     )
     parser.add_argument(
-        "--published",
-        choices=("like", "all"),
-        default="like",
-        help="which published values stand in the report: like, those of the methods that ran; "
-        "all, every value on record for the data sets that ran, with what is known of their "
-        "splits, a table for each data set and score (default: like)",
+        "--all-published",
+        action="store_true",
+        help="compare with all published values on the data sets of the runs, not only with those "
+        "of the same methods, in a table for each data set and score",
     )
     parser.add_argument(
-        "--to", metavar="DIR", type=Path, help="write the report there (default: PATH/report)"
+        "--output-dir",
+        metavar="DIR",
+        type=Path,
+        help="write the report to this folder (default: PATH/report)",
     )
     parser.add_argument(
         "--refresh",
         action="store_true",
-        help="also write the summary, calibration.csv and the figures (PNG and PDF) of every run "
-        "anew, from its splits.csv, predictions.npz and out_of_fold.npz",
+        help="also rewrite the summary, calibration.csv and the figures (PNG and PDF) of every "
+        "run, from its splits.csv, predictions.npz and out_of_fold.npz",
     )
-    wanted.add_arguments(parser)
+    parser.add_argument("--open", action="store_true", help="open report.html in the browser")
+    report_options.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:
-    """Does what the words of the command line ask for."""
-    names, choice = wanted.names_of(given.name), wanted.choice_of(given)
+    """Write the report that the parsed arguments ask for."""
+    names = report_options.parse_renames(given.rename)
+    run_filter = report_options.run_filter_from(given)
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
-        if given.published != "like" or given.refresh:
-            raise UserError("--published all and --refresh go with a report, not --style paper.")
+        for option in ("all_published", "refresh", "open"):
+            if getattr(given, option):
+                name = f"--{option.replace('_', '-')}"
+                raise UserError(f"{name} does not work with --style paper.", name)
         return paper_command(
-            given.path, choice, names, given.error or "stderr", given.to, given.beside
+            given.path,
+            run_filter,
+            names,
+            given.error_bars or "stderr",
+            given.output_dir,
+            given.published_values,
         )
     if names:
-        raise UserError("--name goes with --style paper.")
+        raise UserError("--rename needs --style paper.", "--rename")
     return report_command(
         given.path,
-        given.error or "std",
-        given.to,
+        given.error_bars or "std",
+        given.output_dir,
         given.refresh,
-        published=given.published,
-        choice=choice,
-        beside=given.beside,
+        all_published=given.all_published,
+        run_filter=run_filter,
+        published_values=given.published_values,
+        open_page=given.open,
     )
 
 
-def rewrite_pages(runs: Runs, processes: int) -> None:
-    """Writes anew what every run shows of itself; one that cannot be shown is named."""
-    from bnnbench.report.pages import write_page
+def refresh_runs(runs: Runs, processes: int) -> None:
+    """Rewrite the summary and the figures of every run; print a note if that is impossible."""
+    from bnnbench.report.run_output import write_run_output
 
     for folder in runs.folders.values():
         try:
-            page, done = write_page(folder, processes=processes), folder.finished()
+            page, done = write_run_output(folder, processes=processes), folder.finished()
         except UserError as error:
             note(f"not refreshed: {error}")
         else:
             if done:
-                folder.mark(replace(done, page=folder.sums(page)))
+                folder.write_done(replace(done, page=folder.checksums(page)))
 
 
-def suites_described() -> str:
-    """A line per suite."""
+def describe_suites() -> str:
+    """Return a line per suite."""
     found = suites()
     width = max((len(suite.name) for suite in found), default=0)
     return "".join(f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
@@ -163,50 +173,56 @@ def suites_described() -> str:
 
 def report_command(
     path: Path,
-    error: str = "std",
-    to: Path | None = None,
+    error_bars: str = "std",
+    output_dir: Path | None = None,
     refresh: bool = False,
     labels: Collection[str] | None = None,
-    published: str = "like",
-    choice: Choice | None = None,
-    beside: Path | None = None,
+    all_published: bool = False,
+    run_filter: RunFilter | None = None,
+    published_values: Path | None = None,
+    open_page: bool = False,
 ) -> int:
-    """Writes the report, prints its table and, last, the page to open.
+    """Write the report, print its table and, as the last line, the page to open.
 
     Args:
         path: an outputs folder, or any folder inside one.
-        error: what the figures' error bars show.
-        to: where to write; `path/report` if not given.
-        refresh: first rewrite what each run shows of itself.
-        labels: of the folders in `path` whose runs are gathered; all of them if not given.
-        published: which published values stand in it, a key of `section.PUBLISHED`.
-        choice: of which runs, and what; all of them if not given.
-        beside: a file of published values that stand in it, too.
+        error_bars: `std` or `stderr`.
+        output_dir: where to write; `path/report` if not given.
+        refresh: whether to rewrite summary and figures of each run first.
+        labels: of the experiments to include; all of them if not given.
+        all_published: whether to list the published values of all methods.
+        run_filter: selection of runs and metrics; all of them if not given.
+        published_values: a file of further published values.
+        open_page: whether to open it in the browser.
 
     Raises:
-        UserError: if `path` holds no finished run, a name or the file is wrong, or the report
-            cannot be written there.
+        UserError: if `path` contains no finished run, a name or the file is wrong, or the report
+            cannot be written.
         OSError: if the disk is full.
     """
-    # Slow to import (pandas, matplotlib), and `bnnbench --help` needs none of it.
+    # Slow to import (pandas, matplotlib), and not needed for `bnnbench --help`.
     from joblib import cpu_count
 
-    from bnnbench.cli.console import stdout
-    from bnnbench.report.overview import results_table, write_report
-    from bnnbench.report.section import Style
-    from bnnbench.results.choice import Choice
+    from bnnbench.cli.console import open_in_browser, stdout
+    from bnnbench.report.blocks import Style
+    from bnnbench.report.report_writer import results_table, write_report
+    from bnnbench.results.run_filter import RunFilter
 
-    style = Style(error, published, choice or Choice())
-    runs = wanted.gathered(path, labels, style.choice, beside)
-    say_left_out(runs)
-    with writing(path, to):
+    style = Style(error_bars, all_published, run_filter or RunFilter())
+    runs = report_options.read_filtered_runs(path, labels, style.run_filter, published_values)
+    note_omitted_runs(runs)
+    with report_write_errors(path, output_dir):
         if refresh:
-            rewrite_pages(runs, cpu_count())
-            runs = wanted.gathered(path, labels, style.choice, beside)
-        for sentence in runs.mended:
-            note(sentence)
-        report = write_report(runs, style, to, cpu_count())
+            refresh_runs(runs, cpu_count())
+            runs = report_options.read_filtered_runs(
+                path, labels, style.run_filter, published_values
+            )
+        for message in runs.recomputed:
+            note(message)
+        report = write_report(runs, style, output_dir, cpu_count())
     if len(runs.scored):
         stdout().print(results_table(runs, style))
     print(f"report: {report.html}")
+    if open_page:
+        open_in_browser(report.html)
     return 0

@@ -1,4 +1,4 @@
-"""`bnnbench reproduce`: every experiment of the sources, one after the other, under one view."""
+"""`bnnbench reproduce`: runs published experiments one after the other and reports on them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bnnbench.cli.endings import note
-from bnnbench.cli.waiting import announced
+from bnnbench.cli.exit_codes import note
+from bnnbench.cli.status import status_message
 from bnnbench.discovery import SIZES, Sweep, suites
-from bnnbench.types import Redundant, UserError
+from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
 
 SMALL, ALL = "small", "all"
-"""What is reproduced of every suite at once: the quick part, or everything."""
+"""Names that stand for the quick part of every suite, and for all suites."""
 
 DESCRIPTION = """\
-Reproduce published experiments, each with its report. Everything that is finished is left alone,
-so the same command goes on after an interruption.
+Reproduce published experiments, each with its report. Finished runs are kept, so the same command
+resumes after an interruption. To run them again, add resume=false.
 
   {small:18} the quick part of every suite (the default)
-  {all:18} every suite, whole
+  {all:18} all suites in full
 {suites}
 """
 
@@ -39,11 +39,11 @@ examples:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `reproduce`, which sets `run`, a function of the parsed arguments."""
+    """Add the command `reproduce`."""
     lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in suites())
     parser = subparsers.add_parser(
         "reproduce",
-        help="run every published experiment, resumable, with its reports",
+        help="run published experiments, resumable, with reports",
         description=DESCRIPTION.format(small=SMALL, all=ALL, suites=lines),
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
@@ -59,162 +59,165 @@ def add_parser(subparsers: Any) -> None:
         "overrides",
         metavar="KEY=VALUE",
         nargs=REMAINDER,
-        help="settings for every run, as `bnnbench run` takes them",
+        help="settings of every run, as for `bnnbench run`",
     )
-    parser.add_argument("--force", action="store_true", help="run again what is finished")
     parser.add_argument(
-        "--dry-run", action="store_true", help="print how many runs that is and how long they take"
+        "--dry-run", action="store_true", help="print the number of runs and their estimated time"
     )
     parser.set_defaults(run=_reproduce)
 
 
 def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.words import DRY, FORCE, forced
+    from bnnbench.cli.overrides import DRY_RUN
 
-    # After NAME every word is a setting to argparse.
-    words = forced([*given.overrides, *([FORCE] if given.force else [])])
-    settings = [word for word in words if word != DRY]
-    return reproduce(given.name, settings, given.dry_run or len(settings) < len(words))
+    # argparse takes every word after NAME for an override.
+    overrides = [word for word in given.overrides if word != DRY_RUN]
+    return reproduce(given.name, overrides, given.dry_run or DRY_RUN in given.overrides)
 
 
-def sweeps_of(name: str) -> list[Sweep]:
-    """What `bnnbench reproduce NAME` runs, in order.
+def find_sweeps(name: str) -> list[Sweep]:
+    """Return the sweeps of `bnnbench reproduce NAME`, in order.
 
     Raises:
-        UserError: if there is no such suite.
+        UserError: if the suite is unknown.
     """
-    offered = {suite.name: suite for suite in suites()}
+    known = {suite.name: suite for suite in suites()}
     if "=" in name:
-        raise UserError(f"{name} is a setting: write `bnnbench reproduce {SMALL} {name}`.")
-    if name not in (SMALL, ALL, *offered):
-        raise UserError(f"NAME must be one of {', '.join((SMALL, ALL, *offered))}, not {name!r}.")
-    chosen = [offered[name]] if name in offered else list(offered.values())
+        raise UserError(
+            f"{name} is a setting: write `bnnbench reproduce {SMALL} {name}`.", "NAME", "setting"
+        )
+    if name not in (SMALL, ALL, *known):
+        names = ", ".join((SMALL, ALL, *known))
+        raise UserError(f"unknown suite {name!r} (available: {names}).", "NAME", "unknown_suite")
+    chosen = [known[name]] if name in known else list(known.values())
     size = SIZES[0] if name == SMALL else SIZES[1]
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
 
 
-def words_of(sweep: Sweep, given: Sequence[str]) -> list[str]:
-    """What its runs are composed with."""
+def sweep_overrides(sweep: Sweep, given: Sequence[str]) -> list[str]:
+    """Return the overrides that its runs are composed of."""
     return [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
 
 
 @contextmanager
-def speaking_of(experiment: str) -> Iterator[None]:
-    """Names the experiment in what is wrong: a setting that one has no use for may suit others."""
+def name_experiment_in_errors(experiment: str) -> Iterator[None]:
+    """Put the name of the experiment before errors; a setting may suit others."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"experiment={experiment}: {error}") from None
+        message = f"experiment={experiment}: {error}"
+        raise UserError(message, error.setting, error.code) from None
 
 
-def reproduce(name: str, given: Sequence[str], dry: bool = False) -> int:
-    """Runs and reports all experiments; what one of them refuses does not stop the others.
+def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
+    """Run and report all experiments; an error of one run does not stop the others.
 
     Args:
-        name: of what is reproduced.
-        given: settings for every run.
-        dry: whether to print what would be run instead.
+        name: of a suite, `small` or `all`.
+        given: overrides for every run.
+        dry_run: whether to print the plan instead.
 
     Returns:
-        0, or 1 if of one of them nothing is known, since all its runs diverged.
+        0, or 1 if all runs of an experiment diverged.
 
     Raises:
-        UserError: if a setting is wrong, at once; in the end, if a run was refused.
+        UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
-    from bnnbench.cli.printing import show_run, without_numbers
+    from bnnbench.cli.result_table import all_diverged_message, show_run
     from bnnbench.experiment.execution import execute, shared_engine
     from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.pages import page_writer
+    from bnnbench.report.run_output import run_output_writer
 
-    sweeps = sweeps_of(name)
+    sweeps = find_sweeps(name)
     for sweep in sweeps:
-        _checked(sweep, given, most=1)  # a mistake that all runs share is said at once
-    runs = [_checked(sweep, given) for sweep in sweeps]
-    if dry:
+        _build_runs(sweep, given, max_jobs=1)  # reports mistakes that all runs share early
+    runs = [_build_runs(sweep, given) for sweep in sweeps]
+    if dry_run:
         from bnnbench.cli.plan import show_sweeps
 
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
         show_sweeps(list(zip(names, runs, strict=True)))
         return 0
-    whole = SweepProgress([run for some in runs for run in some])
-    refused = []
-    with shared_engine(whole.runs, whole, note) as engine:
-        for run in whole.runs:
+    progress = SweepProgress([run for some in runs for run in some])
+    errors = []
+    with shared_engine(progress.runs, progress, note) as engine:
+        for run in progress.runs:
             try:
-                show_run(execute(run, page_writer(run), whole, note, engine=engine))
+                show_run(execute(run, run_output_writer(run), progress, note, engine=engine))
             except UserError as error:
-                refused.append(str(error))
-    for gathered in _reported(sweeps, runs):
-        _report(gathered)
-    empty = [
-        without_numbers(f"every run of experiment={sweep.experiment}", _folders(some))
+                errors.append(str(error))
+    for report in _report_folders(sweeps, runs):
+        _write_report(report)
+    messages = [
+        all_diverged_message(f"every run of experiment={sweep.experiment}", _finished(some))
         for sweep, some in zip(sweeps, runs, strict=True)
     ]
-    lost = " ".join(dict.fromkeys(filter(None, empty)))
-    if refused:
-        raise UserError(" ".join(filter(None, (*dict.fromkeys(refused), lost))))
-    if lost:
-        note(lost)
-    return int(bool(lost))
+    diverged = " ".join(dict.fromkeys(filter(None, messages)))
+    if errors:
+        raise UserError(" ".join(filter(None, (*dict.fromkeys(errors), diverged))))
+    if diverged:
+        note(diverged)
+    return int(bool(diverged))
 
 
-def _folders(runs: Sequence[Run]) -> list[RunFolder]:
-    """Of those that are finished."""
+def _finished(runs: Sequence[Run]) -> list[RunFolder]:
     return [run.folder for run in runs if run.complete()]
 
 
-def _checked(sweep: Sweep, given: Sequence[str], most: int | None = None) -> list[Run]:
-    """Every run of a sweep, or the first few, built before the first of them starts.
+def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None) -> list[Run]:
+    """Build all runs of a sweep, or the first few.
 
     Raises:
         UserError: if a setting is wrong.
     """
     runs = []
-    with speaking_of(sweep.experiment), announced(f"checking every run of {sweep.experiment}"):
-        from bnnbench.cli.build import build
-        from bnnbench.cli.line import configs_of
+    with (
+        name_experiment_in_errors(sweep.experiment),
+        status_message(f"checking every run of {sweep.experiment}"),
+    ):
+        from bnnbench.cli.assemble import build
+        from bnnbench.cli.sweep import compose_configs
 
-        for config in configs_of(words_of(sweep, given), most):
-            with suppress(Redundant):  # a product of methods and divergences has such pairs
+        for config in compose_configs(sweep_overrides(sweep, given), max_jobs):
+            with suppress(DuplicateConfiguration):  # not every method has a divergence
                 runs.append(build(config))
     return runs
 
 
-class Gathered(NamedTuple):
-    """What one report is made of.
+class Report(NamedTuple):
+    """A report to write.
 
     Attributes:
-        path: an outputs folder, or one in it.
-        labels: of the folders in `path` whose runs it gathers; None for all.
-        to: where it goes; None for the usual place.
+        path: an outputs folder, or a folder in it.
+        labels: of the experiments in `path` to include; None for all.
+        output_dir: where it goes; None for the default.
     """
 
     path: Path
     labels: frozenset[str] | None = None
-    to: Path | None = None
+    output_dir: Path | None = None
 
 
-def _reported(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> list[Gathered]:
-    """The reports over some sweeps' runs, each once."""
-    from bnnbench.report.folder import ReportFolder
+def _report_folders(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> list[Report]:
+    """Return the reports on the runs of sweeps, each once."""
+    from bnnbench.report.report_folder import ReportFolder
 
-    whole = {sweep: suite for suite in suites() if suite.together for sweep in suite.sweeps}
-    found: dict[Path, Gathered] = {}
+    whole = {sweep: suite for suite in suites() if suite.single_report for sweep in suite.sweeps}
+    found: dict[Path, Report] = {}
     for sweep, some in zip(sweeps, runs, strict=True):
         if not sweep.report or not some:
             continue
         outputs, label = some[0].outputs, some[0].experiment.label
         if sweep not in whole:
-            found[outputs / label] = Gathered(outputs / label)
+            found[outputs / label] = Report(outputs / label)
             continue
         place = outputs / whole[sweep].name
-        before = found.get(place, Gathered(outputs)).labels or frozenset()
-        to = ReportFolder.below(place).root
-        found[place] = Gathered(outputs, before | {label}, to)
+        before = found.get(place, Report(outputs)).labels or frozenset()
+        found[place] = Report(outputs, before | {label}, ReportFolder.below(place).root)
     return [one for place, one in found.items() if one.labels or place.is_dir()]
 
 
-def _report(gathered: Gathered) -> None:
+def _write_report(report: Report) -> None:
     from bnnbench.cli.report import report_command
 
-    report_command(gathered.path, to=gathered.to, labels=gathered.labels)
+    report_command(report.path, output_dir=report.output_dir, labels=report.labels)

@@ -1,4 +1,4 @@
-"""`bnnbench run`: every job of a line composed, checked and run in this process."""
+"""`bnnbench run`: composes, checks and runs every job of a command line."""
 
 from __future__ import annotations
 
@@ -9,41 +9,44 @@ from tempfile import TemporaryDirectory
 
 from hydra._internal.utils import get_args_parser
 
-from bnnbench.cli.by_hydra import asks_hydra, run_by_hydra
-from bnnbench.cli.compose import CONFIGURATION, initialised, sentence
-from bnnbench.cli.jobs import Jobs
-from bnnbench.cli.line import Line, line_of
-from bnnbench.cli.words import DRY, config_dir_of, hydra_words
+from bnnbench.cli.compose import CONFIG_ERRORS, initialise_hydra, to_user_error
+from bnnbench.cli.hydra_app import needs_hydra_app, run_hydra_app
+from bnnbench.cli.overrides import DRY_RUN, find_config_dir, hydra_arguments
+from bnnbench.cli.sweep import JobList, compose_jobs
+from bnnbench.cli.sweep_runner import SweepRunner
 from bnnbench.project import make_importable
-from bnnbench.types import UserError
 
 
-def run_command(overrides: Sequence[str]) -> int:
-    """Runs what a line asks for.
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the jobs of a command line and return the exit code.
 
     Raises:
-        UserError: for everything the configuration can get wrong.
+        UserError: for any mistake in the configuration.
     """
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come back here instead of ending the process
-    words = hydra_words([word for word in overrides if word != DRY])
-    own = config_dir_of(words)
-    if own is not None:
-        make_importable([Path(own).resolve(), Path.cwd()])
-    with TemporaryDirectory(prefix="bnnbench-") as aside:
-        jobs = Jobs(Path(aside), dry=DRY in overrides)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of exiting
+    words = hydra_arguments([word for word in arguments if word != DRY_RUN])
+    config_dir = find_config_dir(words)
+    if config_dir is not None:
+        make_importable([Path(config_dir).resolve(), Path.cwd()])
+    with TemporaryDirectory(prefix="bnnbench-") as message_dir:
+        runner = SweepRunner(Path(message_dir), dry_run=DRY_RUN in arguments)
         given = get_args_parser().parse_args(words)
-        line = None if asks_hydra(given) else _line(given.overrides, given.multirun, own)
-        if line is None:
-            run_by_hydra(words, jobs, own)
+        jobs = None
+        if not needs_hydra_app(given):
+            jobs = _compose_jobs(given.overrides, given.multirun, config_dir)
+        if jobs is None:
+            run_hydra_app(words, runner, config_dir)
         else:
-            jobs.run(line)
-    return jobs.conclude()
+            runner.run(jobs)
+    return runner.finish()
 
 
-def _line(settings: Sequence[str], several: bool, own: str | None) -> Line | None:
-    """The jobs that settings stand for, unless Hydra is to run them."""
+def _compose_jobs(
+    overrides: Sequence[str], multirun: bool, config_dir: str | None
+) -> JobList | None:
+    """Compose the jobs, or return None if the configuration needs Hydra's own application."""
     try:
-        with initialised(own):
-            return line_of(settings, several)
-    except (*CONFIGURATION, ValueError) as error:  # the last is about a defaults list
-        raise UserError(sentence(error, own)) from None
+        with initialise_hydra(config_dir):
+            return compose_jobs(overrides, multirun)
+    except (*CONFIG_ERRORS, ValueError) as error:  # ValueError: a wrong defaults list
+        raise to_user_error(error, config_dir) from None

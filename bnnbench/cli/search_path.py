@@ -1,4 +1,4 @@
-"""Has Hydra look for options in every folder of configurations, not in ours alone."""
+"""Adds the folders of plug-ins and of the current project to Hydra's search path."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from bnnbench.cli.configs import config_folders
 
 
-class Folders(SearchPathPlugin):
-    """Hydra asks it whenever it begins: wherever options are composed, completed or listed."""
+class ConfigFolders(SearchPathPlugin):
+    """Called by Hydra whenever it is initialised."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Adds the folders after ours; no two have a file of one name."""
+        """Append the folders after ours; no two of them have files of the same name."""
         for folder in config_folders()[1:]:
             search_path.append("bnnbench", f"file://{folder.path}")
 
 
 def register() -> None:
-    """Tells Hydra of it."""
-    Plugins.instance().register(Folders)
+    """Register the plug-in with Hydra."""
+    Plugins.instance().register(ConfigFolders)

@@ -1,21 +1,19 @@
-"""`bnnbench show`: prints a finished run again, and opens its page."""
+"""`bnnbench show`: prints the results of a finished run, and opens its page."""
 
 from __future__ import annotations
 
-import webbrowser
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
-from bnnbench.cli.endings import note
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
 Print the table and the notes of a finished run again, as `bnnbench run` did.
 
-With --open its page opens in the browser: figures with their numbers under the pointer, every
-split, the settings and what it was computed with. The page is one file, page.html in the run's
-folder, made anew each time from the run's own files; nothing is trained again.
+With --open, its page opens in the browser: interactive figures, every split, the settings, and the
+software and hardware of the run. The page is page.html in the run's folder, written each time from
+the other files of the run; nothing is trained.
 """
 
 EXAMPLES = """\
@@ -26,45 +24,47 @@ examples:
 
 
 def add_parser(subparsers: Any) -> None:
-    """Adds `show`, which sets `run`, a function of the parsed arguments."""
+    """Add the command `show`."""
     parser = subparsers.add_parser(
         "show",
-        help="print a finished run again, and open its page",
+        help="print the results of a finished run, and open its page",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "folder", metavar="RUN", type=Path, help="the folder of a run, or one above it alone"
+        "folder", metavar="RUN", type=Path, help="the folder of a run, or one that contains it"
     )
     parser.add_argument("--open", action="store_true", help="open its page in the browser")
     parser.set_defaults(run=lambda given: show_command(given.folder, given.open))
 
 
-def show_command(path: Path, opened: bool = False) -> int:
-    """Prints the run; 0 is the exit code, with a browser or without.
+def show_command(path: Path, open_page: bool = False) -> int:
+    """Print the results of a run and return 0.
 
     Args:
         path: a folder with one finished run.
-        opened: whether to write its page and open it.
+        open_page: whether to write its page and open it.
 
     Raises:
         UserError: if there is no such run, or its page cannot be written.
     """
-    from bnnbench.cli.printing import show_run
-    from bnnbench.cli.run_at import run_at
+    from bnnbench.cli.console import open_in_browser
+    from bnnbench.cli.find_run import find_run
+    from bnnbench.cli.result_table import show_run
 
-    folder = run_at(path)
-    if not opened:
+    folder = find_run(path)
+    if not open_page:
         show_run(folder)
         return 0
-    from bnnbench.report.run_page import write_run_page
+    from bnnbench.report.run_html import write_run_html
 
     try:
-        page = write_run_page(folder)
-    except PermissionError as refused:
-        raise UserError(f"cannot write {refused.filename}; show a copy of the run.") from None
+        page = write_run_html(folder)
+    except PermissionError as error:
+        raise UserError(
+            f"cannot write {error.filename}; copy the run to a writable folder.", "RUN", "read_only"
+        ) from None
     show_run(folder)
-    if not webbrowser.open(page.resolve().as_uri()):
-        note(f"no browser was found; the page is {page}.")
+    open_in_browser(page)
     return 0

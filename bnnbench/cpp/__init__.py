@@ -1,5 +1,4 @@
-"""C++ files, built when first needed and called by ctypes, and random numbers made by one of them.
+"""Native code: C++ files that are compiled on first use and called with ctypes.
 
-May import files and types. Without a compiler there is none of it, and torch and numpy compute the
-same.
+Without a compiler, torch and numpy compute the same results. May import files and types.
 """

@@ -1,8 +1,8 @@
-"""Builds the C++ files with the system's compiler, once for a machine.
+"""Compile the C++ files with the system's compiler, once per machine.
 
-What is built lies in the user's cache under a name that says what it is made of: the sources, the
-compiler and its flags, and the processor, whose instructions it uses. A home that is shared by
-different machines therefore has one for each.
+The library is stored in the user's cache. Its name contains a hash of the sources, the compiler,
+its flags and the processor, so machines that share a home directory do not share a library unless
+their processors are the same.
 """
 
 from __future__ import annotations
@@ -23,117 +23,122 @@ from filelock import FileLock
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC")
-"""No `-ffast-math`: NaN and infinity are to do what they do in torch, and what is added says itself
-in which order, or that any will do. Of OpenMP the lanes alone, no threads."""
+"""No `-ffast-math`: NaN and infinity must behave as in torch, and the code controls the order of
+summation. OpenMP is used for vectorisation only, not for threads."""
 
-PATIENCE = 120.0  # seconds; a build takes some five
-
-
-class Unavailable(Exception):
-    """Why there is no library, as what follows `since`."""
+TIMEOUT = 120.0  # seconds; a build takes about five
 
 
-def built(*sources: Path) -> Path:
-    """The library made of C++ files, which are compiled if that was not done before.
+class LibraryUnavailable(Exception):
+    """The library is not available; the message gives the reason."""
 
-    Headers among them are what the others include.
 
-    Processes that ask at once wait for the first of them.
+def build_library(*sources: Path) -> Path:
+    """Return the path of the library, after compiling it if necessary.
+
+    If several processes call this at the same time, one compiles and the others wait.
+
+    Args:
+        sources: the C++ files, including headers.
 
     Raises:
-        Unavailable: if there is no compiler, it fails, or nothing can be written anywhere.
+        LibraryUnavailable: if there is no compiler, it fails, or no folder is writable.
     """
-    command = [*found_compiler(), *FLAGS, *_for_this_processor()]
+    command = [*find_compiler(), *FLAGS, *_processor_flags()]
     key = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources))
-    for part in (*command, _processor()):
+    for part in (*command, _processor_identity()):
         key.update(b"\0" + part.encode())
     name = f"{sources[0].stem}-{key.hexdigest()[:16]}.so"
-    for folder in _folders():
+    for folder in _cache_folders():
         with suppress(OSError):
             target = folder / name
             if not target.exists():
-                with FileLock(folder / f".{name}.lock", timeout=PATIENCE):
+                with FileLock(folder / f".{name}.lock", timeout=TIMEOUT):
                     if not target.exists():
                         units = [str(one) for one in sources if one.suffix == ".cpp"]
                         _compile([*command, *units], target)
             return target
-    raise Unavailable("no folder for it can be written to")
+    raise LibraryUnavailable("no cache folder is writable")
 
 
-def found_compiler() -> list[str]:
-    """The words that `CXX` holds, or the path of the first compiler there is.
+def find_compiler() -> list[str]:
+    """Return the command in `CXX`, or the path of the first compiler found.
 
     Raises:
-        Unavailable: if there is none.
+        LibraryUnavailable: if there is none.
     """
     chosen = shlex.split(os.environ.get("CXX", ""))
     for name in chosen[:1] or COMPILERS:
         path = shutil.which(name)
         if path:
             return [path, *chosen[1:]]
-    raise Unavailable(f"there is no {chosen[0]}, as CXX says" if chosen else "there is no compiler")
+    raise LibraryUnavailable(
+        f"there is no compiler {chosen[0]}, as given by CXX" if chosen else "there is no compiler"
+    )
 
 
 def _compile(command: list[str], target: Path) -> None:
-    """Compiles into a sibling that is then moved into place: a reader sees all of it or none."""
+    """Compile to a temporary file and move it into place atomically."""
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
     try:
         done = subprocess.run(
-            [*command, "-o", temporary], capture_output=True, text=True, timeout=PATIENCE
+            [*command, "-o", temporary], capture_output=True, text=True, timeout=TIMEOUT
         )
         if done.returncode:
-            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            words = next(
-                (line for line in said if "error" in line), (said or ["without a word"])[0]
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            reason = next(
+                (line for line in lines if "error" in line), (lines or ["no error message"])[0]
             )
-            raise Unavailable(f"{Path(command[0]).name} failed: {words[:200]}")
+            raise LibraryUnavailable(f"{Path(command[0]).name} failed: {reason[:200]}")
         os.chmod(temporary, 0o755)
         os.replace(temporary, target)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"{Path(command[0]).name} did not end in {PATIENCE:.0f} s") from None
+        raise LibraryUnavailable(
+            f"{Path(command[0]).name} did not finish within {TIMEOUT:.0f} s"
+        ) from None
     finally:
         Path(temporary).unlink(missing_ok=True)
 
 
-def _folders() -> Iterator[Path]:
-    """Where it may lie: the user's cache, or else a folder of the user's own for passing files."""
-    with suppress(OSError, RuntimeError):  # a user without a home
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        cache = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+def _cache_folders() -> Iterator[Path]:
+    """Yield the folders to try: the user's cache, then a private temporary folder."""
+    with suppress(OSError, RuntimeError):  # no home directory
+        cache_home = os.environ.get("XDG_CACHE_HOME", "")
+        cache = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
         folder = cache / "bnnbench" / "native"
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
     with suppress(OSError):
         folder = Path(tempfile.gettempdir()) / f"bnnbench-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        # Others may write beside it: what they prepared under its name is not to be run.
+        status = folder.lstat()
+        # Others can write to the parent folder; never load a library that they may have placed.
         if (
-            stat.S_ISDIR(found.st_mode)
-            and found.st_uid == os.getuid()
-            and not found.st_mode & 0o022
+            stat.S_ISDIR(status.st_mode)
+            and status.st_uid == os.getuid()
+            and not status.st_mode & 0o022
         ):
             yield folder
 
 
-def _for_this_processor() -> tuple[str, ...]:
+def _processor_flags() -> tuple[str, ...]:
     if platform.machine().lower() in ("arm64", "aarch64"):
         return ("-mcpu=native",)
-    told = _cpuinfo()
-    # Compilers older than a processor take Zen 4 and Zen 5 for the same one.
-    zen_4 = told.get("vendor_id") == "AuthenticAMD" and told.get("cpu family") == "25"
+    info = _cpuinfo()
+    # Compilers older than the processor do not distinguish Zen 4 and Zen 5.
+    zen_4 = info.get("vendor_id") == "AuthenticAMD" and info.get("cpu family") == "25"
     return ("-march=native", "-DBY_HALVES") if zen_4 else ("-march=native",)
 
 
-def _processor() -> str:
-    """What tells one processor's instructions from another's."""
-    told = _cpuinfo() or {"model name": f"{platform.machine()} {platform.processor()}"}
-    return "\n".join(told.get(name, "") for name in ("model name", "flags", "Features", "CPU part"))
+def _processor_identity() -> str:
+    """Return a text that identifies the processor's instruction set."""
+    info = _cpuinfo() or {"model name": f"{platform.machine()} {platform.processor()}"}
+    return "\n".join(info.get(name, "") for name in ("model name", "flags", "Features", "CPU part"))
 
 
 def _cpuinfo() -> dict[str, str]:
-    """What Linux tells of the first processor; empty elsewhere."""
+    """Return the first processor of /proc/cpuinfo; empty on systems other than Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,33 +1,33 @@
-// Jensen-Shannon divergences of many pairs of Gaussians, and their slopes: sums over nodes.
+// Jensen-Shannon divergences of many pairs of Gaussians, and their derivatives, by quadrature.
 //
-// With q the narrower Gaussian of a pair and p the wider, in standard units x of the narrow one,
+// Let q be the narrower Gaussian of a pair, p the wider one, and x in standard units of q:
 //
-//     t(x) = log(q / p) = start + x (lean + curve x),   odds = alpha / (1 - alpha)
+//     t(x) = log(q / p) = constant + x (linear + quadratic x),   odds = alpha / (1 - alpha)
 //
-// and a rule of nodes and weights that add up to one, for the standard normal, these are
+// With the nodes and weights of a quadrature rule for the standard normal, these functions compute
 //
 //     sum_k weights_k J(t(x_k))                    the divergence
-//     sum_k weights_k x_k^i J'(t(x_k)), i = 0 1 2  from which its slopes come
+//     sum_k weights_k x_k^i J'(t(x_k)), i = 0 1 2  the moments for its derivatives
 //
-// bnnbench/divergences/jensen_shannon.py says what J is, in torch. Pairs lie side by side in lanes,
-// and all of a lane's nodes are taken before the next: nothing is stored in between.
+// J is defined in bnnbench/divergences/jensen_shannon.py. Each lane holds one pair and loops over
+// all nodes, so no intermediate results are stored.
 
 #include "lanes.h"
 
-// As bnnbench/divergences/native_sums.py fills it.
+// The same fields in the same order as in bnnbench/divergences/native_sums.py.
 struct Pairs {
-  const float *terms;             // [3, count]: start, lean, curve
+  const float *terms;             // [3, count]: constant, linear, quadratic
   Size count;
   const float *nodes, *weights;   // [n_nodes]
   Size n_nodes;
   double alpha;
-  float lowest, highest;          // between which t is kept
-  float *out;                     // [count], or [3, count] of slopes
+  float lowest, highest;          // bounds to which t is clamped
+  float *out;                     // [count], or [3, count] for moments
 };
 
 namespace {
 
-inline Lane kept_within(Lane t, float lowest, float highest) {
+inline Lane clamp(Lane t, float lowest, float highest) {
   t = t < lowest ? Lane{} + lowest : t;
   return t > highest ? Lane{} + highest : t;
 }
@@ -36,16 +36,16 @@ inline Lane softplus(Lane x) {
   return x > 20 ? x : logarithm_of_one_and(exponential(x > 20 ? Lane{} + 20 : x));
 }
 
-// Calls `add(k, t)` for every node of the pairs from the i-th on, as many as there are lanes.
+// Calls `add(k, t)` for every node k of a lane of pairs, starting with the i-th pair.
 template <class Add>
 inline void over_nodes(const Pairs &pairs, Size i, Add add) {
   const Size n = pairs.count, here = std::min<Size>(LANE, n - i);
   const float *terms = pairs.terms + i;
-  const Lane start = load_within(terms, here), lean = load_within(terms + n, here);
-  const Lane curve = load_within(terms + 2 * n, here);
+  const Lane constant = load_within(terms, here), linear = load_within(terms + n, here);
+  const Lane quadratic = load_within(terms + 2 * n, here);
   for (Size k = 0; k < pairs.n_nodes; ++k) {
     const float x = pairs.nodes[k];
-    add(k, kept_within(start + x * (lean + curve * x), pairs.lowest, pairs.highest));
+    add(k, clamp(constant + x * (linear + quadratic * x), pairs.lowest, pairs.highest));
   }
 }
 
@@ -80,7 +80,7 @@ void moments_of(const Pairs &pairs, Slope slope) {
 
 }  // namespace
 
-// `_far` of every pair, to `out` [count].
+// Writes the sum of `_far` for every pair to `out` [count].
 extern "C" void js_far(const Pairs *pairs) {
   const double rest = std::log1p(-pairs->alpha);
   const float most = -rest, odds = std::log(pairs->alpha) - rest;
@@ -89,7 +89,7 @@ extern "C" void js_far(const Pairs *pairs) {
   });
 }
 
-// `_near` of every pair, to `out` [count].
+// Writes the sum of `_near` for every pair to `out` [count].
 extern "C" void js_near(const Pairs *pairs) {
   const float alpha = pairs->alpha;
   sums(*pairs, [=](Lane t) {
@@ -101,7 +101,7 @@ extern "C" void js_near(const Pairs *pairs) {
   });
 }
 
-// Moments of `_slope` of every pair, to `out` [3, count].
+// Writes the moments of `_slope` for every pair to `out` [3, count].
 extern "C" void js_slopes(const Pairs *pairs) {
   const float odds = pairs->alpha / (1 - pairs->alpha);
   const auto main_part = [=](Lane ratio) { return logarithm_of_one_and(odds * ratio) / ratio; };

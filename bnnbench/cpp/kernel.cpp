@@ -1,10 +1,10 @@
-// Gradients of many small networks, averaged over drawn weights, and the steps that follow them:
-// means over samples, update rules, what torch calls. What one network does is in network.h.
+// Gradients of many small networks averaged over sampled weights, and the update rules of methods.
+// The forward and backward pass of a single network is in network.h.
 //
-// Weights are drawn S times, w = loc + scale e, and their gradients g leave three means:
-// of g, of g^2 and of g e. `moments` returns them for one minibatch; `take_steps` goes on with
-// one of the update rules below, minibatch after minibatch. One network after the other goes through
-// all of it.
+// The weights w = loc + scale e are sampled S times. Their gradients g have three means of
+// interest: those of g, g^2 and g e. `gradient_moments` returns them for one minibatch;
+// `take_steps` applies one of the update rules below for many minibatches. Networks are processed
+// one after the other.
 
 #include "network.h"
 
@@ -41,22 +41,22 @@ void divide(Size n, float by, float *values) {
   for (Size i = 0; i < n; ++i) values[i] /= by;
 }
 
-// Weights loc + scale noise, whose noise begins `apart` numbers behind that of the sample before;
-// without a scale they are loc itself, once or with a mask for every sample.
+// Weights loc + scale noise; the noise of consecutive samples is `stride` numbers apart. If scale
+// is null, the weights are loc, once or with a mask for every sample.
 struct Draws {
   const float *loc, *scale, *noise;
-  Size apart, samples;
+  Size stride, samples;
   const Mask *masks;
 };
 
-// Of a network's gradient, of its square and of its product with the noise; null for what is not
-// wanted.
+// Means of a network's gradient, of its square and of its product with the noise; null if not
+// needed.
 struct Means {
   float *mean, *square, *cross;
 };
 
-// What a sample with a smaller share would add to a mean is below float32's rounding.
-constexpr float LEAST_SHARE = 1e-8f;
+// Samples with a smaller weight would not change a mean in float32.
+constexpr float MIN_SAMPLE_WEIGHT = 1e-8f;
 
 class Averager {
  public:
@@ -71,7 +71,7 @@ class Averager {
     for (float *sum : {out.mean, out.square, out.cross})
       if (sum) std::fill_n(sum, n, 0.0f);
     for (Size s = 0; s < samples; ++s) {
-      const float *noise = draws.scale ? draws.noise + s * draws.apart : nullptr;
+      const float *noise = draws.scale ? draws.noise + s * draws.stride : nullptr;
       if (draws.scale) draw(n, draws.loc, draws.scale, noise, drawn_.data());
       const Mask mask = draws.masks ? draws.masks[s] : Mask{};
       network.gradient(drawn_.data(), rows, precision, mask, one_.data());
@@ -83,13 +83,13 @@ class Averager {
       if (sum) divide(n, float(samples), sum);
   }
 
-  // Of every sample log p(w, data) / q(w), but for what they share, with the loss of the minibatch
-  // for that of all `count` rows; by which slopes of Renyi's bound are weighed.
+  // log p(w, data) / q(w) of every sample up to a common constant, with the loss of all `count`
+  // rows estimated from the minibatch. They weight the samples in the gradient of Renyi's bound.
   void log_ratios(const Rows &rows, float precision, const Draws &draws, float count, float prior,
                   Floats &out) {
     const Size n = network.n_weights;
     for (Size s = 0; s < draws.samples; ++s) {
-      const float *noise = draws.noise + s * draws.apart;
+      const float *noise = draws.noise + s * draws.stride;
       draw(n, draws.loc, draws.scale, noise, drawn_.data());
       const double loss = network.loss(drawn_.data(), rows) / rows.count;
       const float narrow = dot(noise, noise, n) - prior * dot(drawn_.data(), drawn_.data(), n);
@@ -97,21 +97,21 @@ class Averager {
     }
   }
 
-  // Means of the gradient, with `pull` times the weights, and of its product with the noise, where
-  // samples have shares that add up to one. Returns that mean of the loss.
-  float average_by(const Floats &shares, float pull, const Rows &rows, float precision,
-                   const Draws &draws, const Means &out) {
+  // Weighted means of the gradient plus `decay` times the weights, and of its product with the
+  // noise. The sample weights add up to one. Returns the weighted mean of the loss.
+  float weighted_average(const Floats &weights, float decay, const Rows &rows, float precision,
+                         const Draws &draws, const Means &out) {
     const Size n = network.n_weights;
     float loss = 0;
     for (float *sum : {out.mean, out.cross}) std::fill_n(sum, n, 0.0f);
     for (Size s = 0; s < draws.samples; ++s) {
-      if (shares[s] < LEAST_SHARE) continue;
-      const float *noise = draws.noise + s * draws.apart;
+      if (weights[s] < MIN_SAMPLE_WEIGHT) continue;
+      const float *noise = draws.noise + s * draws.stride;
       draw(n, draws.loc, draws.scale, noise, drawn_.data());
-      loss += shares[s] * network.gradient(drawn_.data(), rows, precision, Mask{}, one_.data());
-      add_times(n, pull, drawn_.data(), one_.data());
-      add_times(n, shares[s], one_.data(), out.mean);
-      add_products_times(n, shares[s], one_.data(), noise, out.cross);
+      loss += weights[s] * network.gradient(drawn_.data(), rows, precision, Mask{}, one_.data());
+      add_times(n, decay, drawn_.data(), one_.data());
+      add_times(n, weights[s], one_.data(), out.mean);
+      add_products_times(n, weights[s], one_.data(), noise, out.cross);
     }
     return loss;
   }
@@ -120,28 +120,28 @@ class Averager {
   Floats drawn_, one_;
 };
 
-// --- update rules, as the methods of the same names have them
+// --- update rules of the methods with the same names
 
-// What a rule is given of one network at one step.
+// The arguments of a rule: one network at one step.
 struct Step {
-  Size n;                      // weights
+  Size n;                      // number of weights
   const std::vector<Layer> &layers;
   float *const *state;         // the rule's tensors, `loc` first
-  float *mean, *second;        // of the gradient, and of its square or product with the noise
-  float *scale, *spare;        // deviations of the drawn weights, and room for as much again
-  float *centre;               // their means, of a rule that says them
+  float *mean, *second;        // means of the gradient, and of its square or product with the noise
+  float *scale, *spare;        // standard deviations of the sampled weights; scratch space
+  float *centre;               // means of the sampled weights, if the rule computes them
   const float *noise;          // of this step
-  float rows, batch;           // of the training set, and of the minibatch
-  float precision, prior;      // of the noise of the observations, and of the weights
+  float rows, batch;           // numbers of rows of the training set and of the minibatch
+  float precision, prior;      // precisions of the observation noise and of the prior
   float dropout;
-  float share;                 // of the divergence
+  float kl_weight;             // weight of the divergence
   float taken, unbias[2];      // t steps before this one; 1 / (1 - beta^(t + 1))
-  float loss;                  // of the minibatch, where means are weighted
+  float loss;                  // of the minibatch, if the means are weighted
   bool learns_noise;
 };
 
 struct Constants {
-  float rate, betas[2], own[5];  // `own` is what a rule says it is
+  float rate, betas[2], own[5];  // `own` has a different meaning for each rule
 };
 
 inline float mixed(float old, float fresh, float decay) { return fresh + decay * (old - fresh); }
@@ -157,7 +157,7 @@ void adam(Step step, Constants c, const float *__restrict gradient, float *__res
   }
 }
 
-// The posterior's precision is rows s + prior.
+// The posterior precision is rows s + prior.
 void scale_by_squares(Step step) {
   const float *__restrict s = step.state[1];
   float *__restrict scale = step.scale;
@@ -168,23 +168,23 @@ void vadam(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict s = step.state[1];
   float *__restrict momentum = step.state[2];
   const float *__restrict mean = step.mean, *__restrict square = step.second;
-  const float pull = step.prior / step.rows, rate = c.rate * step.unbias[0];
+  const float decay = step.prior / step.rows, rate = c.rate * step.unbias[0];
   for (Size i = 0; i < step.n; ++i) {
-    momentum[i] = mixed(momentum[i], mean[i] + pull * loc[i], c.betas[0]);
+    momentum[i] = mixed(momentum[i], mean[i] + decay * loc[i], c.betas[0]);
     s[i] = mixed(s[i], square[i], c.betas[1]);
-    loc[i] -= rate * momentum[i] / (std::sqrt(s[i] * step.unbias[1]) + pull);
+    loc[i] -= rate * momentum[i] / (std::sqrt(s[i] * step.unbias[1]) + decay);
   }
 }
 
-// Own: 1 to divide by the root of s, 0 to divide by s.
+// own: 1 to divide by the square root of s, 0 to divide by s.
 void vprop(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict s = step.state[1];
   const float *__restrict mean = step.mean, *__restrict square = step.second;
-  const float pull = step.prior / step.rows;
+  const float decay = step.prior / step.rows;
   for (Size i = 0; i < step.n; ++i) {
     s[i] = mixed(s[i], square[i], c.betas[1]);
-    const float size = (c.own[0] != 0 ? std::sqrt(s[i]) : s[i]) + pull;
-    loc[i] -= c.rate * (mean[i] + pull * loc[i]) / size;
+    const float size = (c.own[0] != 0 ? std::sqrt(s[i]) : s[i]) + decay;
+    loc[i] -= c.rate * (mean[i] + decay * loc[i]) / size;
   }
 }
 
@@ -193,16 +193,16 @@ void ivon(Step step, Constants c) {
   float *__restrict momentum = step.state[2];
   const float *__restrict mean = step.mean, *__restrict cross = step.second;
   const float *__restrict scale = step.scale;
-  const float pull = step.prior / step.rows, fresh = 1 - c.betas[1];
+  const float decay = step.prior / step.rows, fresh = 1 - c.betas[1];
   for (Size i = 0; i < step.n; ++i) {
     momentum[i] = mixed(momentum[i], mean[i], c.betas[0]);
     const float change = fresh * (cross[i] / scale[i] - h[i]);
-    h[i] += change + 0.5f * change * change / (h[i] + pull);
-    loc[i] -= c.rate * (momentum[i] * step.unbias[0] + pull * loc[i]) / (h[i] + pull);
+    h[i] += change + 0.5f * change * change / (h[i] + decay);
+    loc[i] -= c.rate * (momentum[i] * step.unbias[0] + decay * loc[i]) / (h[i] + decay);
   }
 }
 
-// scale = log(1 + exp(rho)), and its slope exp(rho) / (1 + exp(rho)) into `spare`.
+// scale = log(1 + exp(rho)), with its derivative exp(rho) / (1 + exp(rho)) in `spare`.
 void scale_by_softplus(Step step) {
   std::copy_n(step.state[1], step.n, step.spare);
   for (Size i = 0; i < step.n; i += LANE) {
@@ -212,17 +212,16 @@ void scale_by_softplus(Step step) {
   }
 }
 
-// With the divergence KL(Normal(loc, scale^2) || Normal(0, 1 / prior)) in closed form. Own: its
-// weight.
+// With the closed form of KL(Normal(loc, scale^2) || Normal(0, 1 / prior)). own: its weight.
 void bbb(Step step, Constants c) {
   float *const *state = step.state;
   const float *__restrict loc = state[0], *__restrict scale = step.scale;
   const float *__restrict slope = step.spare;
   float *__restrict of_loc = step.mean, *__restrict of_rho = step.second;
-  const float share = c.own[0] * step.share / step.rows;
+  const float weight = c.own[0] * step.kl_weight / step.rows;
   for (Size i = 0; i < step.n; ++i) {
-    of_loc[i] += share * step.prior * loc[i];
-    const float of_scale = of_rho[i] + share * (step.prior * scale[i] - 1 / scale[i]);
+    of_loc[i] += weight * step.prior * loc[i];
+    const float of_scale = of_rho[i] + weight * (step.prior * scale[i] - 1 / scale[i]);
     of_rho[i] = of_scale * slope[i];
   }
   adam(step, c, of_loc, state[0], state[2], state[3]);
@@ -238,39 +237,40 @@ void map(Step step, Constants c) {
   descend(step, c);
 }
 
-// Adam for as many steps as the entry behind the state's says, then steps of one size with momentum,
-// whose running sum begins anew. Own: the size for a noise precision of 1, the momentum, and what
-// counts as precision where a second output says it.
+// Adam for the number of steps in the entry after the state's tensors, then SGD with a constant
+// step size and momentum, which starts from zero. own: the step size for a noise precision of 1,
+// the momentum, and the noise precision to assume if a second output predicts it.
 void swag(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict velocity = step.state[1];
   const float *__restrict gradient = step.mean;
   const float steps_of_adam = step.state[3][0];
   add_times(step.n, step.prior / step.rows, loc, step.mean);
   if (step.taken < steps_of_adam) return descend(step, c);
-  const float kept = step.taken > steps_of_adam ? c.own[1] : 0;
+  const float momentum = step.taken > steps_of_adam ? c.own[1] : 0;
   const float size = c.own[0] / (step.precision > 0 ? step.precision : c.own[2]);
   for (Size i = 0; i < step.n; ++i) {
-    velocity[i] = kept * velocity[i] + gradient[i];
+    velocity[i] = momentum * velocity[i] + gradient[i];
     loc[i] -= size * velocity[i];
   }
 }
 
-// The prior is on what is not left out, which biases never are. Own: 1 if they have it too, or 0.
+// The prior is on the weights that are not dropped; biases never are. own: 1 if biases have a prior
+// too, else 0.
 void mc_dropout(Step step, Constants c) {
-  const float pull = step.prior / step.rows, *loc = step.state[0];
+  const float decay = step.prior / step.rows, *loc = step.state[0];
   float *gradient = step.mean;
   for (const Layer &layer : step.layers) {
     const Size matrix = layer.weights() - layer.out;
-    add_times(matrix, (1 - step.dropout) * pull, loc, gradient);
-    add_times(layer.out, c.own[0] * pull, loc + matrix, gradient + matrix);
+    add_times(matrix, (1 - step.dropout) * decay, loc, gradient);
+    add_times(layer.out, c.own[0] * decay, loc + matrix, gradient + matrix);
     loc += layer.weights();
     gradient += layer.weights();
   }
   descend(step, c);
 }
 
-// Own: step size, offset, decay, the factor of minibatches, and what counts as precision where a
-// second output says it.
+// own: step size, offset, decay, the factor of minibatches, and the noise precision to assume if a
+// second output predicts it.
 float langevin_size(Step step, Constants c) {
   const float shorter = std::min(1.0f, c.own[3] * step.batch / step.rows);
   return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]) * shorter;
@@ -280,27 +280,27 @@ void sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
   const float precision = step.precision > 0 ? step.precision : c.own[4];
-  const float size = langevin_size(step, c) / precision, pull = step.prior / step.rows;
+  const float size = langevin_size(step, c) / precision, decay = step.prior / step.rows;
   const float spread = std::sqrt(size / step.rows);
   for (Size i = 0; i < step.n; ++i)
-    loc[i] += spread * noise[i] - 0.5f * size * (mean[i] + pull * loc[i]);
+    loc[i] += spread * noise[i] - 0.5f * size * (mean[i] + decay * loc[i]);
 }
 
-// Own: the same four, and the floor.
+// own: the same four, and the floor.
 void preconditioned_sgld(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict square = step.state[1];
   const float *__restrict mean = step.mean, *__restrict noise = step.noise;
-  const float whole = langevin_size(step, c), pull = step.prior / step.rows;
+  const float whole = langevin_size(step, c), decay = step.prior / step.rows;
   for (Size i = 0; i < step.n; ++i) {
     square[i] = mixed(square[i], mean[i] * mean[i], c.betas[1]);
     const float size = whole / (std::sqrt(square[i] * step.unbias[1]) + c.own[4]);
-    const float drift = 0.5f * size * (mean[i] + pull * loc[i]);
+    const float drift = 0.5f * size * (mean[i] + decay * loc[i]);
     loc[i] += std::sqrt(size / step.rows) * noise[i] - drift;
   }
 }
 
-// A Gaussian factor Normal(u, e^s) times the prior is the posterior: its precision is e^-s + prior,
-// and its mean u times the share of e^-s in that, which is kept in `spare`.
+// The posterior is a Gaussian factor Normal(u, e^s) times the prior. Its precision is e^-s + prior;
+// its mean is u times the fraction e^-s / (e^-s + prior), which is stored in `spare`.
 void scale_by_sites(Step step) {
   const float *u = step.state[0], *s = step.state[1];
   for (Size i = 0; i < step.n; ++i) {
@@ -311,47 +311,49 @@ void scale_by_sites(Step step) {
   }
 }
 
-// Shares of samples in the slope of Renyi's bound of order alpha: in proportion to their ratios to
-// the power 1 - alpha. Where that is infinite, all of the greatest ratio or of the least.
-void share_out(const Floats &log_ratios, float power, Floats &shares) {
-  const Size samples = shares.size();
+// Weights of the samples in the gradient of Renyi's bound of order alpha, proportional to their
+// ratios to the power 1 - alpha. If that is infinite, the greatest or the least ratio has all
+// weight.
+void weight_samples(const Floats &log_ratios, float power, Floats &weights) {
+  const Size samples = weights.size();
   Size top = 0;
   for (Size s = 1; s < samples; ++s) {
     const float here = log_ratios[s], best = log_ratios[top];
     if (!(power > 0 ? here <= best : here >= best) && !std::isnan(best)) top = s;
   }
   if (power == 0 || std::isinf(power)) {
-    for (Size s = 0; s < samples; ++s) shares[s] = power == 0 ? 1.0f / samples : s == top;
+    for (Size s = 0; s < samples; ++s) weights[s] = power == 0 ? 1.0f / samples : s == top;
     return;
   }
   float sum = 0;
   for (Size s = 0; s < samples; ++s)
-    sum += shares[s] = std::exp(power * (log_ratios[s] - log_ratios[top]));
-  for (float &share : shares) share /= sum;
+    sum += weights[s] = std::exp(power * (log_ratios[s] - log_ratios[top]));
+  for (float &weight : weights) weight /= sum;
 }
 
-// Of order 1 the KL divergence is in closed form; of others the means have it. Own: 1 - alpha.
+// For order 1 the KL divergence is added in closed form; for other orders the means include it.
+// own: 1 - alpha.
 void renyi_vi(Step step, Constants c) {
   float *const *state = step.state;
-  const float pull = c.own[0] == 0 ? step.prior / step.rows : 0;
+  const float decay = c.own[0] == 0 ? step.prior / step.rows : 0;
   for (Size i = 0; i < step.n; ++i) {
-    const float share = step.spare[i], scale = step.scale[i];
-    const float of_loc = step.mean[i] + pull * step.centre[i];
-    const float of_scale = step.second[i] + pull * scale - 1 / (step.rows * scale);
+    const float fraction = step.spare[i], scale = step.scale[i];
+    const float of_loc = step.mean[i] + decay * step.centre[i];
+    const float of_scale = step.second[i] + decay * scale - 1 / (step.rows * scale);
     const float rest = step.prior * scale * scale;
-    step.mean[i] = share * of_loc;
-    step.second[i] = share * (0.5f * scale * of_scale - rest * state[0][i] * of_loc);
+    step.mean[i] = fraction * of_loc;
+    step.second[i] = fraction * (0.5f * scale * of_scale - rest * state[0][i] * of_loc);
   }
   adam(step, c, step.mean, state[0], state[2], state[3]);
   adam(step, c, step.second, state[1], state[4], state[5]);
   if (!step.learns_noise) return;
-  const float of_noise = 0.5f - step.loss;  // the loss is half the precision times the square
+  const float of_noise = 0.5f - step.loss;  // the loss is precision / 2 times the squared error
   Step one = step;
   one.n = 1;
   adam(one, c, &of_noise, state[6], state[7], state[8]);
 }
 
-// Own: step size, friction, and how many steps adapt the scales.
+// own: step size, friction, and the number of steps that adapt the scales.
 void sghmc(Step step, Constants c) {
   float *__restrict loc = step.state[0], *__restrict momentum = step.state[1];
   float *__restrict tau = step.state[2], *__restrict average = step.state[3];
@@ -362,10 +364,10 @@ void sghmc(Step step, Constants c) {
   for (Size i = 0; i < step.n; ++i) {
     const float slope = step.rows * mean[i] + step.prior * loc[i];
     if (adapts) {
-      const float share = 1 / (tau[i] + 1);
+      const float weight = 1 / (tau[i] + 1);
       tau[i] += 1 - tau[i] * (average[i] * average[i] / (v[i] + tiny));
-      average[i] += share * (slope - average[i]);
-      v[i] += share * (slope * slope - v[i]);
+      average[i] += weight * (slope - average[i]);
+      v[i] += weight * (slope * slope - v[i]);
     }
     const float size = square / (std::sqrt(v[i]) + tiny);
     const float variance = std::max(2 * friction * size - square * square, tiny);
@@ -375,15 +377,15 @@ void sghmc(Step step, Constants c) {
 }
 
 struct Rule {
-  Size tensors;         // of its state
-  bool square, cross;   // which second mean it takes
+  Size tensors;         // number of state tensors
+  bool square, cross;   // the second mean that it needs
   bool masks;           // whether units are dropped
-  void (*scale)(Step);  // null where weights are not drawn
+  void (*scale)(Step);  // null if weights are not sampled
   void (*update)(Step, Constants);
-  bool weighted = false;  // whether its means are weighted, by ratios to its first own power
+  bool weighted = false;  // whether the samples are weighted, by ratios to the power own[0]
 };
 
-// In the order of RULES in bnnbench/native/steps.py.
+// In the order of RULES in bnnbench/native/trainer.py.
 const Rule RULES[] = {
     {3, true, false, false, scale_by_squares, vadam},
     {2, true, false, false, scale_by_squares, vprop},
@@ -400,24 +402,25 @@ const Rule RULES[] = {
 
 }  // namespace
 
-// One minibatch.
+// Mean gradients for one minibatch.
 //
 //   sizes       inputs, units of every hidden layer, outputs: `layers` + 1 numbers
-//   sets        training sets: network r has set r % sets
-//   loc, scale  [networks, P]; without scale there is one sample, loc itself
-//   noise       [samples, shared, P]: network r has noise r % shared
+//   sets        number of training sets; network r uses set r % sets
+//   loc, scale  [networks, P]; without scale there is one sample, loc
+//   noise       [samples, shared, P]; network r uses noise r % shared
 //   inputs      [sets, rows, D]
 //   targets     [sets, rows]
 //   weights     [sets, rows]
-//   precisions  [sets], of the noise; null where a second output says it
-//   mean, square, cross  [networks, P]; null for what is not wanted
+//   precisions  [sets], of the noise; null if a second output predicts it
+//   mean, square, cross  [networks, P]; null if not needed
 //
-// Returns 1 if there is too little memory, else 0.
-extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets, Size samples,
-                       Size shared, Size rows, const float *loc, const float *scale,
-                       const float *noise, const float *inputs, const float *targets,
-                       const float *weights, const float *precisions, float *mean, float *square,
-                       float *cross) try {
+// Returns 1 if memory is insufficient, else 0.
+extern "C" int gradient_moments(const Size *sizes, Size layers, Size networks, Size sets,
+                                Size samples, Size shared, Size rows, const float *loc,
+                                const float *scale, const float *noise, const float *inputs,
+                                const float *targets, const float *weights,
+                                const float *precisions, float *mean, float *square,
+                                float *cross) try {
   Averager averager(sizes, layers, rows);
   const Size n = averager.network.n_weights, features = sizes[0];
   Rows batch = averager.network.room_for(rows);
@@ -438,7 +441,7 @@ extern "C" int moments(const Size *sizes, Size layers, Size networks, Size sets,
 }
 
 // Outputs [samples, sets, rows, O] of networks with weights [samples, sets, P] for the inputs
-// [sets, rows, D] of each set. Returns 1 if there is too little memory, else 0.
+// [sets, rows, D] of each set. Returns 1 if memory is insufficient, else 0.
 extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets, Size rows,
                         const float *weights, const float *inputs, float *out) try {
   Network network(sizes, layers, rows);
@@ -459,46 +462,47 @@ extern "C" int evaluate(const Size *sizes, Size layers, Size samples, Size sets,
   return 1;
 }
 
-// The same names in the same order as in bnnbench/native/steps.py.
-struct Steps {
+// The same fields in the same order as `StepArguments` in bnnbench/native/trainer.py.
+struct StepArguments {
   const Size *sizes;              // inputs, units of every hidden layer, outputs
-  Size layers, sets, members;     // `members` networks for each training set
+  Size layers, sets, members;     // `members` networks per training set
   const float *inputs, *targets;  // [sets, length, D] and [sets, length]
-  const Size *counts;             // [sets], real rows: those behind them are padding
-  const float *precisions;        // [sets], of the noise; 0 where a second output says it
+  const Size *counts;             // [sets], real rows; the rows after them are padding
+  const float *precisions;        // [sets], of the noise; 0 if a second output predicts it
   const float *priors;            // [sets], prior precisions
   const float *dropouts;          // [sets]
-  const float *shares;            // [minibatches of an epoch], of the divergence
-  Size length, samples, batch;    // `batch` rows of a minibatch
+  const float *kl_weights;        // [minibatches per epoch], weights of the divergence
+  Size length, samples, batch;    // `batch` rows per minibatch
   Size rule;
   double rate, betas[2], own[5];
-  float *const *state;            // the rule's tensors, [sets, members, P] each, and behind them
-  Size tensors;                   //   those with one number for each network: all their number
-  bool *alive;                    // [sets]: the others are left alone
-  const Size *order;              // [orders, length]: set r has order r % orders
-  const float *const *noise;      // [steps, pieces, groups]: one piece [samples, P], or one for
-  Size pieces, groups;            //   every layer [samples, batch, units]
-  const Size *group;              // [sets], whose noise it has
+  float *const *state;            // the rule's tensors [sets, members, P], then tensors with one
+  Size tensors;                   //   number per network; `tensors` counts all of them
+  bool *alive;                    // [sets]; the others are not changed
+  const Size *order;              // [orders, length]; set r uses order r % orders
+  const float *const *noise;      // [steps, pieces, groups]: one piece [samples, P], or one per
+  Size pieces, groups;            //   layer [samples, batch, units]
+  const Size *group;              // [sets], the noise group of each set
   Size orders;
-  Size epoch, first, steps;       // which are taken: from minibatch `first` of the epoch on
+  Size epoch, first, steps;       // takes `steps` steps from minibatch `first` of the epoch
 };
 
 namespace {
 
-class Walker {
+class Trainer {
  public:
-  explicit Walker(const Steps &given)
+  explicit Trainer(const StepArguments &given)
       : all_(given), rule_(RULES[given.rule]), averager_(given.sizes, given.layers, given.batch),
         n_(averager_.network.n_weights), minibatch_(averager_.network.room_for(given.batch)),
         constants_{float(given.rate), {float(given.betas[0]), float(given.betas[1])},
                    {float(given.own[0]), float(given.own[1]), float(given.own[2]),
                     float(given.own[3]), float(given.own[4])}},
         mean_(n_ + SLACK), second_(n_ + SLACK), scale_(n_ + SLACK), spare_(n_ + SLACK),
-        centre_(n_ + SLACK), ratios_(given.samples), shares_(given.samples), own_(given.tensors),
+        centre_(n_ + SLACK), ratios_(given.samples), weights_(given.samples), own_(given.tensors),
         numbers_(given.samples * given.layers), masks_(given.samples) {}
 
-  // Takes the networks of a training set through its minibatches; whether they are finite then.
-  bool walk(Size set) {
+  // Trains the networks of a training set on the minibatches; returns whether they are still
+  // finite.
+  bool train(Size set) {
     const Size count = all_.counts[set], minibatches = (count + all_.batch - 1) / all_.batch;
     const Size *order = all_.order + set % all_.orders * all_.length;
     rows_.clear();
@@ -533,7 +537,7 @@ class Walker {
     }
   }
 
-  // A step of one network by minibatch b.
+  // One step of a network on minibatch b.
   void step(Size set, Size member, Size b, Size taken) {
     for (Size k = 0; k < all_.tensors; ++k)
       own_[k] = all_.state[k] + (set * all_.members + member) * width(k);
@@ -543,7 +547,7 @@ class Walker {
     Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
                  scale_.data(), spare_.data(), centre_.data(), noise(set, b, 0),
                  float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
-                 all_.dropouts[set], all_.shares[b], float(taken),
+                 all_.dropouts[set], all_.kl_weights[b], float(taken),
                  {unbias(all_.betas[0], taken + 1), unbias(all_.betas[1], taken + 1)}, 0,
                  learns_noise};
     const Draws draws = {rule_.weighted ? step.centre : step.state[0],
@@ -559,20 +563,20 @@ class Walker {
     rule_.update(step, constants_);
   }
 
-  // At the power 0 the ratios need not be known.
+  // At the power 0 the ratios are not needed.
   float average_by_ratios(const Step &step, const Draws &draws, const Means &means) {
     const float power = constants_.own[0];
     if (power != 0)
       averager_.log_ratios(minibatch_, step.precision, draws, step.rows, step.prior, ratios_);
-    share_out(ratios_, power, shares_);
-    return averager_.average_by(shares_, power == 0 ? 0 : step.prior / step.rows, minibatch_,
-                                step.precision, draws, means);
+    weight_samples(ratios_, power, weights_);
+    return averager_.weighted_average(weights_, power == 0 ? 0 : step.prior / step.rows, minibatch_,
+                                      step.precision, draws, means);
   }
 
-  // Numbers of a network in one of the rule's tensors.
+  // How many numbers of a tensor belong to one network.
   Size width(Size tensor) const { return tensor < rule_.tensors ? n_ : 1; }
 
-  // Where a piece of a training set's noise begins.
+  // The address of a piece of a training set's noise.
   const float *noise(Size set, Size b, Size piece) const {
     if (all_.pieces == 0) return nullptr;
     const Size place = (b - all_.first) * all_.pieces + piece;
@@ -591,28 +595,28 @@ class Walker {
 
   static float unbias(double beta, Size steps) { return float(1 / (1 - std::pow(beta, steps))); }
 
-  const Steps &all_;
+  const StepArguments &all_;
   const Rule &rule_;
   Averager averager_;
   const Size n_;
   Rows minibatch_;
   const Constants constants_;
   Floats mean_, second_, scale_, spare_, centre_;
-  Floats ratios_, shares_;              // of the samples
-  std::vector<float *> own_;            // the tensors of the network at hand
-  std::vector<Size> rows_;              // of the training set at hand, in order
-  std::vector<const float *> numbers_;  // of its masks, for each sample and layer
-  std::vector<Mask> masks_;             // for each sample
+  Floats ratios_, weights_;             // of the samples
+  std::vector<float *> own_;            // the tensors of the current network
+  std::vector<Size> rows_;              // of the current training set, in order
+  std::vector<const float *> numbers_;  // of the masks, per sample and layer
+  std::vector<Mask> masks_;             // per sample
 };
 
 }  // namespace
 
-// Steps of networks that are alive; those of a training set of which one is not finite are not.
-// Returns 1 if there is too little memory, else 0.
-extern "C" int take_steps(const Steps *given) try {
-  Walker walker(*given);
+// Takes steps with the networks of all sets that are alive. A set with a network that is not finite
+// afterwards is no longer alive. Returns 1 if memory is insufficient, else 0.
+extern "C" int take_steps(const StepArguments *given) try {
+  Trainer trainer(*given);
   for (Size set = 0; set < given->sets; ++set)
-    if (given->alive[set]) given->alive[set] = walker.walk(set);
+    if (given->alive[set]) given->alive[set] = trainer.train(set);
   return 0;
 } catch (const std::bad_alloc &) {
   return 1;

@@ -1,4 +1,4 @@
-// A register of floats, the lanes of which go through the same.
+// SIMD registers of floats and functions of them.
 
 #pragma once
 
@@ -11,8 +11,8 @@ namespace {
 
 using Size = int64_t;
 
-// Floats of a register. A processor that works through those of AVX-512 by halves is given halves:
-// 50 units take 7 lanes of 8, or 4 of 16, which then is more.
+// Floats per register. Processors that execute AVX-512 in two halves use AVX registers instead: 50
+// units take 7 registers of 8 floats, or 4 of 16 at twice the cost.
 #if defined __AVX512F__ && !defined BY_HALVES
 constexpr int LANE = 16;
 #elif defined __AVX__
@@ -31,14 +31,14 @@ inline Lane load(const float *from) {
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
 
-// Less than a lane, of what has no slack behind it.
+// Loads the first `count` floats of a lane, for arrays without padding.
 inline Lane load_within(const float *from, Size count) {
   Lane lane = {};
   std::memcpy(&lane, from, count * sizeof(float));
   return lane;
 }
 
-// Of a last lane, that part that is within `count`; what is behind it stays.
+// Stores the first `count` floats of a lane, without changing those after them.
 inline void store_within(float *to, Lane lane, Size count) {
   LaneMask places;
   for (int l = 0; l < LANE; ++l) places[l] = l;
@@ -58,14 +58,13 @@ inline Lane power_of_two(LaneMask k) {
   return lane;
 }
 
-// exp(x) = 2^k (1 + rest) for x of at most 88: x = k log 2 + r, and a polynomial in r (Cephes,
-// expf).
+// exp(x) = 2^k (1 + rest) for x <= 88, with x = k log 2 + r and a polynomial in r (Cephes, expf).
 struct Exponential {
   Lane power, rest;
 
   explicit Exponential(Lane x) {
     x = x < -87 ? Lane{} - 87 : x;
-    const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // to the nearest whole number
+    const Lane k = (x * 1.44269504f + 12582912.0f) - 12582912.0f;  // rounds to the nearest integer
     const Lane r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
     Lane p = 1.9875691500e-4f * r + 1.3981999507e-3f;
     p = ((p * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f;
@@ -74,14 +73,14 @@ struct Exponential {
   }
 
   Lane value() const { return (rest + 1) * power; }
-  Lane less_one() const { return rest * power + (power - 1); }  // accurate where x is small
+  Lane less_one() const { return rest * power + (power - 1); }  // accurate for small x
 };
 
 inline Lane exponential(Lane x) { return Exponential(x).value(); }
 
-// log(1 + e) for e above -1: 1 + e = 2^k (1 + f), and log(1 + f) = 2 artanh(f / (2 + f)).
+// log(1 + e) for e > -1, with 1 + e = 2^k (1 + f) and log(1 + f) = 2 artanh(f / (2 + f)).
 Lane logarithm_of_one_and(Lane e) {
-  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // 1 + f is from sqrt(1/2) to sqrt(2)
+  const LaneMask k = (bits(1 + e) - 0x3f3504f3) >> 23;  // sqrt(1/2) <= 1 + f < sqrt(2)
   const Lane down = power_of_two(-k), f = e * down + (down - 1), z = f / (2 + f), y = z * z;
   const Lane artanh = z * (1 + y * (1 / 3.0f + y * (1 / 5.0f + y * (1 / 7.0f + y * (1 / 9.0f)))));
   return __builtin_convertvector(k, Lane) * 0.693147181f + 2 * artanh;

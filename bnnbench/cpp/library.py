@@ -1,6 +1,6 @@
-"""The library built from the C++ files here, if it can be had here, and the word on why not.
+"""The library of the C++ files in this folder, or the reason why it is not available.
 
-`BNNBENCH_NATIVE=0` in the environment leaves it out, for numbers as torch alone computes them.
+Set the environment variable `BNNBENCH_NATIVE=0` to disable it and use torch only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bnnbench.cpp.compiler import Unavailable, built
+from bnnbench.cpp.compiler import LibraryUnavailable, build_library
 
 SOURCES = tuple(
     Path(__file__).with_name(name)
@@ -27,50 +27,50 @@ SOURCES = tuple(
         "network.h",
     )
 )
-SWITCH = "BNNBENCH_NATIVE"
+NATIVE_VARIABLE = "BNNBENCH_NATIVE"
 
 NUMBER, WORD, ARRAY = ctypes.c_int64, ctypes.c_uint64, ctypes.c_void_p
 
 
 @dataclass(frozen=True)
 class Library:
-    """What of the native code there is in this process.
+    """The native code that is available in this process.
 
     Attributes:
-        code: the functions of the C++ files; None where torch does all of it.
-        place: the file they are in.
-        wanted: whether it was asked for, which it is unless switched off.
-        reason: why there is none.
+        code: the functions of the C++ files; None if they are not available.
+        path: the library file.
+        enabled: whether native code is not disabled by the environment variable.
+        reason: why the code is not available.
     """
 
     code: ctypes.CDLL | None = None
-    place: Path | None = None
-    wanted: bool = True
+    path: Path | None = None
+    enabled: bool = True
     reason: str = ""
 
     @property
-    def standing(self) -> str:
-        """One clause for `bnnbench --version` and a run's record."""
-        return f"in use ({self.place})" if self.code else f"not in use, since {self.reason}"
+    def status(self) -> str:
+        """A clause for `bnnbench --version` and a run's record."""
+        return f"in use ({self.path})" if self.code else f"not in use: {self.reason}"
 
 
 @cache
 def library() -> Library:
-    """The library, built if need be: some five seconds, once for a machine."""
-    if os.environ.get(SWITCH) == "0":
-        return Library(wanted=False, reason=f"{SWITCH}=0")
+    """Return the library, compiled on the first use on a machine, which takes five seconds."""
+    if os.environ.get(NATIVE_VARIABLE) == "0":
+        return Library(enabled=False, reason=f"{NATIVE_VARIABLE}=0")
     try:
-        place = built(*SOURCES)
-        return Library(_loaded(place), place)
-    except Unavailable as missing:
+        path = build_library(*SOURCES)
+        return Library(_load(path), path)
+    except LibraryUnavailable as missing:
         return Library(reason=str(missing))
-    except (OSError, AttributeError) as error:  # what is there cannot be loaded
+    except (OSError, AttributeError) as error:
         return Library(reason=f"it cannot be loaded: {error}")
 
 
-def _loaded(place: Path) -> ctypes.CDLL:
-    code = ctypes.CDLL(str(place))
-    code.moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
+def _load(path: Path) -> ctypes.CDLL:
+    code = ctypes.CDLL(str(path))
+    code.gradient_moments.argtypes = [ARRAY, *[NUMBER] * 6, *[ARRAY] * 10]
     code.evaluate.argtypes = [ARRAY, *[NUMBER] * 4, *[ARRAY] * 3]
     taking_one = code.take_steps, code.propagate, code.take_trajectories
     for function in taking_one:
@@ -80,19 +80,19 @@ def _loaded(place: Path) -> ctypes.CDLL:
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
-    for function in (code.moments, code.evaluate, *taking_one):
-        function.errcheck = _checked  # type: ignore[assignment]
+    for function in (code.gradient_moments, code.evaluate, *taking_one):
+        function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 
 
-def _checked(failed: int, function: Any, arguments: tuple[Any, ...]) -> None:
+def _check_memory(failed: int, function: Any, arguments: tuple[Any, ...]) -> None:
     if failed:
-        raise MemoryError("native code was given too little memory")
+        raise MemoryError("native code ran out of memory")
 
 
 @cache
-def prepare(say: Callable[[str], object]) -> None:
-    """Builds the library before processes that need it start, and says once if there is none."""
-    found = library()
-    if found.wanted and not found.code:
-        say(f"training by torch alone, at less than half the speed, since {found.reason}")
+def ensure_library(report: Callable[[str], object]) -> None:
+    """Compile the library before worker processes start; report once if that is not possible."""
+    loaded = library()
+    if loaded.enabled and not loaded.code:
+        report(f"training with torch only, at less than half the speed: {loaded.reason}")

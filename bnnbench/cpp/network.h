@@ -1,19 +1,19 @@
-// Many small networks, one after the other: products of small matrices, and one network's gradient.
+// Products of small matrices, and the outputs and gradient of one small network.
 //
-// A network with ReLU layers is a flat vector w: layer after layer a matrix W_l whose last row is
-// the bias. With a column of ones behind what goes into each layer,
+// A ReLU network is a flat vector w of matrices W_l, one per layer, whose last row is the bias.
+// With a column of ones appended to the inputs of each layer, the outputs F for the rows X are
 //
 //     H_0 = [X 1],   H_l = [max(H_(l-1) W_l, 0)  1],   F = H_(L-1) W_L
 //
-// are its outputs for the rows X, and for a loss sum_b c_b loss(F_b, y_b) of the targets y
+// For a loss sum_b c_b loss(F_b, y_b) of the targets y,
 //
-//     D_L     = c loss'(F, y)                                    slopes at the outputs
-//     G_l     = H_(l-1)' D_l                                     gradient
+//     D_L     = c loss'(F, y)                                    gradient at the outputs
+//     G_l     = H_(l-1)' D_l                                     gradient of W_l
 //     D_(l-1) = D_l W_l' where H_(l-1) > 0, without the bias
 //
-// Its weights and activations stay in the first-level cache, or the second where they are many,
-// which products over all networks at once cannot do. Nothing is shared between networks, so none
-// can notice that another holds NaN. Matrices are stored row by row.
+// Networks are processed one at a time, so that weights and activations stay in the first-level
+// cache (or the second, for large networks). Networks share no data, so NaN in one cannot affect
+// another. Matrices are stored in row-major order.
 
 #pragma once
 
@@ -27,7 +27,7 @@ using Floats = std::vector<float>;
 
 // --- products of small matrices
 
-// A tile of sums that stays in the registers while it grows: there are 32 of them, or 16.
+// Size of a tile of sums that fits in the registers, of which there are 32 or 16.
 constexpr int TALL = 6;
 #if defined __AVX512VL__ || defined __aarch64__
 constexpr int WIDE = 4;
@@ -35,7 +35,7 @@ constexpr int WIDE = 4;
 constexpr int WIDE = 2;
 #endif
 
-// Behind every array that is read lane by lane: its last lane may reach over the end.
+// Padding after every array that is read in lanes, because the last lane may extend past its end.
 constexpr Size SLACK = WIDE * LANE;
 
 // The left factor of a product, or its transpose: element (i, j) is data[i * row + j * column].
@@ -44,7 +44,7 @@ struct Left {
   Size row, column;
 };
 
-// The right factor: element (i, j) is data[i * row + j], and there is slack behind it.
+// The right factor: element (i, j) is data[i * row + j]; the data are followed by SLACK numbers.
 struct Right {
   const float *data;
   Size row;
@@ -52,7 +52,7 @@ struct Right {
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
-// ROWS x (LANES * LANE) elements of `left right`; columns past `columns` are left alone.
+// Computes ROWS x (LANES * LANE) elements of `left right`; does not write beyond `columns`.
 template <int ROWS, int LANES>
 void tile(Left left, Right right, Size depth, float *out, Size out_row, Size columns, bool add) {
   Lane sum[ROWS][LANES];
@@ -83,19 +83,19 @@ void tile(Left left, Right right, Size depth, float *out, Size out_row, Size col
     }
 }
 
-// By their numbers of rows and lanes; where WIDE is 2, the last two of four are not asked for.
+// Tiles by number of rows and lanes. If WIDE is 2, the last two of four are not used.
 using Tile = void (*)(Left, Right, Size, float *, Size, Size, bool);
 #define TILES_OF(rows) {tile<rows, 1>, tile<rows, 2>, tile<rows, WIDE - 1>, tile<rows, WIDE>}
 const Tile TILES[TALL][4] = {TILES_OF(1), TILES_OF(2), TILES_OF(3),
                              TILES_OF(4), TILES_OF(5), TILES_OF(6)};
 
-// The next of as few pieces of at most `most` as `rest` needs, all about the same.
+// Size of the next piece when `rest` is divided into as few pieces of at most `most` as possible.
 inline Size piece(Size rest, Size most) {
   const Size pieces = (rest + most - 1) / most;
   return (rest + pieces - 1) / pieces;
 }
 
-// out [rows, columns] = left [rows, depth] right [depth, columns], or that added to it.
+// out [rows, columns] = left [rows, depth] right [depth, columns], or += if `add`.
 void product(Size rows, Size depth, Size columns, Left left, Right right, float *out, Size out_row,
              bool add = false) {
   for (Size r = 0, tall; r < rows; r += tall) {
@@ -109,7 +109,7 @@ void product(Size rows, Size depth, Size columns, Left left, Right right, float 
   }
 }
 
-// out [columns, rows] of a matrix [rows, columns].
+// Writes the transpose [columns, rows] of a matrix [rows, columns] to `out`.
 void transpose(const float *matrix, Size rows, Size columns, float *out) {
   for (Size c = 0; c < columns; ++c)
     for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
@@ -127,8 +127,8 @@ float dot(const float *a, const float *b, Size n) {
 
 // --- one network
 
-// By lanes, since a processor cannot foresee which units are active. NaN is neither below nor above
-// zero: it goes through, as it does in torch.
+// Branch-free, because branches on active units are unpredictable. NaN is not below zero and is
+// preserved, as in torch.
 void rectify(float *values, Size n) {
   for (Size i = 0; i < n; i += LANE) {
     const Lane lane = load(values + i);
@@ -141,8 +141,9 @@ void zero_inactive(const float *activations, float *values, Size n) {
     store_within(values + i, load(activations + i) <= 0 ? Lane{} : load(values + i), n - i);
 }
 
-// out = values whose numbers are not below `least`, else zero times them: which NaN stays. `out` may be
-// `values`: the last lane, which ends where they do, is therefore read before others are written.
+// out = values where `numbers` is at least `least`, else zero times values, which preserves NaN.
+// `out` may be `values`, so the last lane, which overlaps the one before, is read before any is
+// written.
 void keep_drawn(const float *numbers, float least, const float *values, float *out, Size n) {
   const auto kept = [=](Size i, Lane drawn) {
     return (drawn >= least ? Lane{} + 1 : Lane{}) * load(values + i);
@@ -155,11 +156,11 @@ void keep_drawn(const float *numbers, float least, const float *values, float *o
 }
 
 struct Layer {
-  Size in, out;  // `in` counts the ones
+  Size in, out;  // `in` includes the column of ones
   Size weights() const { return in * out; }
 };
 
-// The rows of a minibatch, each followed by a one.
+// The rows of a minibatch, with a column of ones appended.
 struct Rows {
   Size count;
   Floats inputs, targets, weights;
@@ -171,23 +172,23 @@ struct Rows {
   }
 };
 
-// Dropout: for every layer a uniform number for each row and input, without the ones. What has a
-// number below `dropout` is left out. Null leaves out nothing.
+// Dropout: a uniform number for each layer, row and input, without the column of ones. Inputs whose
+// number is below `dropout` are dropped. With null numbers nothing is dropped.
 struct Mask {
   const float *const *numbers;
   float dropout;
 };
 
-// Floats of activations at a time, 128 kB: minibatches of thousands of rows are cut into blocks.
+// Activations processed at a time, 128 kB; larger minibatches are divided into blocks.
 constexpr Size CACHED = 32000;
 
-constexpr Size MOST_OUTPUTS = 2;
+constexpr Size MAX_OUTPUTS = 2;
 
-// Slopes of the negative log-likelihood of one target, times its weight, at a network's outputs.
-// Returns it, times its weight too, but for what does not hang on them.
+// Derivatives of the weighted negative log-likelihood of one target at a network's outputs. Returns
+// the weighted negative log-likelihood without terms that do not depend on the outputs.
 //
-// One output is the mean of a Gaussian of the given precision. Of two the second, bent so that it
-// stays within 7 either way, is its log standard deviation.
+// A single output is the mean of a Gaussian with the given precision. A second output, bounded to
+// +-7, is the log standard deviation.
 float loss_slopes(const float *outputs, Size n_outputs, float target, float weight,
                   float precision, float *slopes) {
   const float error = outputs[0] - target;
@@ -201,7 +202,8 @@ float loss_slopes(const float *outputs, Size n_outputs, float target, float weig
   return weight * outputs[1] * bend + 0.5f * error * slopes[0];
 }
 
-// The loss of one target: half the squared error of one output, or the negative log-likelihood of two.
+// The loss of one target: half the squared error for one output, the negative log-likelihood for
+// two.
 double loss_of(const float *outputs, Size n_outputs, float target) {
   const double error = double(outputs[0]) - target;
   if (n_outputs == 1) return 0.5 * error * error;
@@ -209,7 +211,7 @@ double loss_of(const float *outputs, Size n_outputs, float target) {
   return 0.5 * error * error * std::exp(-2 * log_scale) + log_scale + 0.91893853320467274;
 }
 
-// The shape of a network, and room for one at work on up to so many rows.
+// The shape of a network, and its working memory for up to `rows` rows.
 class Network {
  public:
   Network(const Size *sizes, Size layers, Size rows, Size cached = CACHED)
@@ -239,7 +241,8 @@ class Network {
     return {rows, Floats(rows * layers_[0].in + SLACK, 1.0f), Floats(rows), Floats(rows)};
   }
 
-  // Fills `out` `[n_weights]`, which like `w` has slack behind it. Returns what has the gradient.
+  // Writes the gradient to `out` [n_weights], which like `w` is followed by SLACK numbers. Returns
+  // the loss.
   float gradient(const float *w, const Rows &rows, float precision, const Mask &mask, float *out) {
     float loss = 0;
     set_heads(w);
@@ -250,7 +253,7 @@ class Network {
       if (mask.numbers) inputs = drop(0, inputs, mask, first, count);
       const float *top = forward(w, inputs, mask, first, count);
       for (Size b = 0; b < count; ++b) {
-        float outputs[MOST_OUTPUTS] = {}, slopes[MOST_OUTPUTS];
+        float outputs[MAX_OUTPUTS] = {}, slopes[MAX_OUTPUTS];
         put_out(top, b, outputs);
         loss += loss_slopes(outputs, outputs_, rows.targets[first + b], rows.weights[first + b],
                             precision, slopes);
@@ -271,7 +274,7 @@ class Network {
     }
   }
 
-  // Of all rows, without their weights.
+  // The unweighted loss of all rows.
   double loss(const float *w, const Rows &rows) {
     double sum = 0;
     set_heads(w);
@@ -279,7 +282,7 @@ class Network {
       count = piece(rows.count - first, block_);
       const float *top = forward(w, rows.inputs.data() + first * layers_[0].in, {}, first, count);
       for (Size b = 0; b < count; ++b) {
-        float outputs[MOST_OUTPUTS] = {};
+        float outputs[MAX_OUTPUTS] = {};
         put_out(top, b, outputs);
         sum += loss_of(outputs, outputs_, rows.targets[first + b]);
       }
@@ -293,20 +296,20 @@ class Network {
     transpose(w + n_weights - last.weights(), last.in, last.out, heads_.data());
   }
 
-  // Of the weights between hidden layers.
+  // Transposes of the weights between hidden layers.
   void set_transposes(const float *w) {
     for (size_t l = 0; l + 1 < layers_.size(); w += layers_[l].weights(), ++l)
       if (l > 0) transpose(w, layers_[l].in, layers_[l].out, transposed_[l].data());
   }
 
-  // What row b of the last hidden layer leads to.
+  // The outputs for row b of the last hidden layer.
   void put_out(const float *top, Size b, float *outputs) const {
     const Size width = layers_.back().in;
     for (Size o = 0; o < outputs_; ++o)
       outputs[o] = dot(top + b * width, &heads_[o * width], width);
   }
 
-  // What layer l is given: the batch itself, or what the layer before put out.
+  // The inputs of layer l: the batch, or the activations of the layer before.
   const float *into(size_t l, const float *inputs) const {
     return l == 0 ? inputs : activations_[l].data();
   }
@@ -324,7 +327,7 @@ class Network {
     return into(layers_.size() - 1, inputs);
   }
 
-  // Leaves out some of what goes into layer l, which lies in `activations_` afterwards.
+  // Writes the inputs of layer l after dropout to `activations_`.
   const float *drop(size_t l, const float *from, const Mask &mask, Size first, Size rows) {
     const Size units = layers_[l].in - 1;
     float *to = activations_[l].data();
@@ -361,7 +364,8 @@ class Network {
     }
   }
 
-  // From the outputs to the last hidden layer, row by row: a lane may reach into the next.
+  // From the outputs to the last hidden layer, in the order of rows, as a lane may overlap the
+  // next.
   void carry_to_top(const float *top, Size rows) {
     const Size outputs = outputs_, block = block_, width = layers_.back().in;
     const float *heads = heads_.data(), *slopes = slopes_.data();
@@ -377,7 +381,7 @@ class Network {
   std::vector<Layer> layers_;
   Size outputs_, block_;
   std::vector<Floats> activations_, deltas_;
-  Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer, and their gradient
+  Floats heads_, of_heads_;  // [outputs, width + 1]: weights of the last layer and their gradient
   Floats slopes_;            // [outputs, block]
   std::vector<Floats> transposed_;
 };

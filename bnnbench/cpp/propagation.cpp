@@ -1,20 +1,21 @@
 // Passes of probabilistic backpropagation over the data, one network after the other.
 //
-// Every weight is a Gaussian: of a layer with n inputs, a one behind the others, M are the means and
-// V the variances, matrices whose last row is the bias. Inputs with means z and variances u, of data
-// none and of the one neither, reach its units as
+// Every weight has a Gaussian distribution. For a layer with n inputs, including the constant 1, M
+// are the means and V the variances: matrices whose last row is the bias. Inputs with means z and
+// variances u (zero for data and for the constant) give units with the moments
 //
 //     a = z M / sqrt(n),   v = ((z^2 + u) V + u M^2) / n
 //
-// and go on as the moments of max(Normal(a, v), 0). One observation y then has the density
-// Z = Normal(y; a, v + E[1 / precision]) at the output. With the slopes s of log Z in a / sqrt(n) and
-// t of log Z in v / n, its slopes in a weight's mean and variance are
+// and the next layer gets the moments of max(Normal(a, v), 0). At the output an observation y has
+// the density Z = Normal(y; a, v + E[1 / precision]). With the derivatives s of log Z with respect
+// to a / sqrt(n) and t with respect to v / n, those with respect to a weight's mean and variance
+// are
 //
 //     m = z s + 2 M u t,   w = (z^2 + u) t
 //
-// and the Gaussian nearest to what the observation makes of it has M + V m and V - V^2 (m^2 - 2 w).
-// Equations and sources are in bnnbench/methods/pbp.py and shared/moment_propagation.py, which remain
-// what these passes are held to.
+// Moment matching updates the weight to mean M + V m and variance V - V^2 (m^2 - 2 w). Equations
+// and sources are in bnnbench/methods/pbp.py and shared/moment_propagation.py, the reference
+// implementation.
 
 #include <algorithm>
 #include <cmath>
@@ -31,14 +32,14 @@ using Numbers = std::vector<double>;
 
 #define SIMD _Pragma("omp simd")
 
-constexpr double WIDEST_CAVITY = 1e6;  // a prior factor is left where the rest says less of a weight
+constexpr double MAX_CAVITY_VARIANCE = 1e6;  // prior factors with a wider cavity are not refined
 
 constexpr double ROOT_HALF = 0.70710678118654752440, ROOT_TWO_OVER_PI = 0.79788456080286535588;
 constexpr double DENSITY_AT_ZERO = 0.39894228040143267794;  // of the standard normal
 
-// --- functions of a whole lane
+// --- functions that vectorise
 
-// exp(x) for x of at most 0: x = k log 2 + r, and the Taylor polynomial in r.
+// exp(x) for x <= 0, with x = k log 2 + r and a Taylor polynomial in r.
 inline double exponential(double x) {
   const double near = x < -700 ? -700 : x, magic = 6755399441055744.0;  // 1.5 * 2^52
   const double shifted = near * 1.44269504088896340736 + magic, k = shifted - magic;
@@ -50,7 +51,7 @@ inline double exponential(double x) {
   p = (p * r + 1.0 / 720) * r + 1.0 / 120;
   p = (p * r + 1.0 / 24) * r + 1.0 / 6;
   p = ((p * r + 0.5) * r + 1) * r + 1;
-  int64_t bits;  // the lowest of which are k
+  int64_t bits;  // the lowest bits are k
   std::memcpy(&bits, &shifted, sizeof bits);
   bits = (bits + 1023) << 52;
   double power;
@@ -58,9 +59,9 @@ inline double exponential(double x) {
   return x < -700 ? 0 : p * power;
 }
 
-// exp(x^2) erfc(x) for x of at least 0. Times 1 + 2 x it is the polynomial that it has at the
-// Chebyshev points of t = (x - 4) / (x + 4) from -1 to 1 (Shepherd & Laframboise 1981, who have 3.75
-// for 4), to 2e-15 of it.
+// exp(x^2) erfc(x) for x >= 0. Its product with 1 + 2 x is interpolated by a polynomial at
+// Chebyshev points of t = (x - 4) / (x + 4) in [-1, 1] (Shepherd & Laframboise 1981, with 3.75
+// instead of 4), to a relative error of 2e-15.
 inline double scaled_erfc(double x) {
   const double t = 1 - 8 / (x + 4);
   double p = 1.6403183696752708e-09;
@@ -95,8 +96,8 @@ struct Gamma {
   double shape, rate;
 };
 
-// After a factor Normal(error | 0, variance + 1 / precision), whose error has this square; one that
-// asks for a shape of at most 1 is left out. NaN is not below anything: it comes through.
+// Moment matching of a Gamma with a factor Normal(error | 0, variance + 1 / precision), given the
+// squared error. Updates to a shape of at most 1 are skipped; NaN is propagated.
 Gamma matched(Gamma old, double variance, double square) {
   const double v0 = variance + old.rate / (old.shape - 1), v1 = variance + old.rate / old.shape;
   const double v2 = variance + old.rate / (old.shape + 1);
@@ -110,10 +111,10 @@ Gamma matched(Gamma old, double variance, double square) {
 // --- one layer
 
 struct Layer {
-  Size in, out;  // `in` counts the one
+  Size in, out;  // `in` includes the constant 1
   Numbers z, u;  // moments of the inputs
-  Numbers a, v;  // of the units before they are rectified; then their slopes s and t
-  Numbers above, below, at_zero;  // of a hidden unit: its chances, and its density at 0
+  Numbers a, v;  // moments of the units before ReLU; later the derivatives s and t
+  Numbers above, below, at_zero;  // probabilities of being above and below 0, and the density at 0
 
   Layer(Size inputs, Size outputs)
       : in(inputs + 1), out(outputs), z(in, 1), u(in), a(out), v(out), above(out), below(out),
@@ -140,8 +141,8 @@ void forward(Layer &layer, const double *M, const double *V) {
   SIMD for (Size o = 0; o < out; ++o) v[o] /= in;
 }
 
-// Moments of the rectified units, which go into the next layer. Far below zero both tails come from
-// one scaled function, so that their ratio keeps its digits where they underflow.
+// Moments of the units after ReLU, the inputs of the next layer. Far below zero both tails are
+// computed from one scaled function, so that their ratio is accurate even where they underflow.
 void rectify(Layer &layer, Layer &next) {
   const double *a = layer.a.data(), *v = layer.v.data();
   double *z = next.z.data(), *u = next.u.data();
@@ -163,13 +164,13 @@ void rectify(Layer &layer, Layer &next) {
   }
 }
 
-// From slopes of log Z in a and v to s and t.
+// Converts derivatives of log Z with respect to a and v to s and t.
 void scale_slopes(Layer &layer) {
   for (double &slope : layer.a) slope /= std::sqrt(double(layer.in));
   for (double &slope : layer.v) slope /= layer.in;
 }
 
-// The slopes of log Z in a and v of the layer before.
+// Derivatives of log Z with respect to a and v of the layer before.
 void back(const Layer &layer, const double *M, const double *V, Layer &before) {
   const double *s = layer.a.data(), *t = layer.v.data();
   for (Size i = 0; i < before.out; ++i, M += layer.out, V += layer.out) {
@@ -187,7 +188,7 @@ void back(const Layer &layer, const double *M, const double *V, Layer &before) {
   }
 }
 
-// Calls use(k, m, w) for weight k of a layer, with its slopes.
+// Calls use(k, m, w) for every weight k of a layer, with its derivatives m and w.
 template <class Use>
 inline void for_each_weight(const Layer &layer, const double *M, Use use) {
   const Size in = layer.in, out = layer.out;
@@ -205,7 +206,7 @@ inline void for_each_weight(const Layer &layer, const double *M, Use use) {
   }
 }
 
-// What one observation makes of a weight; left alone where that has no variance.
+// Updates a weight by one observation; skipped if the new variance would not be positive.
 inline void match(double m, double w, double &mean, double &var) {
   const double left = 1 - var * (m * m - 2 * w);
   const double new_mean = mean + var * m, new_var = var * left;
@@ -213,7 +214,7 @@ inline void match(double m, double w, double &mean, double &var) {
   var = left > 0 ? new_var : var;
 }
 
-// The same as changes of a weight's precision and of its precision times its mean.
+// Adds the changes of a weight's precision and of precision times mean by one observation.
 inline void collect(double m, double w, double mean, double var, double &precision, double &shift) {
   const double bend = m * m - 2 * w, left = 1 - var * bend;
   const double more = bend / left, moved = (m + mean * bend) / left;
@@ -223,29 +224,29 @@ inline void collect(double m, double w, double mean, double var, double &precisi
 
 // --- a network
 
-// The same names in the same order as in bnnbench/native/propagation.py.
-struct Pass {
+// The same fields in the same order as `PassArguments` in bnnbench/native/propagation.py.
+struct PassArguments {
   const Size *sizes;               // inputs, units of every hidden layer, one output
   Size layers, sets;
   const double *inputs, *targets;  // [sets, length, D] and [sets, length]
-  const Size *counts;              // [sets], real rows: those behind them are padding
+  const Size *counts;              // [sets], real rows; the rows after them are padding
   Size length, batch;              // `batch` rows are incorporated at once
-  double *const *state;            // of each Entry [sets, weights] or [sets]
-  bool *alive;                     // [sets]: the others are left alone
-  const Size *order;               // [orders, length]: set r has order r % orders
+  double *const *state;            // [sets, weights] or [sets] for each Entry
+  bool *alive;                     // [sets]; the others are not changed
+  const Size *order;               // [orders, length]; set r uses order r % orders
   Size orders;
   bool refine;                     // whether prior factors are refined at the end
 };
 
 enum Entry {
-  LOC, VAR, FACTOR_PRECISION, FACTOR_SHAPE, FACTOR_RATE,  // of every weight
+  LOC, VAR, FACTOR_PRECISION, FACTOR_SHAPE, FACTOR_RATE,  // per weight
   NOISE_SHAPE, NOISE_RATE, PRIOR_SHAPE, PRIOR_RATE,
   ENTRIES
 };
 
-class Walker {
+class Trainer {
  public:
-  explicit Walker(const Pass &given) : all_(given) {
+  explicit Trainer(const PassArguments &given) : all_(given) {
     for (Size l = 0; l < given.layers; ++l) {
       layers_.emplace_back(given.sizes[l], given.sizes[l + 1]);
       n_ += layers_[l].weights();
@@ -253,8 +254,8 @@ class Walker {
     if (given.batch > 1) precision_.resize(n_), shift_.resize(n_);
   }
 
-  // Takes the network of a data set through its rows; whether all it holds is finite then.
-  bool walk(Size set) {
+  // Passes over the rows of a data set; returns whether the network is still finite.
+  bool run_pass(Size set) {
     for (int e = 0; e < ENTRIES; ++e) own_[e] = all_.state[e] + set * size(e);
     const Size *order = all_.order + set % all_.orders * all_.length, count = all_.counts[set];
     rows_.clear();
@@ -271,8 +272,8 @@ class Walker {
  private:
   Size size(int entry) const { return entry < NOISE_SHAPE ? n_ : 1; }
 
-  // Some rows, each matched alone against the same network: the changes of its natural parameters
-  // are added, and a sum that leaves no distribution is skipped. One row is matched at once.
+  // Incorporates some rows. Each is matched separately against the same network and the changes of
+  // the natural parameters are summed; invalid sums are skipped. A single row is matched directly.
   void absorb(Size set, Size first, Size end) {
     const Gamma noise = {*own_[NOISE_SHAPE], *own_[NOISE_RATE]};
     Gamma sum = noise;
@@ -288,7 +289,7 @@ class Walker {
     *own_[NOISE_RATE] = sum.rate;
   }
 
-  // What the row makes of the noise.
+  // Incorporates one row and returns the updated noise precision.
   Gamma absorb_row(Size row, Gamma noise) {
     double *M = own_[LOC], *V = own_[VAR];
     std::copy_n(all_.inputs + row * all_.sizes[0], all_.sizes[0], layers_[0].z.begin());
@@ -329,14 +330,15 @@ class Walker {
     }
   }
 
-  // The prior factors of all weights, one after the other: each leaves the next another Gamma.
+  // Refines the prior factors of all weights in sequence; each update changes the Gamma of the
+  // prior.
   void refine() {
     Gamma prior = {*own_[PRIOR_SHAPE], *own_[PRIOR_RATE]};
     for (Size k = 0; k < n_; ++k) {
       double &loc = own_[LOC][k], &var = own_[VAR][k], &factor = own_[FACTOR_PRECISION][k];
       double &shape = own_[FACTOR_SHAPE][k], &rate = own_[FACTOR_RATE][k];
       const double rest = 1 / var - factor;
-      if (!(rest > 1 / WIDEST_CAVITY && var > 0)) continue;
+      if (!(rest > 1 / MAX_CAVITY_VARIANCE && var > 0)) continue;
       const double mean = loc / var / rest;
       const Gamma cavity = {prior.shape - shape, prior.rate - rate};
       if (cavity.rate > 0 && cavity.shape > 1) {
@@ -352,22 +354,22 @@ class Walker {
     *own_[PRIOR_RATE] = prior.rate;
   }
 
-  const Pass &all_;
+  const PassArguments &all_;
   std::vector<Layer> layers_;
   Size n_ = 0;
-  double *own_[ENTRIES];       // the entries of the network at hand
-  std::vector<Size> rows_;     // of the data set at hand, in order
+  double *own_[ENTRIES];       // the entries of the current network
+  std::vector<Size> rows_;     // of the current data set, in order
   Numbers precision_, shift_;  // changes of the natural parameters by a batch
 };
 
 }  // namespace
 
-// A pass of networks that are alive over their data; those that are not finite then are not.
-// Returns 1 if there is too little memory, else 0.
-extern "C" int propagate(const Pass *given) try {
-  Walker walker(*given);
+// One pass over the data for all networks that are alive. A network that is not finite afterwards
+// is no longer alive. Returns 1 if memory is insufficient, else 0.
+extern "C" int propagate(const PassArguments *given) try {
+  Trainer trainer(*given);
   for (Size set = 0; set < given->sets; ++set)
-    if (given->alive[set]) given->alive[set] = walker.walk(set);
+    if (given->alive[set]) given->alive[set] = trainer.run_pass(set);
   return 0;
 } catch (const std::bad_alloc &) {
   return 1;

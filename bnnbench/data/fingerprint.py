@@ -1,4 +1,4 @@
-"""What tells one table from another: the numbers and the splits, not where they came from."""
+"""Fingerprints of tables: hashes of their numbers and splits, whatever their source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bnnbench.types import Table
 
 
 def fingerprint(table: Table) -> str:
-    """A digest of the data and its splits, so that edited data is another run."""
+    """Return a hash of the data and its splits, so that edited data makes a different run."""
     state = hashlib.sha256()
     arrays = [table.inputs, table.targets]
     arrays += [part.astype(np.int64) for s in table.splits for part in (s.train, s.test)]
@@ -20,22 +20,22 @@ def fingerprint(table: Table) -> str:
     return state.hexdigest()[:16]
 
 
-def fingerprints_of_parts(table: Table, parts: Sequence[np.ndarray]) -> list[str]:
-    """A digest of some rows each: of their numbers, and of all that the table holds.
+def subset_fingerprints(table: Table, parts: Sequence[np.ndarray]) -> list[str]:
+    """Return one hash per subset of rows, of the row numbers and of the whole table's data.
 
-    Two runs are tested on the same points where those of their test parts agree, whatever their
-    splits are called and in whatever order they name the rows.
+    Two runs have the same test points where the fingerprints of their test parts agree, whatever
+    the numbers of their splits and the order of the rows.
 
     Args:
         table: the data set.
-        parts: row numbers.
+        parts: the row numbers of each subset.
     """
     data = hashlib.sha256()
     for array in (table.inputs, table.targets):
         data.update(np.ascontiguousarray(array).tobytes())
-    found = []
+    fingerprints = []
     for rows in parts:
         state = data.copy()
         state.update(np.sort(rows).astype(np.int64).tobytes())
-        found.append(state.hexdigest()[:16])
-    return found
+        fingerprints.append(state.hexdigest()[:16])
+    return fingerprints

@@ -1,4 +1,4 @@
-"""A straight line with noise: the one data set here whose exact posterior has a closed form."""
+"""Synthetic data from a straight line, for which the exact posterior has a closed form."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bnnbench.types import Split, Table, UserError
 
 
 @dataclass(frozen=True)
-class Line:
-    """`y = intercept + slope x + noise`, `x` uniform between two ends (Marttinen, lecture 9, 2021).
+class LinearGaussian:
+    """`y = intercept + slope x + noise` with uniform `x` (Marttinen, lecture 9, 2021).
 
-    The lecture gives the model and no numbers; the defaults are ours. All `x` are positive, so
-    that intercept and slope are correlated in the posterior, which a diagonal Gaussian cannot be.
+    The lecture gives the model but no numbers; the defaults are ours. All `x` are positive, so
+    intercept and slope are correlated in the posterior, which a diagonal Gaussian cannot represent.
 
-    There is one split: its test part is drawn anew from the same line.
+    There is one split, with independent training and test points.
 
     Attributes:
         name: the label used in paths and tables.
         summary: one line about the set.
-        rows: of the training part.
-        test_rows: of the test part.
-        intercept: of the true line.
-        slope: of the true line.
-        noise_precision: of the observations, one over the variance, in the target's own units.
-        low: least input.
-        high: greatest input.
-        data_seed: fixes inputs and noise, whatever the run's seed.
+        rows: number of training rows.
+        test_rows: number of test rows.
+        intercept: intercept of the true line.
+        slope: slope of the true line.
+        noise_precision: inverse variance of the noise, in the units of the target.
+        low: lower end of the inputs.
+        high: upper end of the inputs.
+        data_seed: seed of the inputs and noise, independent of the run's seed.
     """
 
     name: str = "line"
@@ -46,22 +46,24 @@ class Line:
     data_seed: int = 0
 
     def __post_init__(self) -> None:
-        check_int("dataset.rows", self.rows, least=2)
+        check_int("dataset.rows", self.rows, minimum=2)
         check_int("dataset.test_rows", self.test_rows)
         for name in ("intercept", "slope", "low", "high"):
             check_finite(f"dataset.{name}", getattr(self, name))
         check_between("dataset.noise_precision", self.noise_precision, 0)
         if self.high <= self.low:
             raise UserError(
-                f"dataset.high must be greater than dataset.low ({self.low:g}), not {self.high:g}."
+                f"dataset.high must be greater than dataset.low ({self.low:g}), not {self.high:g}.",
+                setting="dataset.high",
+                code="not_greater",
             )
         check_seed("dataset.data_seed", self.data_seed)
 
     def load(self) -> Table:
-        """Makes the table, the training rows first."""
+        """Generate the table, the training rows first."""
         # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
         random = np.random.RandomState(self.data_seed)
-        # Part by part, so that the training rows do not depend on the number of test rows.
+        # Draw each part separately, so that the training rows do not depend on `test_rows`.
         inputs, noise = np.concatenate(
             [
                 (random.uniform(self.low, self.high, count), random.normal(size=count))

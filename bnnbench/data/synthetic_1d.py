@@ -1,4 +1,4 @@
-"""Made data with one input and a known function, for looking at what a method is unsure of."""
+"""Synthetic data with one input and a known function, for inspecting predictive uncertainty."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnbench.checks import check_between, check_finite, check_int
-from bnnbench.data.splits import LEAST_TRAINING_ROWS, check_seed
+from bnnbench.data.splits import MIN_TRAINING_ROWS, check_seed
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 
 @dataclass(frozen=True)
 class Curve(ABC):
-    """Noisy values of a function: random points to train on, an even grid beyond them to test on.
+    """Noisy values of a function: random training points, and a wider even grid of test points.
 
-    The one split trains on all points and tests on the grid, whose targets carry noise too; the
-    function without noise is the table's `truth`, which no method sees.
+    There is one split. The test targets are noisy too; the noise-free function is the table's
+    `truth`, which methods do not see.
 
     Attributes:
         name: the label used in paths and tables.
         summary: one line about the data.
-        points: training points, inputs uniform between `low` and `high`.
-        low: least input to train on.
-        high: greatest input to train on.
-        grid_low: least input to test on.
-        grid_high: greatest input to test on.
-        grid_points: how many inputs to test on.
-        data_seed: draws inputs and noise, whatever the run's seed.
+        points: number of training points; their inputs are uniform between `low` and `high`.
+        low: lower end of the training inputs.
+        high: upper end of the training inputs.
+        grid_low: lower end of the test inputs.
+        grid_high: upper end of the test inputs.
+        grid_points: number of test points.
+        data_seed: seed of the inputs and noise, independent of the run's seed.
     """
 
     name: str
@@ -43,28 +43,30 @@ class Curve(ABC):
     data_seed: int = 0
 
     def __post_init__(self) -> None:
-        check_int("dataset.points", self.points, least=LEAST_TRAINING_ROWS)
-        check_int("dataset.grid_points", self.grid_points, least=2)
+        check_int("dataset.points", self.points, minimum=MIN_TRAINING_ROWS)
+        check_int("dataset.grid_points", self.grid_points, minimum=2)
         check_seed("dataset.data_seed", self.data_seed)
         for key in ("low", "high", "grid_low", "grid_high"):
             check_finite(f"dataset.{key}", getattr(self, key))
         for low, high in (("low", "high"), ("grid_low", "grid_high")):
             if not getattr(self, low) < getattr(self, high):
                 raise UserError(
-                    f"dataset.{low} must be below dataset.{high}, not {getattr(self, low):g} and "
-                    f"{getattr(self, high):g}."
+                    f"dataset.{low} must be less than dataset.{high} ({getattr(self, high):g}), "
+                    f"not {getattr(self, low):g}.",
+                    setting=f"dataset.{low}",
+                    code="not_less",
                 )
 
     @abstractmethod
     def function(self, x: np.ndarray) -> np.ndarray:
-        """The function without noise at `x`, `[N]`."""
+        """Return the noise-free function at `x`, `[N]`."""
 
     @abstractmethod
     def noise_scale(self, x: np.ndarray) -> np.ndarray:
-        """Standard deviation of the noise at `x`, `[N]`."""
+        """Return the standard deviation of the noise at `x`, `[N]`."""
 
     def load(self) -> Table:
-        """Draws the data; nothing is read."""
+        """Generate the data."""
         # RandomState, because NumPy freezes its stream: `default_rng` may change between versions.
         random = np.random.RandomState(self.data_seed)
         drawn = np.sort(random.uniform(self.low, self.high, self.points))
@@ -85,52 +87,55 @@ class Curve(ABC):
         )
 
 
-SPACING, REACH = 0.5, 20.0
-"""Of the bumps that add up to a draw from a Gaussian process, in length scales."""
+BUMP_SPACING, BUMP_RANGE = 0.5, 20.0
+"""Spacing and largest centre of the bumps that add up to a Gaussian process sample, in length
+scales."""
 
 
 @dataclass(frozen=True)
-class GaussianProcess(Curve):
-    """A draw from a Gaussian process with the kernel `exp(-(x - x')^2 / (2 length_scale^2))`.
+class GaussianProcessSample(Curve):
+    """A sample from a Gaussian process with the kernel `exp(-(x - x')^2 / (2 length_scale^2))`.
 
-    The noise's standard deviation is `noise |x - quiet|` (GVI thesis, section 5.0.2). The function
-    is a sum of evenly spaced bumps with standard normal heights, whose covariance is that kernel to
-    eight digits (Higdon 2002, process convolutions): it depends on `data_seed` and `length_scale`
-    only, not on where it is looked at.
+    The noise standard deviation is `noise |x - noise_free_input|` (GVI thesis, section 5.0.2). The
+    function is a sum of evenly spaced bumps with standard normal heights, whose covariance equals
+    the kernel to eight digits (Higdon 2002, process convolutions). It therefore depends on
+    `data_seed` and `length_scale` only, not on the inputs at which it is evaluated.
 
     Attributes:
-        length_scale: of the kernel.
-        noise: standard deviation of the noise at distance 1 from `quiet`.
-        quiet: the input without noise.
+        length_scale: length scale of the kernel.
+        noise: standard deviation of the noise at distance 1 from `noise_free_input`.
+        noise_free_input: the input at which there is no noise.
     """
 
     length_scale: float = 1.0
     noise: float = 0.3
-    quiet: float = -2.0
+    noise_free_input: float = -2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_between("dataset.length_scale", self.length_scale, 0)
         check_between("dataset.noise", self.noise, 0, low_included=True)
-        check_finite("dataset.quiet", self.quiet)
-        # Beyond its last bump the function would fade to nothing.
-        most = (REACH - 5) * self.length_scale
+        check_finite("dataset.noise_free_input", self.noise_free_input)
+        # Beyond the last bump the function would decay to zero.
+        limit = (BUMP_RANGE - 5) * self.length_scale
         for key in ("low", "high", "grid_low", "grid_high"):
-            if abs(getattr(self, key)) > most:
+            if abs(getattr(self, key)) > limit:
                 raise UserError(
-                    f"dataset.{key} must lie within {REACH - 5:g} length scales of 0, not at "
-                    f"{getattr(self, key):g}."
+                    f"dataset.{key} must be within {BUMP_RANGE - 5:g} length scales of 0, not "
+                    f"{getattr(self, key):g}.",
+                    setting=f"dataset.{key}",
+                    code="out_of_range",
                 )
 
     def function(self, x: np.ndarray) -> np.ndarray:
-        places = np.arange(-REACH, REACH + SPACING, SPACING)
+        places = np.arange(-BUMP_RANGE, BUMP_RANGE + BUMP_SPACING, BUMP_SPACING)
         heights = np.random.RandomState([self.data_seed, 1]).standard_normal(len(places))
         bumps = np.exp(-((x[:, None] / self.length_scale - places) ** 2))
-        # A sum and not a product of matrices, whose last bits depend on its size and the machine.
-        return np.sqrt(SPACING * np.sqrt(2 / np.pi)) * (bumps * heights).sum(1)
+        # Not a matrix product, whose rounding depends on its size and on the machine.
+        return np.sqrt(BUMP_SPACING * np.sqrt(2 / np.pi)) * (bumps * heights).sum(1)
 
     def noise_scale(self, x: np.ndarray) -> np.ndarray:
-        return self.noise * np.abs(x - self.quiet)
+        return self.noise * np.abs(x - self.noise_free_input)
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class Sine(Curve):
     """`y = -(x + 1) sin(3 pi x) + noise` (book, eq. 4.63).
 
     Attributes:
-        noise: standard deviation of the noise, the same everywhere.
+        noise: standard deviation of the noise.
     """
 
     noise: float = 0.3

@@ -1,4 +1,4 @@
-"""The UCI regression sets with the 20 published train/test splits (protein: 5), or seeded ones."""
+"""The UCI regression sets, with the 20 published splits (protein: 5) or with random ones."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from bnnbench.data.splits import check_split_settings, seeded_splits
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
-TEST_FRACTION = 0.1  # of the published splits, and so of the seeded ones
+TEST_FRACTION = 0.1  # as in the published splits
 
 
 @dataclass(frozen=True)
 class UCI:
-    """One published set, `<directory>/<folder>/data/`, downloaded on first use if absent.
+    """A published set in `<directory>/<folder>/data/`, downloaded on first use.
 
     Attributes:
-        name: short name, a key of `archive.FOLDERS`.
+        name: a key of `archive.FOLDERS`.
         summary: one line about the set.
         directory: the data folder, shared by all sets.
-        features: column names in file order; `column_<i>` if none are given.
-        target: the target's name with its unit.
-        seeded_splits: how many random splits to draw in place of the published ones; None keeps
-            those.
-        split_seed: fixes the seeded splits, whatever the run's seed.
-        base_url: where the archive is downloaded from.
+        features: column names in file order; empty means `column_<i>`.
+        target: name of the target, with its unit.
+        seeded_splits: number of random splits; None uses the published ones.
+        split_seed: seed of the random splits, independent of the run's seed.
+        base_url: the URL of the archive.
     """
 
     name: str
@@ -46,16 +45,19 @@ class UCI:
         archive.folder_of(self.name)
         check_folder("data_dir", self.directory)
         if not isinstance(self.features, tuple):
-            raise UserError(f"dataset.features must be a list of names, not {self.features!r}.")
+            raise UserError(
+                f"dataset.features must be a list of names, not {self.features!r}.",
+                setting="dataset.features",
+            )
         if self.seeded_splits is not None:
             check_int("dataset.seeded_splits", self.seeded_splits)
             check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)
 
     def load(self) -> Table:
-        """Reads the verified files.
+        """Load and verify the files.
 
         Raises:
-            UserError: if a file is corrupt, or absent and cannot be downloaded, or if
+            UserError: if a file is corrupt, or missing and cannot be downloaded, or if
                 `features` does not name every input column.
         """
         contents = archive.read(self.name, Path(expanduser(self.directory)), self.base_url)
@@ -90,7 +92,9 @@ class UCI:
         if len(self.features) != len(columns):
             raise UserError(
                 f"dataset.features must name the {len(columns)} input columns of {self.name}, "
-                f"not {len(self.features)}."
+                f"not {len(self.features)}.",
+                setting="dataset.features",
+                code="wrong_length",
             )
         return tuple(self.features)
 
@@ -100,5 +104,5 @@ def _numbers(content: bytes) -> np.ndarray:
 
 
 def _whole_numbers(content: bytes) -> np.ndarray:
-    # Some index files are written as floats (1.0e+00), some hold a single number.
+    # Some index files contain floats (1.0e+00), some a single number.
     return np.atleast_1d(_numbers(content)).astype(np.int64)

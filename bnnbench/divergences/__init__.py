@@ -1,4 +1,4 @@
-"""Divergences from posterior to prior, and priors: one file each.
+"""Divergences between posterior and prior, and priors.
 
-May import types, checks and identity; a divergence knows no method.
+May import types, checks and identity, but no methods.
 """

@@ -1,13 +1,14 @@
-"""The contract of a divergence from a factorised Gaussian posterior to a factorised prior.
+"""The interface of a divergence from a factorised Gaussian posterior to a factorised prior.
 
-To add one: a file beside this one with a frozen dataclass that implements `between`, and
-`over_samples` if it is an expectation of a density ratio (then derive from `RatioDivergence`);
-and a YAML in `configs/divergence` whose `_target_` names it.
+To add a divergence, write a frozen dataclass in this folder that implements `between`, and a YAML
+file in `configs/divergence` whose `_target_` names it. If the divergence is an expectation of a
+function of the density ratio, derive from `RatioDivergence` and implement `estimate` as well.
 
 The divergence of all weights is the sum over single weights, as in the GVI thesis (section
-5.0.1). For KL, reverse KL, Jeffreys, Rényi and the squared Wasserstein distance that is also the
-divergence of the joint; for the others (alpha, chi-squared, Hellinger, Jensen-Shannon, total
-variation, Fisher-Rao) it is not: it is another objective, of the same least point.
+5.0.1). For KL in both directions, Jeffreys, Rényi and the squared Wasserstein distance, this sum
+is also the divergence between the joint distributions. For the others (alpha, chi-squared,
+Hellinger, Jensen-Shannon, total variation, Fisher-Rao) it is a different objective with the same
+minimiser.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class Divergence(ABC):
     """A divergence D(q || p) from `q = Normal(loc, scale^2)` to the prior p, times `weight`.
 
     Attributes:
-        label: of the divergence alone; `name` adds its settings.
-        weight: factor of the divergence in the objective, for tempered or power posteriors;
-            `value` and `gradient` carry it, so that nothing else has to.
+        label: the divergence without its settings, which `name` adds.
+        weight: factor of the divergence in the objective, for tempered or power posteriors.
+            `value` and `gradient` include it.
         estimator: `closed` is the closed form (a quadrature for Jensen-Shannon);
             `monte_carlo` averages over the weight samples of the step (book, eq. 4.8).
-        prior: anything but a Gaussian needs `monte_carlo`.
+        prior: a prior other than a Gaussian needs `monte_carlo`.
     """
 
     label: str
@@ -52,40 +53,43 @@ class Divergence(ABC):
         if self.estimator == "closed" and not isinstance(self.prior, Gaussian):
             raise UserError(
                 f"prior={self.prior.label} has no closed form; "
-                "it needs divergence.estimator=monte_carlo."
+                "set divergence.estimator=monte_carlo.",
+                setting="prior",
             )
         if self.estimator == "monte_carlo" and not isinstance(self, RatioDivergence):
             raise UserError(
                 f"divergence.estimator must be closed with divergence={self.label}, "
-                "which is no expectation of a density ratio."
+                "which is not an expectation of a function of the density ratio.",
+                setting="divergence.estimator",
+                code="not_a_density_ratio",
             )
 
     @property
     def order(self) -> float | None:
-        """Which of a family of divergences it is; None for one that stands alone."""
+        """The order `alpha` within a family of divergences, None outside such a family."""
         return None
 
     @property
     def native(self) -> bool:
-        """Whether its gradient is native code on the CPU, where there is any."""
+        """Whether its gradient has native code for the CPU."""
         return False
 
     @property
     def name(self) -> str:
-        """For paths and tables: label, order and every setting that is not the usual one."""
+        """The name in paths and tables: label, order and all settings that are not the default."""
         order = "" if self.order is None else f"_{self.order:g}"
-        return f"{self.label}{order}{self._unusual}"
+        return f"{self.label}{order}{self._suffix}"
 
     @property
     def family(self) -> str:
-        """The name without the order."""
-        return f"{self.label}{self._unusual}"
+        """`name` without the order."""
+        return f"{self.label}{self._suffix}"
 
     @property
-    def _unusual(self) -> str:
+    def _suffix(self) -> str:
         estimator = "" if self.estimator == "closed" else "_mc"
         prior = "" if isinstance(self.prior, Gaussian) else f"_{self.prior.label}"
-        weight = "" if self.weight == 1 else f"_w{self.weight:g}"
+        weight = "" if self.weight == 1 else f"_weight_{self.weight:g}"
         return f"{estimator}{prior}{weight}"
 
     @abstractmethod
@@ -95,21 +99,21 @@ class Divergence(ABC):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         """Derivatives of `between` for the prior `Normal(0, 1 / prior_precision)`.
 
-        By autograd; a divergence with a closed form may override it for speed.
+        Uses autograd; divergences with closed-form derivatives override it for speed.
         """
         return slopes(lambda a, b: self._closed(a, b, prior_precision), loc, scale)
 
     def value(
         self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None
     ) -> Tensor:
-        """Weighted, summed over the weights.
+        """Return `weight` times the divergence, summed over the network's weights.
 
         Args:
             loc: `[R, P]`.
             scale: `[R, P]`, standard deviations.
             prior_precision: `[R, 1]`.
-            epsilon: `[S, R or 1, P]`, standard normal: the samples are `loc + scale * epsilon`;
-                only `monte_carlo` reads it.
+            epsilon: `[S, R or 1, P]`, standard normal: the samples are `loc + scale * epsilon`.
+                Needed by `monte_carlo` only.
 
         Returns:
             `[R]`.
@@ -121,7 +125,7 @@ class Divergence(ABC):
     def gradient(
         self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None = None
     ) -> Pair:
-        """Gradients of `value` with respect to `loc` and `scale`, `[R, P]` each."""
+        """Return the gradients of `value` with respect to `loc` and `scale`, `[R, P]` each."""
         if self.estimator == "closed":
             pair = self.partials(loc, scale, prior_precision)
         else:
@@ -138,20 +142,20 @@ class Divergence(ABC):
         assert isinstance(self, RatioDivergence) and epsilon is not None
         weights = torch.addcmul(loc, scale, epsilon)
         log_q = -0.5 * epsilon.square() - scale.log() - LOG_ROOT_TWO_PI
-        return self.over_samples(log_q - self.prior.log_density(weights, prior_precision))
+        return self.estimate(log_q - self.prior.log_density(weights, prior_precision))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatioDivergence(Divergence):
-    """A divergence that is an expectation of a function of q/p, so that samples of q estimate it.
+    """A divergence that is an expectation of a function of q/p, so samples of q can estimate it.
 
-    The gradient is taken through the samples (reparameterisation), so it is unbiased where the
+    The gradient is taken through the samples (reparameterisation), so it is unbiased whenever the
     estimate is.
     """
 
     @abstractmethod
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
-        """The estimate for each weight, from `log(q / p)` at samples of q.
+    def estimate(self, log_ratio: Tensor) -> Tensor:
+        """Estimate the divergence of each weight from `log(q / p)` at samples of q.
 
         Args:
             log_ratio: `[S, R, P]`, nats.
@@ -163,7 +167,7 @@ class RatioDivergence(Divergence):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaDivergence(RatioDivergence):
-    """A family of divergences over `alpha`, which its name says.
+    """A family of divergences of order `alpha`.
 
     Attributes:
         alpha: greater than 0.
@@ -181,8 +185,8 @@ class AlphaDivergence(RatioDivergence):
 
 
 def slopes(function: Callable[[Tensor, Tensor], Tensor], loc: Tensor, scale: Tensor) -> Pair:
-    """Derivatives of an element-wise function by autograd, also under `no_grad`."""
-    if torch.compiler.is_compiling():  # else it would cost two seconds: it imports the compiler
+    """Return the derivatives of an element-wise function by autograd, even under `no_grad`."""
+    if torch.compiler.is_compiling():  # only then: importing torch.func takes two seconds
         d_loc, d_scale = torch.func.grad(lambda a, b: function(a, b).sum(), (0, 1))(loc, scale)
         return d_loc, d_scale
     with torch.enable_grad():
@@ -192,5 +196,5 @@ def slopes(function: Callable[[Tensor, Tensor], Tensor], loc: Tensor, scale: Ten
 
 
 def standardised(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Pair:
-    """Distance of the means in units of `p_scale`, and `log(q_scale / p_scale)`."""
+    """Return the distance of the means in units of `p_scale`, and `log(q_scale / p_scale)`."""
     return (q_loc - p_loc) / p_scale, (q_scale / p_scale).log()

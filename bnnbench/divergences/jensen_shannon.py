@@ -1,12 +1,12 @@
-"""Jensen-Shannon divergences: no closed form between Gaussians, so an exponentially exact sum.
+"""Jensen-Shannon divergences between Gaussians, by quadrature (they have no closed form).
 
-With p the wider and q the narrower (the divergences are symmetric), `t = log(q / p)` and
-`b = alpha / (1 - alpha)`,
+The divergences are symmetric, so let p be the wider and q the narrower Gaussian. With
+`t = log(q / p)` and `b = alpha / (1 - alpha)`,
 
-    JS_alpha = -log(1 - alpha) - E_q[log(1 + b exp(-t)) + exp(-t) log(1 + b exp(t))] / 2,
+    JS_alpha = -log(1 - alpha) - E_q[log(1 + b exp(-t)) + exp(-t) log(1 + b exp(t))] / 2.
 
-whose integrand is bounded on one side and grows like a square on the other. In standard units of
-the narrow Gaussian it is smooth, however wide the other is, so the trapezoidal rule converges
+The integrand is bounded on one side and grows quadratically on the other. In standard units of the
+narrow Gaussian it is smooth however wide the other is, so the trapezoidal rule converges
 exponentially (Trefethen and Weideman 2014). GVI thesis, sections 4.1, 5.0.1 and 6.2.
 """
 
@@ -25,24 +25,24 @@ from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence
 from bnnbench.divergences.kl import jeffreys
 from bnnbench.types import UserError
 
-# Nodes, and the last of them in standard deviations: relative errors near 1e-6, and 1e-9 for what
-# float64 can tell from it.
-RULE = (40, 6.0)
-FINE_RULE = (80, 7.0)
-CPU_PIECE = 2048  # weights at once: what 40 nodes of each make still fits a core's cache
-LEAST_ALPHA = 1e-3  # below, what is left after cancellation is no divergence in float32
-NEAR_WIDTH, NEAR_DISTANCE = 0.1, 0.3  # log ratio of scales and distance called nearly equal
+# Number of nodes, and the last node in standard deviations. The relative error is about 1e-6 for
+# the first rule and 1e-9 for the second, which is for float64.
+QUADRATURE = (40, 6.0)
+FINE_QUADRATURE = (80, 7.0)
+CPU_CHUNK = 2048  # weights per chunk: with 40 nodes each they fit in the cache of a core
+MIN_ALPHA = 1e-3  # below, cancellation leaves no correct digits in float32
+NEAR_WIDTH, NEAR_DISTANCE = 0.1, 0.3  # log ratio of scales, and distance, of nearly equal Gaussians
 
 
 @dataclass(frozen=True)
 class Integrand:
-    """What is averaged under the narrow Gaussian, a function of the log ratio of the densities.
+    """A function of the log density ratio whose mean under the narrow Gaussian is computed.
 
     Attributes:
-        name: of the same in jensen_shannon.cpp.
-        function: of the log ratio and alpha.
-        bounds: between which the log ratio is kept, of alpha.
-        powers: of the nodes that it is summed with: the first one, 1, or the first three.
+        name: the corresponding function in jensen_shannon.cpp.
+        function: maps the log ratio and alpha to the integrand.
+        bounds: maps alpha to the interval to which the log ratio is clamped.
+        powers: how many powers of the nodes (1, x, x^2) the integrand is multiplied with.
     """
 
     name: str
@@ -51,30 +51,32 @@ class Integrand:
     powers: int = 1
 
 
-def _rule(nodes: int, reach: float, like: Tensor) -> Pair:
-    """Nodes and weights of the trapezoidal rule for a standard normal, `[K]` each."""
+def _trapezoidal_rule(nodes: int, reach: float, like: Tensor) -> Pair:
+    """Return nodes and weights of the trapezoidal rule for a standard normal, `[K]` each."""
     nodes_ = torch.linspace(-reach, reach, nodes, device=like.device, dtype=like.dtype)
     weights = torch.exp(-0.5 * nodes_.square())
     return nodes_, weights / weights.sum()
 
 
-def _narrow_and_wide(
+def _distance_and_log_width(
     q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Distance of the means in units of the wider scale, and log(narrow / wide) <= 0."""
+    """Return the distance of the means in units of the wider scale, and log(narrow / wide) <= 0."""
     narrow, wide = torch.minimum(q_scale, p_scale), torch.maximum(q_scale, p_scale)
     return (q_loc - p_loc).abs() / wide, (narrow / wide).log()
 
 
 def _terms(distance: Tensor, log_width: Tensor) -> Tensor:
-    """Of `log(narrow / wide)` of the densities at x, in standard units of the narrow one.
+    """Return the coefficients of the log density ratio, narrow over wide, a quadratic.
+
+    Its argument is in standard units of the narrow Gaussian.
 
     Returns:
-        start, lean and curve of `start + lean x + curve x^2`, `[3, N]` of all elements.
+        The constant, linear and quadratic coefficients, `[3, N]`.
     """
-    start = 0.5 * distance.square() - log_width
-    lean = log_width.exp() * distance
-    return torch.stack([start, lean, 0.5 * torch.expm1(2 * log_width)]).flatten(1)
+    constant = 0.5 * distance.square() - log_width
+    linear = log_width.exp() * distance
+    return torch.stack([constant, linear, 0.5 * torch.expm1(2 * log_width)]).flatten(1)
 
 
 def _log_odds(alpha: float) -> float:
@@ -82,21 +84,21 @@ def _log_odds(alpha: float) -> float:
 
 
 def _far(log_ratio: Tensor, alpha: float) -> Tensor:
-    """The integrand above: accurate unless the divergence is so small that it cancels."""
+    """The integrand above; accurate unless the divergence is so small that terms cancel."""
     odds = _log_odds(alpha)
     tail = (-log_ratio).exp() * softplus(log_ratio + odds)
     return -math.log1p(-alpha) - 0.5 * (softplus(odds - log_ratio) + tail)
 
 
 def _near(log_ratio: Tensor, alpha: float) -> Tensor:
-    """The integrand less `log(1 - alpha) (p / q - 1) / 2`, of mean 0: nowhere negative."""
-    there = (-log_ratio).exp() * torch.log1p(alpha * torch.expm1(log_ratio))
-    mixed = torch.log1p(alpha * torch.expm1(-log_ratio)) + there
+    """The integrand minus `log(1 - alpha) (p / q - 1) / 2`, which has mean 0: never negative."""
+    reverse = (-log_ratio).exp() * torch.log1p(alpha * torch.expm1(log_ratio))
+    mixed = torch.log1p(alpha * torch.expm1(-log_ratio)) + reverse
     return (-0.5 * mixed).clamp(min=0)
 
 
 def _slope(log_ratio: Tensor, alpha: float) -> Tensor:
-    """The derivative of `_far` by the log ratio."""
+    """The derivative of `_far` with respect to the log ratio."""
     odds, ratio = alpha / (1 - alpha), log_ratio.exp()
     slope = torch.log1p(odds * ratio) / ratio
     if alpha != 0.5:
@@ -106,27 +108,33 @@ def _slope(log_ratio: Tensor, alpha: float) -> Tensor:
 
 FAR = Integrand("js_far", _far, lambda alpha: (-math.inf, 1e4))
 NEAR = Integrand("js_near", _near, lambda alpha: (-20, 20))
-# At its limits beyond -20 and about 80: the product with the odds has to stay within float32 too.
+# Beyond -20 and about 80 it is at its limits. Its product with the odds must fit into float32 too.
 SLOPE = Integrand("js_slopes", _slope, lambda alpha: (-20, 80 - max(0.0, _log_odds(alpha))), 3)
 
 
 def _moments(integrand: Integrand, terms: Tensor, rule: tuple[int, float], alpha: float) -> Tensor:
-    """Sums over the nodes of the rule of the integrand times their powers.
+    """Sum the integrand times each power of the nodes.
+
+    Args:
+        integrand: the function.
+        terms: `[3, N]`, coefficients of the log ratio of N pairs.
+        rule: as for `_trapezoidal_rule`.
+        alpha: order of the divergence.
 
     Returns:
-        `[powers, N]`, with `[3, N]` terms of N pairs.
+        `[powers, N]`.
     """
-    nodes, weights = _rule(*rule, terms)
+    nodes, weights = _trapezoidal_rule(*rule, terms)
     bounds = integrand.bounds(alpha)
-    if native_sums.covers(terms):
+    if native_sums.is_supported(terms):
         name, rows = integrand.name, integrand.powers
-        return native_sums.summed(name, rows, terms, (nodes, weights), alpha, bounds)
+        return native_sums.weighted_sums(name, rows, terms, (nodes, weights), alpha, bounds)
     powers = torch.stack([torch.ones_like(nodes), nodes, nodes.square()])
-    wanted = weights * powers[: integrand.powers]
-    whole = terms.device.type != "cpu" or torch.compiler.is_compiling()
-    pieces = (terms,) if whole else terms.split(CPU_PIECE, 1)
-    ratios = ((powers.T @ piece).clamp(*bounds) for piece in pieces)
-    return torch.cat([wanted @ integrand.function(ratio, alpha) for ratio in ratios], 1)
+    weighted_powers = weights * powers[: integrand.powers]
+    in_one_chunk = terms.device.type != "cpu" or torch.compiler.is_compiling()
+    chunks = (terms,) if in_one_chunk else terms.split(CPU_CHUNK, 1)
+    ratios = ((powers.T @ chunk).clamp(*bounds) for chunk in chunks)
+    return torch.cat([weighted_powers @ integrand.function(ratio, alpha) for ratio in ratios], 1)
 
 
 def alpha_js(
@@ -135,46 +143,46 @@ def alpha_js(
     """`(K(q || p) + K(p || q)) / 2`, `K(q || p) = KL(q || (1 - alpha) q + alpha p)`, in nats.
 
     Nielsen (2010), "A family of statistical symmetric divergences based on Jensen's inequality";
-    thesis, section 6.2. At most `-log(1 - alpha)`; `js` at 1/2, half of `jeffreys` at 1. Relative
-    error in float64 below 1e-6 for `alpha` from 0.01 to 0.99; 2e-5 at 0.001, and worse below.
-    In float32 1e-2 at 0.001: `AlphaJS` takes no less than that.
+    thesis, section 6.2. At most `-log(1 - alpha)`; equal to `js` at 1/2 and to half of `jeffreys`
+    at 1. The relative error in float64 is below 1e-6 for `alpha` from 0.01 to 0.99, and 2e-5 at
+    0.001. In float32 it is 1e-2 at 0.001, the smallest value that `AlphaJS` accepts.
     """
     if alpha == 1:
         return 0.5 * jeffreys(q_loc, q_scale, p_loc, p_scale)
-    distance, log_width = _narrow_and_wide(q_loc, q_scale, p_loc, p_scale)
+    distance, log_width = _distance_and_log_width(q_loc, q_scale, p_loc, p_scale)
     near = (log_width > -NEAR_WIDTH) & (distance < NEAR_DISTANCE)
-    rule = FINE_RULE if distance.dtype == torch.float64 else RULE
-    found = torch.zeros_like(distance)
+    rule = FINE_QUADRATURE if distance.dtype == torch.float64 else QUADRATURE
+    divergence = torch.zeros_like(distance)
     for integrand, where in ((NEAR, near), (FAR, ~near)):
         terms = _terms(distance[where], log_width[where])
-        found[where] = _moments(integrand, terms, rule, alpha)[0]
-    return found.clamp(min=0)
+        divergence[where] = _moments(integrand, terms, rule, alpha)[0]
+    return divergence.clamp(min=0)
 
 
 def js(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
     """Jensen-Shannon, `(KL(q || m) + KL(p || m)) / 2` with `m = (q + p) / 2`, in nats.
 
-    At most log 2 (Lin 1991). The thesis leaves out the half: `divergence.weight=2` gives its
+    At most log 2 (Lin 1991). The thesis omits the factor 1/2; `divergence.weight=2` restores its
     scale.
     """
     return alpha_js(q_loc, q_scale, p_loc, p_scale, 0.5)
 
 
 def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
-    """Derivatives of `alpha_js`, from three moments of the integrand's derivative.
+    """Return the derivatives of `alpha_js`, from three moments of the integrand's derivative.
 
-    The log ratio is a quadratic in the nodes and the moments are sums over them: two products of
-    matrices, with little between, since this runs at every step for every weight. A network of
-    3 x 100 units takes one CPU core a millisecond, and four without native code.
+    This runs for every weight at every step, so it amounts to two matrix products: one for the log
+    ratios, quadratic in the nodes, and one for the moments. A network of 3 x 100 units takes one
+    millisecond on one CPU core, and four without native code.
     """
     p_scale = prior_precision.rsqrt()
-    distance, log_width = _narrow_and_wide(loc, scale, torch.zeros_like(p_scale), p_scale)
+    distance, log_width = _distance_and_log_width(loc, scale, torch.zeros_like(p_scale), p_scale)
     narrowness = log_width.exp()
     terms = _terms(distance, log_width)
-    zeroth, first, second = _moments(SLOPE, terms, RULE, alpha).view(3, *distance.shape)
-    lean = terms[1].view_as(distance)
+    zeroth, first, second = _moments(SLOPE, terms, QUADRATURE, alpha).view(3, *distance.shape)
+    linear = terms[1].view_as(distance)
     d_distance = narrowness * first + distance * zeroth
-    d_width = lean * first + narrowness.square() * second - zeroth
+    d_width = linear * first + narrowness.square() * second - zeroth
     wide = torch.maximum(scale, p_scale)
     d_wide = -(d_width + distance * d_distance)
     d_scale = torch.where(scale < p_scale, d_width, d_wide) / scale
@@ -183,14 +191,18 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, prior_precision: Tensor) -
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaJS(AlphaDivergence):
-    """The alpha-Jensen-Shannon divergence, `alpha` from 0.001 to 1; unbiased in Monte Carlo."""
+    """The alpha-Jensen-Shannon divergence, `alpha` from 0.001 to 1.
+
+    The Monte Carlo estimate is unbiased.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not LEAST_ALPHA <= self.alpha <= 1:
+        if not MIN_ALPHA <= self.alpha <= 1:
             raise UserError(
-                f"divergence.alpha must be a number of at least {LEAST_ALPHA:g} and at most 1 with "
-                f"divergence={self.label}, not {self.alpha!r}."
+                f"divergence.alpha must be a number of at least {MIN_ALPHA:g} and at most 1 with "
+                f"divergence={self.label}, not {self.alpha!r}.",
+                setting="divergence.alpha",
             )
 
     @property
@@ -205,7 +217,7 @@ class AlphaJS(AlphaDivergence):
             return super().partials(loc, scale, prior_precision)
         return _slopes(self.alpha, loc, scale, prior_precision)
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         if self.alpha == 1:
             return (-0.5 * log_ratio * torch.expm1(-log_ratio)).mean(0)
         return _far(log_ratio, self.alpha).mean(0)
@@ -213,7 +225,7 @@ class AlphaJS(AlphaDivergence):
 
 @dataclass(frozen=True, kw_only=True)
 class JS(RatioDivergence):
-    """The Jensen-Shannon divergence; its Monte Carlo mean is unbiased and bounded by log 2."""
+    """The Jensen-Shannon divergence. The Monte Carlo estimate is unbiased and at most log 2."""
 
     @property
     def native(self) -> bool:
@@ -225,5 +237,5 @@ class JS(RatioDivergence):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return _slopes(0.5, loc, scale, prior_precision)
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return _far(log_ratio, 0.5).mean(0)

@@ -1,7 +1,8 @@
-"""Kullback-Leibler divergences: standard, reverse, and their sum.
+"""Kullback-Leibler divergences: KL(q || prior), KL(prior || q) and their sum.
 
-GVI thesis, sections 4.1 and 5.0.1. Standard variational inference is KL(q || prior); the
-thesis's "RKL" is KL(prior || q), although its section 5.0.1 prints the two the other way round.
+Standard variational inference minimises KL(q || prior). The GVI thesis (sections 4.1 and 5.0.1)
+calls KL(prior || q) reverse KL (RKL), although its section 5.0.1 prints the two formulas the
+other way round.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ def kl(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor
     `log(p_scale / q_scale) + ((q_loc - p_loc)^2 + q_scale^2 - p_scale^2) / (2 p_scale^2)`.
     """
     distance, log_ratio = standardised(q_loc, q_scale, p_loc, p_scale)
-    # Rounding could leave a sum of zero just below it.
+    # Rounding could make this slightly negative where it is zero.
     width = 0.5 * torch.expm1(2 * log_ratio) - log_ratio
     return 0.5 * distance.square() + width.clamp(min=0)
 
 
-def rkl(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-    """KL(p || q) in nats: the thesis's RKL."""
+def kl_prior_posterior(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
+    """KL(p || q) in nats, with p the prior: the thesis's RKL."""
     return kl(p_loc, p_scale, q_loc, q_scale)
 
 
@@ -35,15 +36,15 @@ def jeffreys(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> 
 
     The thesis (section 6.2) calls half of it by this name, its `JS_alpha` at `alpha = 1`.
     """
-    given = q_loc, q_scale, p_loc, p_scale
-    return kl(*given) + rkl(*given)
+    parameters = q_loc, q_scale, p_loc, p_scale
+    return kl(*parameters) + kl_prior_posterior(*parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KL(RatioDivergence):
-    """KL(q || prior): with `weight` 1 the objective is the negative ELBO.
+    """KL(q || prior). With `weight` 1 the objective is the negative ELBO.
 
-    The Monte Carlo estimate is the mean of `log(q / p)`: unbiased.
+    The Monte Carlo estimate is the mean of `log(q / p)`, which is unbiased.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -52,21 +53,21 @@ class KL(RatioDivergence):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return prior_precision * loc, prior_precision * scale - scale.reciprocal()
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return log_ratio.mean(0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReverseKL(RatioDivergence):
-    """KL(prior || q).
+class KLPriorPosterior(RatioDivergence):
+    """KL(prior || q), the thesis's RKL.
 
-    The Monte Carlo estimate is the mean of `u log(u) - u + 1` with `u = p / q`, which is never
-    negative: unbiased, but its variance is infinite where q is narrower than the prior by more
-    than `sqrt(2)`.
+    The Monte Carlo estimate is the mean of `u log(u) - u + 1` with `u = p / q`. It is never
+    negative and unbiased, but its variance is infinite where q is narrower than the prior by a
+    factor of more than `sqrt(2)`.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return rkl(q_loc, q_scale, p_loc, p_scale)
+        return kl_prior_posterior(q_loc, q_scale, p_loc, p_scale)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         inverse = scale.reciprocal()
@@ -74,7 +75,7 @@ class ReverseKL(RatioDivergence):
         second = prior_precision.reciprocal() + loc.square()
         return d_loc, inverse - second * inverse**3
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return (-log_ratio * (-log_ratio).exp() - torch.expm1(-log_ratio)).mean(0)
 
 
@@ -82,8 +83,8 @@ class ReverseKL(RatioDivergence):
 class Jeffreys(RatioDivergence):
     """KL(q || prior) + KL(prior || q).
 
-    The Monte Carlo estimate is the mean of `(1 - p / q) log(q / p)`: unbiased, with the variance
-    of `ReverseKL`.
+    The Monte Carlo estimate is the mean of `(1 - p / q) log(q / p)`. It is unbiased; its variance
+    is infinite where that of `KLPriorPosterior` is.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -95,5 +96,5 @@ class Jeffreys(RatioDivergence):
         second = prior_precision.reciprocal() + loc.square()
         return d_loc, prior_precision * scale - second * inverse**3
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return (-log_ratio * torch.expm1(-log_ratio)).mean(0)

@@ -1,4 +1,4 @@
-"""The sums of Jensen-Shannon divergences by native code, for tensors on the CPU."""
+"""Quadrature sums of the Jensen-Shannon divergences in native code, for tensors on the CPU."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import available
+from bnnbench.cpp.tensors import has_native_code
 
 NUMBER, ARRAY, REAL = ctypes.c_int64, ctypes.c_void_p, ctypes.c_float
 
 
-class Given(ctypes.Structure):
-    """`Pairs` of jensen_shannon.cpp, which says what each of them is."""
+class JensenShannonArguments(ctypes.Structure):
+    """The struct `Pairs` of jensen_shannon.cpp, where the fields are documented."""
 
     _fields_ = (
         ("terms", ARRAY), ("count", NUMBER), ("nodes", ARRAY), ("weights", ARRAY),
@@ -23,12 +23,12 @@ class Given(ctypes.Structure):
     )  # fmt: skip
 
 
-def covers(like: Tensor) -> bool:
-    """Whether native code takes such tensors, of which no derivative is wanted."""
-    return not (like.requires_grad and torch.is_grad_enabled()) and available(like)
+def is_supported(like: Tensor) -> bool:
+    """Whether native code applies: a supported tensor that needs no gradient."""
+    return not (like.requires_grad and torch.is_grad_enabled()) and has_native_code(like)
 
 
-def summed(
+def weighted_sums(
     name: str,
     rows: int,
     terms: Tensor,
@@ -36,15 +36,16 @@ def summed(
     alpha: float,
     bounds: tuple[float, float],
 ) -> Tensor:
-    """What the function of that name in jensen_shannon.cpp adds up over the nodes.
+    """Sum a function over the quadrature nodes.
 
     Args:
-        name: `js_far` or `js_near`, the divergence itself, or `js_slopes`, moments of its slope.
-        rows: of the result.
-        terms: `[3, N]`, float32: of the log ratio, a quadratic in the nodes.
+        name: the function in jensen_shannon.cpp: `js_far` or `js_near` for the divergence,
+            `js_slopes` for the moments of its derivative.
+        rows: number of rows of the result.
+        terms: `[3, N]`, float32: coefficients of the log ratio, a quadratic in the node.
         rule: nodes and weights, `[K]` each.
         alpha: order of the divergence, below 1.
-        bounds: between which the log ratio is kept.
+        bounds: the interval to which the log ratio is clamped.
 
     Returns:
         `[rows, N]`.
@@ -55,10 +56,10 @@ def summed(
     terms = terms.contiguous()
     out = torch.empty_like(terms[:rows])
     lowest, highest = bounds
-    given = Given(
+    arguments = JensenShannonArguments(
         terms=terms.data_ptr(), count=terms.shape[1], nodes=nodes.data_ptr(),
         weights=weights.data_ptr(), n_nodes=len(nodes), alpha=alpha, lowest=lowest,
         highest=highest, out=out.data_ptr(),
     )  # fmt: skip
-    getattr(code, name)(ctypes.byref(given))
+    getattr(code, name)(ctypes.byref(arguments))
     return out

@@ -1,7 +1,7 @@
-"""Priors over one weight: what a divergence measures the posterior against.
+"""Priors over one weight.
 
-`prior_precision`, the hyper-parameter, sets the width of each. Every divergence has a closed form
-or a quadrature for the Gaussian; the others go with `divergence.estimator=monte_carlo`.
+The hyper-parameter `prior_precision` sets the width of each. Every divergence has a closed form
+or a quadrature for the Gaussian prior; the others need `divergence.estimator=monte_carlo`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Prior(ABC):
 
     @abstractmethod
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
-        """Logarithm of the density of each weight.
+        """Return the log density of each weight.
 
         Args:
             weights: `[S, R, P]`.
@@ -62,15 +62,15 @@ class Laplace(Prior):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleMixture(Prior):
-    """A wide Gaussian mixed with a narrow one: most weights near zero, a few free to be large.
+    """A mixture of a wide and a narrow Gaussian: most weights near zero, a few large.
 
     `fraction * Normal(0, s^2) + (1 - fraction) * Normal(0, (ratio * s)^2)` with
-    `s^2 = 1 / precision`: Blundell et al. (2015), eq. 7; the book names it as a prior for which
-    eq. 4.8 is needed.
+    `s^2 = 1 / precision` (Blundell et al., 2015, eq. 7). The book's example of a prior that needs
+    eq. 4.8.
 
     Attributes:
-        fraction: of the wide component, between 0 and 1.
-        ratio: standard deviation of the narrow component over that of the wide one, under 1.
+        fraction: weight of the wide component, between 0 and 1.
+        ratio: standard deviation of the narrow component over that of the wide one, below 1.
     """
 
     label: str = "scale_mixture"

@@ -1,19 +1,20 @@
-"""The divergences made of the Chernoff integral `I = integral q^alpha p^(1-alpha)`.
+"""Divergences based on the Chernoff integral `I = integral q^alpha p^(1-alpha)`.
 
-Rényi's and the alpha-divergences, and two of the latter under names of their own. For Gaussians
+These are Rényi's divergences and the alpha-divergences, with Hellinger and chi-squared as special
+cases of the latter. For Gaussians
 
     v = alpha p_scale^2 + (1 - alpha) q_scale^2,
     log I = (1 - alpha) log q_scale + alpha log p_scale - log(v) / 2
             - alpha (1 - alpha) (q_loc - p_loc)^2 / (2 v),
 
-and I is infinite unless v > 0, which for `alpha > 1` asks q not to be too wide: outside that
-domain values and gradients are NaN, so that the trainer reports the replica as diverged.
+and I is infinite unless v > 0: for `alpha > 1`, q must not be too wide. Outside this domain values
+and gradients are NaN, so the trainer reports the replica as diverged.
 
 GVI thesis, sections 4.1 and 5.0.1; Gil, Alajaji and Linder (2013), "Rényi divergence measures for
 commonly used univariate continuous distributions"; Cichocki and Amari (2010). The thesis writes
-the divergences from prior to posterior, D(prior || q), yet takes KL(q || prior) for standard
-variational inference and for the limit `alpha = 1`; here q is always first, as in Knoblauch,
-Jewson and Damoulas (2019), so `alpha = 1` is KL(q || prior), computed as such.
+the divergences from prior to posterior, D(prior || q), but uses KL(q || prior) for standard
+variational inference and for the limit `alpha = 1`. Here q is always first, as in Knoblauch,
+Jewson and Damoulas (2019), so `alpha = 1` is KL(q || prior) and is computed as such.
 """
 
 from __future__ import annotations
@@ -27,39 +28,39 @@ from torch import Tensor
 from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence, standardised
 from bnnbench.divergences.kl import kl
 
-LARGE = 40.0  # where expm1(x) is exp(x) to rounding, and both are far from overflowing
+MAX_EXPONENT = 40.0  # expm1(x) equals exp(x) up to rounding here, and neither overflows
 
 
 def _excess(log_ratio: Tensor) -> Tensor:
-    """`q_scale^2 / p_scale^2 - 1`, held where float32 would overflow."""
-    return torch.expm1((2 * log_ratio).clamp(max=2 * LARGE))
+    """`q_scale^2 / p_scale^2 - 1`, clamped where float32 would overflow."""
+    return torch.expm1((2 * log_ratio).clamp(max=2 * MAX_EXPONENT))
 
 
 def _shared_width(alpha: float, log_ratio: Tensor) -> Tensor:
-    """`v / p_scale^2`, NaN (its derivative too) where it is not positive."""
+    """`v / p_scale^2`; it and its derivative are NaN where it is not positive."""
     width = 1 + (1 - alpha) * _excess(log_ratio)
     return width * torch.where(width > 0, 1.0, math.nan)
 
 
 def _log_mix(share: float, exponent: Tensor) -> Tensor:
     """`log(1 - share + share exp(exponent))` without overflow."""
-    held = exponent.clamp(max=LARGE)
+    held = exponent.clamp(max=MAX_EXPONENT)
     return torch.log1p(share * torch.expm1(held)) + (exponent - held)
 
 
 def renyi(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float) -> Tensor:
     """Rényi's divergence `log(I) / (alpha - 1)` in nats (thesis, section 5.0.1).
 
-    With the factor of Rényi (1961) and of the closed form that the thesis prints, so that it
+    The factor is that of Rényi (1961) and of the closed form in the thesis, so the divergence
     vanishes as `alpha` goes to 0. Section 4.1 of the thesis divides by `alpha (1 - alpha)`, with
-    the sign of its argument reversed; Knoblauch et al. divide by `alpha (alpha - 1)`, which is
-    this times `1 / alpha` and goes to KL(p || q): `divergence.weight` gives that.
+    the sign reversed. Knoblauch et al. divide by `alpha (alpha - 1)`, which is `1 / alpha` times
+    this and tends to KL(p || q); `divergence.weight` can reproduce it.
     """
     if alpha == 1:
         return kl(q_loc, q_scale, p_loc, p_scale)
     distance, log_ratio = standardised(q_loc, q_scale, p_loc, p_scale)
     width = _shared_width(alpha, log_ratio)
-    # Two forms of the same, so that neither a small alpha nor one near 1 cancels.
+    # Two equivalent forms, to avoid cancellation both for small alpha and for alpha near 1.
     if alpha < 0.5:
         log_width = _log_mix(alpha, -2 * log_ratio)
         spread = (alpha * log_ratio + 0.5 * log_width) / (1 - alpha)
@@ -72,7 +73,7 @@ def renyi(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha:
 def alpha_renyi(
     q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor, alpha: float
 ) -> Tensor:
-    """`alpha` times `renyi`: the thesis's "parametrised" alphaAR (section 5.0.1)."""
+    """`alpha` times `renyi`, the thesis's "parametrised" alphaAR (section 5.0.1)."""
     return alpha * renyi(q_loc, q_scale, p_loc, p_scale, alpha)
 
 
@@ -81,7 +82,7 @@ def alpha_divergence(
 ) -> Tensor:
     """The alpha-divergence `(1 - I) / (alpha (1 - alpha))` (thesis, sections 4.1 and 5.0.1).
 
-    At most `1 / (alpha (1 - alpha))` for `alpha < 1`. As `alpha` goes to 0 it goes to KL(p || q).
+    At most `1 / (alpha (1 - alpha))` for `alpha < 1`. It tends to KL(p || q) as `alpha` goes to 0.
     """
     if alpha == 1:
         return kl(q_loc, q_scale, p_loc, p_scale)
@@ -92,8 +93,8 @@ def alpha_divergence(
 def hellinger(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
     """Squared Hellinger distance `integral (sqrt q - sqrt p)^2 / 2`, between 0 and 1.
 
-    A quarter of the alpha-divergence at 1/2. The thesis (section 4.1) leaves out the half in one
-    formula and uses it in another.
+    A quarter of the alpha-divergence of order 1/2. The thesis (section 4.1) omits the factor 1/2
+    in one formula and includes it in another.
     """
     return 0.25 * alpha_divergence(q_loc, q_scale, p_loc, p_scale, 0.5)
 
@@ -101,21 +102,21 @@ def hellinger(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) ->
 def chi2(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
     """Pearson's chi-squared divergence `integral (q - p)^2 / p`.
 
-    Twice the alpha-divergence at 2, where section 4.1 of the thesis prints half.
+    Twice the alpha-divergence of order 2; section 4.1 of the thesis prints half of it.
     """
     return 2 * alpha_divergence(q_loc, q_scale, p_loc, p_scale, 2.0)
 
 
-def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, of: str) -> Pair:
-    """Derivatives of `renyi` (`of="log"`) or of `alpha_divergence` (`of="integral"`)."""
+def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, form: str) -> Pair:
+    """Return the derivatives of `renyi` (`form="log"`) or `alpha_divergence` (`"integral"`)."""
     p_scale = precision.rsqrt()
     distance, log_ratio = standardised(loc, scale, torch.zeros_like(p_scale), p_scale)
     width = _shared_width(alpha, log_ratio)
     lean = distance / width
     excess = _excess(log_ratio)
     factor: float | Tensor = alpha
-    if of == "integral":
-        # dI = I d(log I): the derivative of Rényi's divergence with I / alpha before it.
+    if form == "integral":
+        # dI = I d(log I), so this is the derivative of Rényi's divergence times I / alpha.
         zero = torch.zeros_like(p_scale)
         factor = ((alpha - 1) * renyi(loc, scale, zero, p_scale, alpha)).exp()
     turn = excess / width + (alpha - 1) * (1 + excess) * lean.square()
@@ -126,9 +127,9 @@ def _slopes(alpha: float, loc: Tensor, scale: Tensor, precision: Tensor, of: str
 class Renyi(AlphaDivergence):
     """Rényi's divergence, the thesis's AR.
 
-    The Monte Carlo estimate takes the logarithm of a mean over S samples: consistent, but biased,
-    on average below the divergence for `alpha > 1` and above it for `alpha < 1` (Li and Turner
-    2016); unbiased at 1.
+    The Monte Carlo estimate is the logarithm of a mean over S samples. It is consistent but biased:
+    too small on average for `alpha > 1`, too large for `alpha < 1` (Li and Turner 2016), and
+    unbiased at 1.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -137,7 +138,7 @@ class Renyi(AlphaDivergence):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return _slopes(self.alpha, loc, scale, prior_precision, "log")
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         if self.alpha == 1:
             return log_ratio.mean(0)
         tilt = self.alpha - 1
@@ -146,7 +147,7 @@ class Renyi(AlphaDivergence):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaRenyi(Renyi):
-    """`alpha` times Rényi's divergence, the thesis's alphaAR; estimated as `Renyi`."""
+    """`alpha` times Rényi's divergence, the thesis's alphaAR."""
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return alpha_renyi(q_loc, q_scale, p_loc, p_scale, self.alpha)
@@ -155,8 +156,8 @@ class AlphaRenyi(Renyi):
         d_loc, d_scale = super().partials(loc, scale, prior_precision)
         return self.alpha * d_loc, self.alpha * d_scale
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
-        return self.alpha * super().over_samples(log_ratio)
+    def estimate(self, log_ratio: Tensor) -> Tensor:
+        return self.alpha * super().estimate(log_ratio)
 
 
 def _integral_over_samples(log_ratio: Tensor, alpha: float) -> Tensor:
@@ -170,8 +171,8 @@ def _integral_over_samples(log_ratio: Tensor, alpha: float) -> Tensor:
 class Alpha(AlphaDivergence):
     """The alpha-divergence, the thesis's A.
 
-    The Monte Carlo estimate is a plain mean: unbiased, of finite variance only where
-    `(2 alpha - 1) p_scale^2 + (2 - 2 alpha) q_scale^2 > 0` for a Gaussian prior.
+    The Monte Carlo estimate is a plain mean, which is unbiased. For a Gaussian prior its variance
+    is finite only where `(2 alpha - 1) p_scale^2 + (2 - 2 alpha) q_scale^2 > 0`.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -180,13 +181,13 @@ class Alpha(AlphaDivergence):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return _slopes(self.alpha, loc, scale, prior_precision, "integral")
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return _integral_over_samples(log_ratio, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hellinger(RatioDivergence):
-    """The squared Hellinger distance; the Monte Carlo estimate is unbiased."""
+    """The squared Hellinger distance. The Monte Carlo estimate is unbiased."""
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return hellinger(q_loc, q_scale, p_loc, p_scale)
@@ -195,15 +196,15 @@ class Hellinger(RatioDivergence):
         d_loc, d_scale = _slopes(0.5, loc, scale, prior_precision, "integral")
         return 0.25 * d_loc, 0.25 * d_scale
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return 0.25 * _integral_over_samples(log_ratio, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChiSquared(RatioDivergence):
-    """Pearson's chi-squared divergence; the Monte Carlo estimate is unbiased.
+    """Pearson's chi-squared divergence. The Monte Carlo estimate is unbiased.
 
-    Infinite, and reported as diverged, where q has more than twice the variance of the prior.
+    Infinite, and reported as diverged, where q has at least twice the variance of the prior.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -213,5 +214,5 @@ class ChiSquared(RatioDivergence):
         d_loc, d_scale = _slopes(2.0, loc, scale, prior_precision, "integral")
         return 2 * d_loc, 2 * d_scale
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return 2 * _integral_over_samples(log_ratio, 2.0)

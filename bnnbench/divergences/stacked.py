@@ -1,4 +1,4 @@
-"""Several divergences over one stack, so that runs that differ in nothing else train together."""
+"""Stack divergences, so that runs that differ only in the divergence train together."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Arguments = tuple[Tensor, Tensor, Tensor, Tensor | None]
 
 @dataclass(frozen=True)
 class StackedDivergences:
-    """Stands for one `Divergence`: the replicas lie in blocks, each with a divergence of its own.
+    """A `Divergence` whose replicas form blocks, each with its own divergence.
 
     Attributes:
-        members: the divergence of each block, with its weight and prior; of one estimator, since
-            a recorded objective draws random numbers for samples only.
-        each: replicas of a block.
+        members: the divergence of each block. All use the same estimator, because recording the
+            objective draws random numbers for `monte_carlo` only.
+        block_size: replicas per block.
     """
 
     members: tuple[Divergence, ...]
-    each: int
+    block_size: int
 
     @property
     def estimator(self) -> str:
-        """That of every member."""
+        """The estimator of all members."""
         return self.members[0].estimator
 
     @property
     def native(self) -> bool:
-        """Whether that of every member is."""
+        """Whether the gradients of all members have native code."""
         return all(member.native for member in self.members)
 
     def value(
@@ -56,8 +56,8 @@ class StackedDivergences:
         self, loc: Tensor, scale: Tensor, prior_precision: Tensor, epsilon: Tensor | None
     ) -> Iterator[tuple[Divergence, Arguments]]:
         for k, member in enumerate(self.members):
-            own = slice(k * self.each, (k + 1) * self.each)
-            # Noise of one group of replicas broadcasts over them all.
+            block = slice(k * self.block_size, (k + 1) * self.block_size)
+            # The noise of a single group broadcasts over all replicas.
             shared = epsilon is None or epsilon.shape[1] == 1
-            noise = epsilon if epsilon is None or shared else epsilon[:, own]
-            yield member, (loc[own], scale[own], prior_precision[own], noise)
+            noise = epsilon if epsilon is None or shared else epsilon[:, block]
+            yield member, (loc[block], scale[block], prior_precision[block], noise)

@@ -1,10 +1,12 @@
-"""Total variation distance between Gaussians, exactly and by the thesis's two bounds.
+"""Total variation distance between Gaussians, exact, and the GVI thesis's two bounds of it.
 
-GVI thesis, sections 4.1 and 5.0.1. The thesis holds that there is no closed form; there is one
-through error functions, since the densities cross at most twice. It prints the lower bound's
-formula under the name of the upper (TVU) and the other way round (TVL): here each has the name of
-what it is. The bounds are those of Devroye, Mehrabian and Reddad (2018), theorem 1.3, with the
-prior's scale as the unit.
+GVI thesis, sections 4.1 and 5.0.1. The thesis states that there is no closed form, but the
+densities cross at most twice, so error functions give one. The bounds are those of Devroye,
+Mehrabian and Reddad (2018), theorem 1.3, with the prior's scale as the unit.
+
+The thesis swaps the formulas of the two bounds: it prints the lower bound under the name of the
+upper one (TVU) and the upper bound as TVL. Here `tv_lower` is the lower bound and `tv_upper` the
+upper one.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from torch import Tensor
 
 from bnnbench.divergences.base import Divergence, Pair, RatioDivergence, standardised
 
-BEYOND = 1e3  # standard deviations: a crossing out there, or at infinity, holds no mass
+MAX_CROSSING = 1e3  # in standard deviations; the probability mass beyond is zero
 
 
 class Crossings(NamedTuple):
-    """Where the narrower density rises above the wider, in standard units of either.
+    """The ends of the interval where the narrower density exceeds the wider, in units of either.
 
-    The axis points away from the wider Gaussian's mean.
+    The axis points from the mean of the wider Gaussian to that of the narrower.
     """
 
     narrow_low: Tensor
@@ -33,7 +35,7 @@ class Crossings(NamedTuple):
 
 
 def _crossings(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Crossings:
-    """Roots of a quadratic, in the form that survives equal scales."""
+    """Return the roots of a quadratic, in a form that is stable for equal scales."""
     narrow, wide = torch.minimum(q_scale, p_scale), torch.maximum(q_scale, p_scale)
     distance, ratio = (q_loc - p_loc).abs() / wide, narrow / wide
     width = 2 * (wide / narrow).log()
@@ -44,8 +46,10 @@ def _crossings(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -
     reach = ratio * distance + root
     low = -(distance.square() + width) / torch.where(positive, reach, 1)
     curved = curve > 0
-    high = torch.where(curved, reach / torch.where(curved, curve, 1), BEYOND).clamp(max=BEYOND)
-    low = low.clamp(min=-BEYOND)
+    high = torch.where(curved, reach / torch.where(curved, curve, 1), MAX_CROSSING).clamp(
+        max=MAX_CROSSING
+    )
+    low = low.clamp(min=-MAX_CROSSING)
     return Crossings(low, high, ratio * low + distance, ratio * high + distance)
 
 
@@ -58,10 +62,10 @@ def tv(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor
 
 
 def tv_lower(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-    """A lower bound of `tv`, at most 1/200: the formula printed in the thesis as TVU.
+    """A lower bound of `tv`, at most 1/200; the thesis prints this formula as TVU.
 
-    `min(1, max(|p_scale^2 - q_scale^2| / p_scale^2, 40 |q_loc - p_loc| / p_scale)) / 200`. Where
-    it has reached 1/200 its gradient is 0.
+    `min(1, max(|p_scale^2 - q_scale^2| / p_scale^2, 40 |q_loc - p_loc| / p_scale)) / 200`. Its
+    gradient is 0 where it equals 1/200.
     """
     distance, log_ratio = standardised(q_loc, q_scale, p_loc, p_scale)
     spread = torch.expm1(2 * log_ratio).abs()
@@ -69,7 +73,7 @@ def tv_lower(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> 
 
 
 def tv_upper(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-    """An upper bound of `tv`, without a bound itself: printed in the thesis as TVL.
+    """An upper bound of `tv`, itself unbounded; the thesis prints this formula as TVL.
 
     `3 |p_scale^2 - q_scale^2| / (2 p_scale^2) + |q_loc - p_loc| / (2 p_scale)`.
     """
@@ -79,9 +83,9 @@ def tv_upper(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class TV(RatioDivergence):
-    """The total variation distance; its gradient where q is the prior, a kink, is taken as 0.
+    """The total variation distance. Its gradient where q is the prior, a kink, is set to 0.
 
-    The Monte Carlo estimate is the mean of `max(0, 1 - p / q)`: unbiased.
+    The Monte Carlo estimate is the mean of `max(0, 1 - p / q)`, which is unbiased.
     """
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
@@ -90,7 +94,7 @@ class TV(RatioDivergence):
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         p_scale = prior_precision.rsqrt()
         at = _crossings(loc, scale, torch.zeros_like(p_scale), p_scale)
-        # The densities agree where they cross, so moving a crossing changes nothing.
+        # The densities are equal at the crossings, so their derivatives drop out.
         narrow = scale < p_scale
         low = torch.where(narrow, at.narrow_low, at.wide_low)
         high = torch.where(narrow, at.narrow_high, at.wide_high)
@@ -98,7 +102,7 @@ class TV(RatioDivergence):
         d_scale = torch.where(narrow, 1, -1) * (low * at_low - high * at_high) / scale
         return loc.sign() * (at_low - at_high) / scale, d_scale
 
-    def over_samples(self, log_ratio: Tensor) -> Tensor:
+    def estimate(self, log_ratio: Tensor) -> Tensor:
         return (-torch.expm1(-log_ratio)).clamp(min=0).mean(0)
 
 
@@ -108,7 +112,7 @@ def _density(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class TVLower(Divergence):
-    """The lower bound of the total variation distance."""
+    """The lower bound of the total variation distance, whose formula the thesis prints as TVU."""
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return tv_lower(q_loc, q_scale, p_loc, p_scale)
@@ -116,7 +120,7 @@ class TVLower(Divergence):
 
 @dataclass(frozen=True, kw_only=True)
 class TVUpper(Divergence):
-    """The upper bound of the total variation distance."""
+    """The upper bound of the total variation distance, whose formula the thesis prints as TVL."""
 
     def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
         return tv_upper(q_loc, q_scale, p_loc, p_scale)

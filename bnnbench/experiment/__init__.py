@@ -1,4 +1,4 @@
-"""What is run: experiments as sets of independent units of work, and their resumable execution.
+"""Experiments as sets of independent units, and their resumable execution.
 
-May import everything below: methods, search, data. Knows neither pages nor the command line.
+May import methods, search, data and everything below; must not import pages or the command line.
 """

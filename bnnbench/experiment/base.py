@@ -1,9 +1,9 @@
-"""The contract of an experiment: a set of independent units of work, and what is kept of them.
+"""The interface of an experiment: a set of independent units and the results they save.
 
-To add one: a file with a frozen dataclass that derives from `Experiment`, a YAML in
-`configs/experiment` whose `_target_` names it, and a page for its `kind`. Its fields are its
-settings: one that has the name of a configuration group (`dataset`, `method`, `network`, ...) gets
-what was chosen there, the others stand in its own YAML. It gets no group that it does not name.
+To add one, write a frozen dataclass that derives from `Experiment`, a YAML file in
+`configs/experiment` whose `_target_` names the class, and a page for its `kind`. Its fields are its
+settings: a field named like a configuration group (`dataset`, `method`, `network`, ...) receives
+the option chosen in that group; all others are set in its own YAML file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bnnbench.identity import identity_of, no_identity
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
-    """What `bnnbench run experiment=NAME` does.
+    """An experiment that `bnnbench run experiment=NAME` executes.
 
     Attributes:
-        label: names the top folder of its runs.
+        label: name of the top folder of its runs.
         summary: one line for `bnnbench list`.
-        kind: class attribute, of its runs in their records: tells what tables and page they have.
-        unit_noun: class attribute, what a unit is called.
-        step_noun: class attribute, what the steps of units are called.
+        kind: class attribute, stored in the record of each run; determines its tables and page.
+        unit_noun: class attribute, the word for a unit.
+        step_noun: class attribute, the plural word for the steps of a unit.
     """
 
     label: str
@@ -36,77 +36,77 @@ class Experiment(ABC):
     step_noun: ClassVar[str] = "units"
 
     @classmethod
-    def admit(cls, label: str, chosen: Mapping[str, type]) -> None:
-        """Raises `UserError` if it has no use for a chosen class, before that is built.
+    def validate_components(cls, label: str, chosen: Mapping[str, type]) -> None:
+        """Raise `UserError` if a chosen class does not fit, before anything is instantiated.
 
         Args:
             label: of the experiment.
-            chosen: the class of each group that names one.
+            chosen: the class chosen in each group.
         """
         return
 
     def resolved(self) -> Self:
-        """The same with what hangs on its data decided, which may load them; ready to run."""
+        """Return the experiment ready to run: load the data and resolve what depends on them."""
         return self
 
     def check(self) -> None:
-        """Raises `UserError` if it cannot run as it is; asked once, before anything is written."""
+        """Raise `UserError` if it cannot run; called once, before anything is written."""
         return
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What progress calls it."""
+        """Name shown in progress output."""
 
     @abstractmethod
     def units(self) -> tuple[str, ...]:
-        """The names of the units that were asked for, in order, fit for file names.
+        """Return the names of the requested units, in order; they become file names.
 
-        What a unit comes to must not depend on which others were asked for but by rounding, nor
-        on the number of workers at all.
+        The results of a unit must not depend on the number of workers. Which other units were
+        requested may change them by rounding only.
         """
 
     @abstractmethod
-    def place(self) -> tuple[str, ...]:
-        """Names of the folders of its run below the label's; the last one gets the digest."""
+    def path_parts(self) -> tuple[str, ...]:
+        """Return the folder names of a run below its label; the digest is appended to the last."""
 
     @abstractmethod
-    def names(self) -> dict[str, Any]:
-        """Columns that name its run in tables, beside `experiment`: plain values."""
+    def metadata(self) -> dict[str, Any]:
+        """Return the columns that describe the run in tables, in addition to `experiment`."""
 
-    def remarks(self) -> tuple[str, ...]:
-        """What the user should be told before it runs, a sentence each, without the stop."""
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the user should know before it runs: sentences without a full stop."""
         return ()
 
     def identity(self) -> dict[str, Any]:
-        """Every setting that can change a number: all but those made by `no_identity`."""
+        """Return every setting that can change a result: all but `no_identity` fields."""
         return dict(identity_of(self))
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """The units that advance together, stacked where that is faster; each alone by default."""
+        """Group the units that are computed together in one stack; by default each alone."""
         return tuple((unit,) for unit in units)
 
     @property
     def lockstep(self) -> bool:
-        """Whether a group may use all workers by itself, so that groups run one by one."""
+        """Whether a group uses all workers, so that groups run one after the other."""
         return False
 
-    def stacks_with(self, other: Experiment) -> bool:
-        """Whether runs of both may share a stack; `run_group` is then given both at once."""
+    def can_stack_with(self, other: Experiment) -> bool:
+        """Whether `run_group` can train runs of both experiments in one stack."""
         return False
 
-    def stack_room(self, alike: int) -> int:
-        """How many of so many alike runs share one stack."""
+    def max_stack_size(self, n_runs: int) -> int:
+        """Return how many of `n_runs` stackable runs share one stack."""
         return 1
 
     @classmethod
     def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        """Runs one group of units of each member, saving every unit as it is finished.
+        """Run one group of units of each member and save every unit when it is finished.
 
         Args:
-            members: the runs, several only where they `stacks_with` each other.
-            units: one of `groups` of each member.
-            workers: cores that this call may use, where the experiment runs in lockstep.
+            members: the runs; several only if they `can_stack_with` each other.
+            units: one of `groups`, the same for each member.
+            workers: cores that this call may use if the experiment runs in lockstep.
         """
         for experiment, store in members:
             for unit in units:
@@ -114,37 +114,37 @@ class Experiment(ABC):
                     experiment.run(unit, store)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Runs one unit and saves its rows and arrays; not asked where `run_group` is its own."""
+        """Run one unit and save its rows and arrays; unused where `run_group` is overridden."""
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Loads what units will need, once for all workers that begin with it."""
+        """Load what all units need, before worker processes are forked."""
         return
 
     def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """How many steps of a unit are done, and of how many: what a progress bar counts."""
+        """Return the finished and the total number of steps of a unit, for progress bars."""
         return int(store.finished(unit)), 1
 
-    def share(self, unit: str, store: UnitStore) -> float:
-        """How much of a unit's work is done, from 0 to 1: by steps, unless these differ in cost."""
+    def progress(self, unit: str, store: UnitStore) -> float:
+        """Return the finished fraction of a unit; override it where steps differ in cost."""
         done, total = self.steps(unit, store)
         return done / total
 
     def plan(self) -> dict[str, str]:
-        """What its settings come to, in words, for who asks before it runs; by default nothing."""
+        """Return the plan that `--dry-run` prints: descriptions by topic."""
         return {}
 
     def memory(self) -> float:
-        """Roughly the bytes that one of its processes needs beside what the program itself does."""
+        """Estimate the bytes that each process needs in addition to the program itself."""
         return 0.0
 
     def cost(self, workers: int) -> float:
-        """Roughly the seconds that its units take; for sharing out the time left, no more."""
+        """Estimate the seconds that all units take; used only to predict the time left."""
         return float(len(self.units()))
 
 
 class Member(NamedTuple):
-    """A run of a stack: what is run, and where its units go."""
+    """A run of a stack: its experiment and the store of its units."""
 
     experiment: Experiment
     store: UnitStore

@@ -1,4 +1,4 @@
-"""What the numbers of a run were computed with."""
+"""The software and hardware that computed a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIBRARIES = (
 
 
 def write_environment(folder: RunFolder, workers: int) -> None:
-    """Writes `environment.json`; what earlier processes wrote there stays under `earlier`."""
+    """Write `environment.json`; entries of earlier processes are kept under `earlier`."""
     facts = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.split()[0],
@@ -41,7 +41,7 @@ def write_environment(folder: RunFolder, workers: int) -> None:
         "cores": os.cpu_count(),
         "workers": workers,
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "native": library().standing,
+        "native": library().status,
         "commit": _commit(),
         "versions": {name: version(name) for name in LIBRARIES},
     }
@@ -51,8 +51,8 @@ def write_environment(folder: RunFolder, workers: int) -> None:
     write_text(folder.environment, text + "\n")
 
 
-def place(device: str) -> dict[str, str]:
-    """Where something is computed: the machine's name, and the model of its processor or GPU.
+def hardware(device: str) -> dict[str, str]:
+    """Return the name of the machine and the model of its processor or GPU.
 
     Args:
         device: `cpu` or `cuda`.
@@ -63,7 +63,7 @@ def place(device: str) -> dict[str, str]:
 
 @cache
 def processor() -> str:
-    """The model of the CPU, on which the last bits of a number may depend."""
+    """Return the model of the CPU, which can change the last bits of a number."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
@@ -72,7 +72,7 @@ def processor() -> str:
 
 
 def _commit() -> str | None:
-    """The source checkout's commit, with `+` if it was edited; None outside a checkout."""
+    """Return the commit of the source checkout, with `+` if edited; None outside a checkout."""
     source = Path(__file__).parents[2]
     if not (source / ".git").exists():
         return None
@@ -88,7 +88,6 @@ def _commit() -> str | None:
 
 
 def as_yaml(config: Mapping[str, Any]) -> str:
-    """The configuration as YAML text."""
     from omegaconf import OmegaConf
 
     return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)

@@ -1,4 +1,4 @@
-"""Runs what is not finished yet of an experiment, and finishes its folder."""
+"""Execute the unfinished units of a run and write its results."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bnnbench.cpp.library import prepare
+from bnnbench.cpp.library import ensure_library
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.engines.base import Engine
-from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.environment import as_yaml, write_environment
-from bnnbench.experiment.lease import beating
+from bnnbench.experiment.lock import heartbeat
 from bnnbench.experiment.progress import watch
 from bnnbench.experiment.record import write_record
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURES, Done, RunFolder
-from bnnbench.experiment.run_lock import assembling, claimed
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
+from bnnbench.experiment.run_lock import lock_tables, lock_units
+from bnnbench.experiment.run_status import check_can_add_units, run_status, updated_record
 from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.standing import check_joinable, recorded, standing
 from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Sequence[str] | None]
-"""Adds what readers look at (summary, figures) to a run whose tables are all there; names the files
-among them that a report over many runs reads back."""
+"""Writes the page (summary, figures) of a run with complete tables, and returns the names of those
+files that a report over many runs reads."""
 
 
 def execute(
@@ -35,59 +35,59 @@ def execute(
     report: Report,
     sweep: SweepProgress | None = None,
     say: Callable[[str], object] = lambda sentence: None,
-    meanwhile: Callable[[], object] = lambda: None,
+    while_waiting: Callable[[], object] = lambda: None,
     engine: Engine | None = None,
 ) -> RunFolder:
-    """Finishes what was asked for and is not there yet; a complete run is left alone.
+    """Run the requested units that are not finished yet; a complete run is left alone.
 
     Args:
         run: the run.
-        report: adds what readers look at, before the run counts as complete.
-        sweep: that the run is a part of: some of its runs may train in one stack with this one.
-        say: is told, before anything is run, how the run stands, and once if it will take long.
-        meanwhile: what this process does while others run the units.
-        engine: that other runs of the command share; one of the run's own if not given.
+        report: writes the page of the run, before it counts as complete.
+        sweep: the sweep of this run, whose other runs may train in one stack with it.
+        say: called with messages about the status of the run and about slow preparations.
+        while_waiting: called in this process while others compute.
+        engine: the engine shared by all runs of the command; by default the run starts its own.
 
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
     """
-    folder, now = run.folder, standing(run)
-    for sentence in now.sentences:
-        say(sentence)
-    if now.intact:
+    folder, status = run.folder, run_status(run)
+    for message in status.messages:
+        say(message)
+    if status.intact:
         return folder
     folder.create()
-    if now.drawable:
-        draw(run, now.drawable, report)
+    if status.needs_only_figures:
+        draw_figures(run, status.needs_only_figures, report)
         return folder
-    check_joinable(run)
-    prepare(say)
-    again = now.units if run.resume else run.experiment.units()
-    todo = list(dict.fromkeys([*run.open_units(), *again]))
-    works = works_of(run, todo, sweep)
+    check_can_add_units(run)
+    ensure_library(say)
+    discarded = status.units if run.resume else run.experiment.units()
+    todo = list(dict.fromkeys([*run.unfinished_units(), *discarded]))
+    tasks = make_tasks(run, todo, sweep)
     with ExitStack() as processes:
-        # Before locks are taken and threads begin: a fork would copy both.
-        own = processes.enter_context(_opened(run, works, engine))
-        with claimed(run.store, todo):
-            run.store.discard(again)
+        # Before locks are taken and threads start: a fork would copy both.
+        started = processes.enter_context(_started_engine(run, tasks, engine))
+        with lock_units(run.store, todo):
+            run.store.discard(discarded)
             write_text(folder.config, as_yaml(run.config))
-            write_record(folder, recorded(run))
+            write_record(folder, updated_record(run))
             if todo or not folder.environment.exists():
                 write_environment(folder, run.workers)
-            if works:
-                with watch(run, sweep), free_of_others(run, works[0].row) as free, beating():
-                    own.finish([work.of(free) for work in works], meanwhile)
-            processes.close()  # with its threads, beside which figures are not drawn side by side
-            finish(run, report)
+            if tasks:
+                with watch(run, sweep), lock_stack(run, tasks[0].runs) as locked, heartbeat():
+                    started.finish([task.restricted_to(locked) for task in tasks], while_waiting)
+            processes.close()  # ends its threads: figures are drawn in forks
+            write_results(run, report)
     return folder
 
 
-def works_of(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> list[Work]:
-    """What is to be computed for these units of a run, with the runs that train in its stack."""
+def make_tasks(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> list[Task]:
+    """Return the tasks that compute these units of a run and of the runs in its stack."""
     if not units:
         return []
-    row = tuple(one.member for one in stack_of(run, sweep.runs if sweep else ()))
-    return [Work.on(row, group) for group in groups_of(run, units)]
+    runs = tuple(one.member for one in stack_of(run, sweep.runs if sweep else ()))
+    return [Task.for_stack(runs, group) for group in affected_groups(run, units)]
 
 
 @contextmanager
@@ -96,125 +96,124 @@ def shared_engine(
     sweep: SweepProgress | None,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> Iterator[Engine | None]:
-    """The engine of all runs of a command, with their open units handed out.
+    """Start one engine for all runs of a command and hand out their unfinished units.
 
-    So no process and no other machine has an idle tail at the end of each run.
+    Workers then go on with the next run instead of idling at the end of each one.
 
     Args:
-        runs: what will be executed.
-        sweep: that they are a part of.
-        say: is told once if something will take long.
+        runs: the runs to execute.
+        sweep: their sweep.
+        say: called with a message before a slow preparation.
 
     Yields:
-        The engine, or None where each run has its own, as a single run on this machine has.
+        The engine, or None if each run starts its own, as a single run on this machine does.
     """
     remote = any(run.engine.remote for run in runs)
-    # In lockstep a run uses all of this machine by itself, when its turn comes.
-    ahead = [run for run in runs if remote or not run.experiment.lockstep]
-    if len(ahead) < 2 and not remote:
+    # A lockstep run uses the whole machine, so it waits for its turn.
+    early = [run for run in runs if remote or not run.experiment.lockstep]
+    if len(early) < 2 and not remote:
         yield None
         return
-    # First, since an address at which nobody answers is to leave nothing behind.
+    # First, so that a wrong address leaves no files behind.
     with _own_engine(runs[0]) as engine:
-        works = {work.key: work for run in ahead for work in _begun(run, sweep)}
-        if works and not remote:
-            prepare(say)
-        engine.start(list(works.values()))
+        tasks = {task.key: task for run in early for task in _early_tasks(run, sweep)}
+        if tasks and not remote:
+            ensure_library(say)
+        engine.start(list(tasks.values()))
         yield engine
 
 
-def _begun(run: Run, sweep: SweepProgress | None) -> list[Work]:
-    """The open work of a run that may begin before its turn, with the code that does it on record.
+def _early_tasks(run: Run, sweep: SweepProgress | None) -> list[Task]:
+    """Return the tasks of a run that may start before its turn, and write its record.
 
-    Nothing where there is something to discard or to refuse first, or nothing is open.
+    There are none if units must be discarded first or the run will be refused.
     """
-    works = works_of(run, run.open_units(), sweep) if run.resume else []
+    tasks = make_tasks(run, run.unfinished_units(), sweep) if run.resume else []
     with suppress(UserError):
-        check_joinable(run)
-        if works:
+        check_can_add_units(run)
+        if tasks:
             run.folder.create()
-            write_record(run.folder, recorded(run))
-        return works
+            write_record(run.folder, updated_record(run))
+        return tasks
     return []
 
 
 @contextmanager
-def _opened(run: Run, works: Sequence[Work], given: Engine | None) -> Iterator[Engine]:
-    """The engine that is given, if it holds this work, or one with it, until the block ends."""
-    if given is not None and given.holds(works):
-        given.start(works)
-        yield given
+def _started_engine(run: Run, tasks: Sequence[Task], shared: Engine | None) -> Iterator[Engine]:
+    """Start the given engine if it can run these tasks, else one for this run alone."""
+    if shared is not None and shared.can_run(tasks):
+        shared.start(tasks)
+        yield shared
         return
     with _own_engine(run) as engine:
-        engine.start(works)
+        engine.start(tasks)
         yield engine
 
 
 @contextmanager
 def _own_engine(run: Run) -> Iterator[Engine]:
-    """The engine that the settings of a run ask for, stopped however the block ends."""
-    engine = run.engine.engine(run.workers, run.outputs)
+    """Create the engine that a run is configured with and stop it at the end of the block."""
+    engine = run.engine.create_engine(run.workers, run.outputs)
     try:
         yield engine
     finally:
         engine.stop()
 
 
-def groups_of(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
-    """The groups that hold one of these units.
+def affected_groups(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the groups that contain one of these units.
 
-    A group is run whole, so that its stack is the one of an uninterrupted run.
+    A group is computed as a whole, in the same stack as in an uninterrupted run.
     """
     done = run.folder.finished()
-    # What is in the tables already is no part of a stack; as long as these are, groups stay.
+    # Units of an earlier, completed command were in other groups.
     names = run.experiment.units()
     fresh = [u for u in names if u in units or not done or u not in done.units]
     return [group for group in run.experiment.groups(fresh) if set(group) & set(units)]
 
 
 @contextmanager
-def free_of_others(run: Run, row: Sequence[Member]) -> Iterator[list[Path]]:
-    """The folders of a stack's runs that no other process works on, kept from others meanwhile.
+def lock_stack(run: Run, runs: Sequence[Member]) -> Iterator[list[Path]]:
+    """Lock the runs of a stack that no other process works on, and yield their folders.
 
     Args:
-        run: one of them, whose units are claimed already.
-        row: the runs of the stack.
+        run: one of them, whose units are locked already.
+        runs: the runs of the stack.
     """
-    own = run.member.store.folder.root
+    root = run.member.store.folder.root
     with ExitStack() as locks:
-        free = [own]
-        for experiment, store in row:
-            if store.folder.root == own:
+        locked = [root]
+        for experiment, store in runs:
+            if store.folder.root == root:
                 continue
             store.folder.create()
-            open_units = [unit for unit in experiment.units() if not store.finished(unit)]
+            unfinished = [unit for unit in experiment.units() if not store.finished(unit)]
             with suppress(UserError):
-                locks.enter_context(claimed(store, open_units))
-                free.append(store.folder.root)
-        yield free
+                locks.enter_context(lock_units(store, unfinished))
+                locked.append(store.folder.root)
+        yield locked
 
 
-def draw(run: Run, done: Done, report: Report) -> None:
-    """Adds to a complete run what its readers lack; its tables stay as they are."""
-    with assembling(run.folder):
-        page = run.folder.sums(report(run.folder) or ())
-        run.folder.mark(replace(done, page=page, figures=drawn(run)))
+def draw_figures(run: Run, done: Done, report: Report) -> None:
+    """Draw missing figures of a complete run; its tables stay as they are."""
+    with lock_tables(run.folder):
+        page = run.folder.checksums(report(run.folder) or ())
+        run.folder.write_done(replace(done, page=page, figures=_figure_names(run)))
 
 
-def drawn(run: Run) -> tuple[str, ...]:
-    """The names of the figures of a run that are there as it was asked for them."""
-    return run.folder.drawn(FIGURES[run.figures])
+def _figure_names(run: Run) -> tuple[str, ...]:
+    return run.folder.figure_names(FIGURE_FORMATS[run.figures])
 
 
-def finish(run: Run, report: Report) -> None:
-    """Writes the tables of all finished units, whoever asked for them, and what shows them."""
+def write_results(run: Run, report: Report) -> None:
+    """Write the tables of all finished units, of earlier commands too, and the page."""
     folder = run.folder
-    with assembling(folder):
-        # Until the new tables agree with each other the run is not complete.
+    with lock_tables(folder):
+        # The run is incomplete until all new tables are written.
         remove(folder.done)
         assembled = run.store.assemble()
         page = report(folder) or ()
         finished = datetime.now(UTC).isoformat(timespec="seconds")
-        files = {**assembled.files, **folder.sums([folder.record.name])}
+        files = {**assembled.files, **folder.checksums([folder.record.name])}
         units = tuple(assembled.units)
-        folder.mark(Done(finished, units, files, folder.sums(page), drawn(run)))
+        folder.write_done(Done(finished, units, files, folder.checksums(page), _figure_names(run)))

@@ -1,4 +1,4 @@
-"""What a method is fitted with and predicts by: settings, hyper-parameters, units."""
+"""Settings of fits and predictions, and the conversion of units around a method."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Values = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """What a fit and its predictions need beside data, values and random numbers.
+class FitSettings:
+    """Settings of a fit and its predictions, without data, hyper-parameters and random numbers.
 
     Attributes:
-        method: what is fitted.
+        method: the method to fit.
         network: the architecture.
         training: settings of the fits.
         samples: Monte Carlo weight samples of a prediction.
         device: `cpu` or `cuda`.
-        seed: of everything random.
-        in_target_units: by name, known precisions in the units of the target.
+        seed: of all random numbers.
+        fixed_original_units: fixed precisions in original units, by name.
     """
 
     method: Method
@@ -37,22 +37,22 @@ class Fitting:
     samples: int
     device: str
     seed: int
-    in_target_units: Values = field(default_factory=dict)
+    fixed_original_units: Values = field(default_factory=dict)
 
     @property
     def dtype(self) -> torch.dtype:
         return getattr(torch, self.training.dtype)
 
-    def converted(self, scaler: Scaler) -> list[dict[str, float]]:
-        """Those precisions in the standardised units of each part that is trained on."""
+    def fixed_standardised(self, scaler: Scaler) -> list[dict[str, float]]:
+        """Convert the fixed precisions to the standardised units of each training part."""
         return [
-            {name: value * scale**2 for name, value in self.in_target_units.items()}
+            {name: value * scale**2 for name, value in self.fixed_original_units.items()}
             for scale in scaler.target_scale.tolist()
         ]
 
 
 def fit_task(
-    fitting: Fitting,
+    fitting: FitSettings,
     data: TrainingSet,
     scaler: Scaler,
     values: Sequence[Values],
@@ -60,14 +60,14 @@ def fit_task(
     streams: Streams,
     compiled: bool = False,
 ) -> FitTask:
-    """What the method is given to fit, hyper-parameters in standardised units.
+    """Assemble the task of a method, with hyper-parameters in standardised units.
 
-    Those that carry a value give way to `values`, of each group of replicas, and both to what is
-    known in the units of the target.
+    `values`, given for each group of replicas, override the method's own values; fixed precisions
+    override both.
     """
     per_replica: list[dict[str, float]] = [
-        {**fitting.method.fixed(), **values[group], **converted}
-        for group, converted in zip(data.groups, fitting.converted(scaler), strict=True)
+        {**fitting.method.fixed_hyper(), **values[group], **fixed}
+        for group, fixed in zip(data.groups, fitting.fixed_standardised(scaler), strict=True)
     ]
     hyper = {
         name: data.inputs.new_tensor([[v[name]] for v in per_replica])
@@ -77,9 +77,9 @@ def fit_task(
 
 
 def predict(
-    fitting: Fitting, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
+    fitting: FitSettings, posterior: Posterior, scaler: Scaler, inputs: Tensor, streams: Streams
 ) -> Prediction:
-    """Predicts standardised inputs `[R, M, D]`, in original units and float64."""
+    """Predict for standardised inputs `[R, M, D]`, in original units and float64."""
     raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
     double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
     return double.rescaled(*scaler.target_units())

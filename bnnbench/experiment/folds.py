@@ -1,4 +1,4 @@
-"""The cross-validation folds of a split's training part, standardised each by its own rows."""
+"""Cross-validation folds of a training part, each standardised with its own statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.preprocessing import Scaler, pad, real_rows, standardise
 from bnnbench.random_streams import derive_seed
 from bnnbench.types import Split, Table, TrainingSet
@@ -17,7 +17,7 @@ from bnnbench.types import Split, Table, TrainingSet
 
 @dataclass(frozen=True)
 class Folds:
-    """The cross-validation of some splits: one replica per split and fold.
+    """The cross-validation folds of some splits: one replica per split and fold.
 
     Attributes:
         data: standardised training folds.
@@ -39,29 +39,29 @@ class Folds:
 
 
 def shuffled_folds(rows: int, count: int, seed: int) -> list[np.ndarray]:
-    """Which rows each fold holds out, masks `[rows]`.
+    """Return the held-out rows of each fold as masks `[rows]`.
 
-    The folds of scikit-learn's `KFold(count, shuffle=True, random_state=seed)`, which takes a
-    second to import where it is needed for nothing else.
+    Equal to scikit-learn's `KFold(count, shuffle=True, random_state=seed)`, which takes a second to
+    import.
     """
     order = np.random.RandomState(seed).permutation(rows)
     return [np.isin(np.arange(rows), part) for part in np.array_split(order, count)]
 
 
 def grouped_folds(groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
-    """Which rows each fold holds out, masks `[rows]`, those of one group all or none.
+    """Return the held-out rows of each fold as masks `[rows]`; a group is never divided.
 
     Args:
-        groups: `[rows]`, the number of each row's group.
-        count: how many folds, each with as many groups as the others, or one more.
-        seed: of the order that the groups are dealt in.
+        groups: `[rows]`, the group number of each row.
+        count: number of folds; their numbers of groups differ by at most one.
+        seed: of the shuffled order of the groups.
     """
     order = np.random.RandomState(seed).permutation(np.unique(groups))
     return [np.isin(groups, part) for part in np.array_split(order, count)]
 
 
-def make_folds(fitting: Fitting, table: Table, splits: Sequence[Split], count: int) -> Folds:
-    """Shuffled, seeded folds of each split's training part, the same for all its trials."""
+def make_folds(fitting: FitSettings, table: Table, splits: Sequence[Split], count: int) -> Folds:
+    """Make shuffled folds of each training part, the same for all evaluations of the search."""
     fits, checks, groups = [], [], []
     for g, split in enumerate(splits):
         seed = derive_seed(fitting.seed, split.index, "folds") % 2**32

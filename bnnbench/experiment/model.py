@@ -1,4 +1,4 @@
-"""A method fitted to a whole table with the values that a run chose, ready for rows of its own."""
+"""A method fitted to a whole table with the hyper-parameters of a run, to predict new rows."""
 
 from __future__ import annotations
 
@@ -9,87 +9,93 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.experiment.fitting import Fitting, Values, fit_task, predict
+from bnnbench.experiment.fitting import FitSettings, Values, fit_task, predict
 from bnnbench.experiment.scoring import moments
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
 from bnnbench.types import Table, UserError
 
-PIECE = 10_000
-"""Rows that are predicted at once."""
+CHUNK_ROWS = 10_000
+"""Rows that are predicted together."""
 
-CHOSEN = "hp."
-"""How the names of the columns of chosen values begin."""
+HYPER_PREFIX = "hp."
+"""Prefix of the columns with hyper-parameters."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """One posterior and what it takes to predict with it.
+    """A fitted model.
 
     Attributes:
         fitting: method, network and settings.
         posterior: of one replica.
-        scaler: of the rows that it was fitted to.
-        values: of its hyper-parameters, standardised units.
-        rows: how many rows it was fitted to.
+        scaler: of the training rows.
+        values: hyper-parameters, standardised units.
+        rows: number of training rows.
     """
 
-    fitting: Fitting
+    fitting: FitSettings
     posterior: Posterior
     scaler: Scaler
     values: Mapping[str, float]
     rows: int
 
     def predict(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """Moments of the predictive distribution of new rows.
+        """Return the moments of the predictive distribution of new rows.
 
         Args:
-            inputs: `[M, D]`, original units, NaN where there is no value.
+            inputs: `[M, D]`, original units, NaN for missing values.
 
         Returns:
-            `mean`, `epistemic_variance` and `noise_variance`, `[M]` each, in the target's unit. A
-            row's prediction does not depend on what other rows there are but by rounding, unless
-            the method draws for each row.
+            `mean`, `epistemic_variance` and `noise_variance`, `[M]` each, in original units. The
+            prediction of a row depends on the other rows only through rounding, unless the method
+            draws random numbers for each row.
         """
-        pieces = [self._piece(inputs[k : k + PIECE]) for k in range(0, max(1, len(inputs)), PIECE)]
-        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        chunks = [
+            self._predict_chunk(inputs[k : k + CHUNK_ROWS])
+            for k in range(0, max(1, len(inputs)), CHUNK_ROWS)
+        ]
+        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
-    def _piece(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+    def _predict_chunk(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
         fitting = self.fitting
-        seed = derive_seed(fitting.seed, "model", "prediction")  # the same weights for every piece
+        seed = derive_seed(fitting.seed, "model", "prediction")  # the same weights for every chunk
         streams = Streams([seed], (0,), fitting.device, fitting.dtype)
         rows = self.scaler.inputs([inputs])
         return moments(predict(fitting, self.posterior, self.scaler, rows, streams))
 
 
 def chosen_values(splits: pd.DataFrame) -> dict[str, float]:
-    """The typical value of each hyper-parameter: the median over the splits that did not diverge.
+    """Return the median of each hyper-parameter over the splits that did not diverge.
 
     Args:
-        splits: of a run, with a column `hp.<name>` for each.
+        splits: rows of `splits.csv`, with columns `hp.<name>`.
 
     Raises:
         UserError: if every split diverged.
     """
     sound = splits[splits["diverged"] == 0]
     if sound.empty:
-        raise UserError("every split of this run diverged, so there is nothing to predict with.")
-    names = [str(name) for name in splits.columns if str(name).startswith(CHOSEN)]
-    return {name.removeprefix(CHOSEN): float(sound[name].median()) for name in names}
+        raise UserError(
+            "every split of this run diverged, so it has no model; try a smaller "
+            "training.learning_rate in another run.",
+            code="diverged",
+        )
+    names = [str(name) for name in splits.columns if str(name).startswith(HYPER_PREFIX)]
+    return {name.removeprefix(HYPER_PREFIX): float(sound[name].median()) for name in names}
 
 
 def fit_model(
-    fitting: Fitting, table: Table, values: Values, rows: np.ndarray | None = None
+    fitting: FitSettings, table: Table, values: Values, rows: np.ndarray | None = None
 ) -> Model:
-    """Fits the method once more, like the final fit of a split.
+    """Fit the method like in the final fit of a split.
 
     Args:
         fitting: method, network and settings.
         table: the data set.
-        values: of the hyper-parameters; precisions that are known in the units of the target are
-            converted, whatever stands here.
-        rows: which of the table's; all by default.
+        values: hyper-parameters; overridden by precisions that are fixed in original units.
+        rows: training rows of the table; all by default.
 
     Raises:
         UserError: if the fit diverges.
@@ -103,7 +109,8 @@ def fit_model(
     posterior = fitting.method.fit(task)
     if bool(posterior.diverged.any()):
         raise UserError(
-            "the fit to all rows diverged; try a smaller training.learning_rate in another run."
+            "the fit to all rows diverged; try a smaller training.learning_rate in another run.",
+            code="diverged",
         )
     used = {name: value.item() for name, value in task.hyper.items()}
     return Model(fitting, posterior, scaler, used, len(rows))

@@ -1,4 +1,4 @@
-"""A model in two files, numbers as safetensors and words as JSON: reading it runs nothing."""
+"""A model saved as safetensors and JSON, so that loading it cannot execute code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from bnnbench import __version__
-from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
 from bnnbench.files import write_atomically, write_text
 from bnnbench.methods.shared.contract import Posterior
@@ -20,7 +20,7 @@ from bnnbench.nn import MLP
 from bnnbench.preprocessing import Scaler
 from bnnbench.types import UserError
 
-NUMBERS, WORDS = "model.safetensors", "model.json"
+TENSOR_FILE, JSON_FILE = "model.safetensors", "model.json"
 
 STATE, HYPER, SCALER, SCORES = "state.", "hyper.", "scaler.", "scores"
 
@@ -28,14 +28,14 @@ SCALES = ("input_loc", "input_scale", "target_loc", "target_scale")
 
 
 @dataclass(frozen=True)
-class KeptModel:
-    """A model and what was kept beside it.
+class SavedModel:
+    """A model loaded from its files.
 
     Attributes:
         model: the model.
-        scores: `[n]`, standardised distances of held-out rows, where it was fitted for intervals
-            that these make certain; else empty.
-        about: the words.
+        scores: `[n]`, standardised residuals of held-out rows for conformal intervals; empty if the
+            model was not fitted for these.
+        about: content of the JSON file.
     """
 
     model: Model
@@ -44,13 +44,13 @@ class KeptModel:
 
 
 def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[str, Any]) -> None:
-    """Writes both files, the words last: a model is there when they are.
+    """Write both files, the JSON file last, since it marks the model as complete.
 
     Args:
-        folder: made if it is not there.
-        model: what to keep.
-        scores: of `KeptModel`.
-        about: JSON values to keep beside.
+        folder: created if it does not exist.
+        model: the model.
+        scores: see `SavedModel`.
+        about: further JSON values to save.
     """
     from safetensors.torch import save
 
@@ -59,21 +59,26 @@ def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[st
     tensors |= {f"{HYPER}{name}": value for name, value in posterior.hyper.items()}
     tensors |= {f"{SCALER}{name}": torch.from_numpy(getattr(model.scaler, name)) for name in SCALES}
     tensors |= {"counts": posterior.counts, SCORES: torch.from_numpy(scores)}
-    kept = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
-    words = {"bnnbench": __version__, **about, "values": dict(model.values), "rows": model.rows}
-    folder.mkdir(parents=True, exist_ok=True)
-    content = save(kept)
-    write_atomically(folder / NUMBERS, lambda file: file.write(content))
-    write_text(
-        folder / WORDS, json.dumps({**words, "sizes": list(posterior.mlp.sizes)}, indent=1) + "\n"
+    content = save(
+        {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
     )
+    about = {
+        "bnnbench": __version__,
+        **about,
+        "values": dict(model.values),
+        "rows": model.rows,
+        "sizes": list(posterior.mlp.sizes),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / TENSOR_FILE, lambda file: file.write(content))
+    write_text(folder / JSON_FILE, json.dumps(about, indent=1) + "\n")
 
 
-def load_model(folder: Path, fitting: Fitting) -> KeptModel | None:
-    """Reads a model; None if there is none, or another version made it.
+def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
+    """Load a model; None if there is none, or if another version of bnnbench saved it.
 
     Args:
-        folder: where it was kept.
+        folder: of the model.
         fitting: method and settings that it was fitted with.
 
     Raises:
@@ -82,13 +87,13 @@ def load_model(folder: Path, fitting: Fitting) -> KeptModel | None:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    if not (folder / WORDS).is_file():
+    if not (folder / JSON_FILE).is_file():
         return None
     try:
-        about = json.loads((folder / WORDS).read_text())
+        about = json.loads((folder / JSON_FILE).read_text())
         if about["bnnbench"] != __version__:
             return None
-        tensors = load((folder / NUMBERS).read_bytes())
+        tensors = load((folder / TENSOR_FILE).read_bytes())
         tensors = {name: value.to(fitting.device) for name, value in tensors.items()}
         posterior = Posterior(
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),
@@ -97,9 +102,12 @@ def load_model(folder: Path, fitting: Fitting) -> KeptModel | None:
         scales = {name: value.cpu().numpy() for name, value in _part(tensors, SCALER).items()}
         scaler = Scaler(**scales, device=torch.device(fitting.device), dtype=fitting.dtype)
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
-        return KeptModel(model, tensors[SCORES].cpu().numpy(), about)
+        return SavedModel(model, tensors[SCORES].cpu().numpy(), about)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError):
-        raise UserError(f"{folder} is damaged; delete it, and it is made anew.") from None
+        raise UserError(
+            f"the model in {folder} is damaged; delete this folder to fit it again.",
+            code="damaged_model",
+        ) from None
 
 
 def _part(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

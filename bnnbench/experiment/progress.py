@@ -1,8 +1,8 @@
-"""Progress of a run, read from what is already on disk: there is no channel that could break.
+"""Progress of a run, read from the files on disk.
 
-On a terminal a live bar on standard error, above it one of the sweep that the run belongs to;
-elsewhere a plain line a minute, where there is something new to say, and one at the end. A process
-that another one started is silent on a terminal, whose bar is that of the sweep.
+On a terminal, live bars on standard error for the run and its sweep; otherwise at most one line per
+minute and one at the end. On a terminal, a process started by a launcher prints nothing, because
+the launcher shows the bar of the sweep.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.sweep_progress import SweepProgress, time_left
 
 INTERVAL = 0.5  # seconds between looks at the disk
-LINE_SECONDS = 60.0  # between lines, where there is no terminal
-KNOWN_SHARE, KNOWN_SECONDS = 0.03, 3.0  # of the work done, from which the time left can be known
+LINE_INTERVAL = 60.0  # seconds between lines, without a terminal
+MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is estimated
 
 
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
-    """Shows progress until the block ends."""
+    """Show progress until the end of the block."""
     console, terminal = Console(stderr=True), sys.stderr.isatty()
     if terminal and current_process().name != "MainProcess":
         yield
         return
-    with _shown(_bar if terminal else _lines, run, sweep, console):
+    with _in_background(_bar if terminal else _lines, run, sweep, console):
         yield
 
 
 @contextmanager
 def watch_sweep(sweep: SweepProgress) -> Iterator[None]:
-    """Shows the progress of a sweep whose runs other processes do; only on a terminal."""
+    """Show the progress of a sweep that other processes run; only on a terminal."""
     if not sys.stderr.isatty():
         yield
         return
-    with _shown(_sweep_bar, sweep, Console(stderr=True)):
+    with _in_background(_sweep_bar, sweep, Console(stderr=True)):
         yield
 
 
 @contextmanager
-def _shown(show: Callable[..., None], *given: Any) -> Iterator[None]:
+def _in_background(show: Callable[..., None], *arguments: Any) -> Iterator[None]:
     stop = threading.Event()
-    thread = threading.Thread(target=show, args=(*given, stop), daemon=True)
+    thread = threading.Thread(target=show, args=(*arguments, stop), daemon=True)
     thread.start()
     try:
         yield
@@ -69,47 +69,46 @@ def _shown(show: Callable[..., None], *given: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Pace:
-    """How much was done when this process began, and when that was."""
+    """The progress of a run at the start of this process, and the time of the start."""
 
-    before: float
-    began: float
+    initial: float
+    started: float
 
     @classmethod
     def of(cls, run: Run) -> Pace:
-        return cls(run.share(), time.monotonic())
+        return cls(run.progress(), time.monotonic())
 
     @property
-    def so_far(self) -> float:
+    def elapsed(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self.began
+        return time.monotonic() - self.started
 
-    def left(self, share: float, wave: float = 0.0) -> float | None:
-        """The seconds left; None as long as they cannot be known.
+    def seconds_left(self, progress: float, wave: float = 0.0) -> float | None:
+        """Estimate the seconds left; None if it is too early to tell.
 
         Args:
-            share: what is done of the whole.
-            wave: the share of a step on each worker: before all had the time for one, what is done
-                speaks of the first alone.
+            progress: finished fraction.
+            wave: fraction of one step on each worker, below which there is no estimate.
         """
-        done = share - self.before
-        if share < 1 and (done < max(KNOWN_SHARE, wave) or self.so_far < KNOWN_SECONDS):
+        done = progress - self.initial
+        if progress < 1 and (done < max(MIN_FRACTION, wave) or self.elapsed < MIN_SECONDS):
             return None
-        return self.so_far * (1 - share) / done if done else 0.0
+        return self.elapsed * (1 - progress) / done if done else 0.0
 
-    def left_of(self, run: Run) -> float | None:
-        """The seconds left of a run."""
-        return self.left(run.share(), run.workers / max(1, run.steps()[1]))
+    def seconds_left_of(self, run: Run) -> float | None:
+        """Estimate the seconds left of a run; None if it is too early to tell."""
+        return self.seconds_left(run.progress(), run.workers / max(1, run.steps()[1]))
 
 
-def left_in_words(seconds: float | None) -> str:
-    """`, 40 s left`, or nothing where it is not known."""
+def time_left_suffix(seconds: float | None) -> str:
+    """Format `, 40 s left`; empty if unknown."""
     return "" if seconds is None else f", {time_left(seconds)} left"
 
 
 def units_done(run: Run) -> str:
-    """`3/20 splits`."""
+    """Format `3/20 splits`."""
     total = len(run.experiment.units())
-    return f"{total - len(run.open_units())}/{total} {run.experiment.unit_noun}s"
+    return f"{total - len(run.unfinished_units())}/{total} {run.experiment.unit_noun}s"
 
 
 def _columns() -> tuple[ProgressColumn, ...]:
@@ -131,11 +130,11 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
         task = progress.add_task(run.experiment.title, total=run.steps()[1], detail="")
         while True:
             finished = stop.wait(INTERVAL)
-            left = pace.left_of(run)
-            detail = f"{run.experiment.step_noun}, {units_done(run)}{left_in_words(left)}"
+            left = pace.seconds_left_of(run)
+            detail = f"{run.experiment.step_noun}, {units_done(run)}{time_left_suffix(left)}"
             progress.update(task, completed=run.steps()[0], detail=detail)
             if sweep and all_runs is not None:
-                whole = sweep.sentence(left).partition(" ")[2]
+                whole = sweep.summary(left).partition(" ")[2]
                 progress.update(all_runs, completed=sweep.counts[0], detail=whole)
             if finished:
                 return
@@ -147,23 +146,23 @@ def _sweep_bar(sweep: SweepProgress, console: Console, stop: threading.Event) ->
         finished = False
         while not finished:
             finished = stop.wait(INTERVAL)
-            whole = sweep.sentence().partition(" ")[2]
+            whole = sweep.summary().partition(" ")[2]
             progress.update(task, completed=sweep.counts[0], detail=whole)
 
 
 def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:
-    pace, said, steps = Pace.of(run), time.monotonic(), run.steps()[0]
+    pace, printed, steps = Pace.of(run), time.monotonic(), run.steps()[0]
     finished = False
     while not finished:
         finished = stop.wait(INTERVAL)
         done = run.steps()[0]
-        if finished or (done > steps and time.monotonic() - said >= LINE_SECONDS):
-            said, steps = time.monotonic(), done
-            left = pace.left_of(run)
-            beside = f" (all: {sweep.sentence(left)})" if sweep else ""
+        if finished or (done > steps and time.monotonic() - printed >= LINE_INTERVAL):
+            printed, steps = time.monotonic(), done
+            left = pace.seconds_left_of(run)
+            whole = f" (all: {sweep.summary(left)})" if sweep else ""
             console.print(
-                f"{run.experiment.title}: {units_done(run)}, {time_left(pace.so_far)} so far"
-                f"{left_in_words(left)}{beside}",
+                f"{run.experiment.title}: {units_done(run)}, {time_left(pace.elapsed)} so far"
+                f"{time_left_suffix(left)}{whole}",
                 highlight=False,
                 soft_wrap=True,
             )

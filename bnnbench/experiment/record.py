@@ -1,4 +1,4 @@
-"""The record of a run: its kind, what names it in tables, and what makes it this run."""
+"""The record of a run: its kind, metadata, identity and code versions."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from bnnbench.types import UserError
 
 @dataclass(frozen=True)
 class Record:
-    """What a run says of itself, in `record.json`.
+    """The content of `record.json`.
 
     Attributes:
-        kind: of experiment, which tells what tables it writes and which page shows them.
-        digest: of the identity; no two different runs share it.
-        names: columns that name the run in tables: plain values.
-        identity: every setting that can change a number.
-        codes: that its units were made by, of `code_of`, the last one last; one, unless the code
-            was changed in the middle of the run.
+        kind: of experiment, which determines its tables and page.
+        digest: hash of the identity, unique to the run.
+        metadata: columns that describe the run in tables.
+        identity: every setting that can change a result.
+        code_versions: code versions that computed its units, from `code_version_of`, the latest
+            last; several only if the code changed during the run.
     """
 
     kind: str
     digest: str
-    names: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     identity: Mapping[str, Any]
-    codes: Sequence[Mapping[str, Any]] = ()
+    code_versions: Sequence[Mapping[str, Any]] = ()
 
 
 def write_record(folder: RunFolder, record: Record) -> None:
-    """Writes `record.json`."""
     write_text(folder.record, json.dumps(asdict(record), indent=1) + "\n")
 
 
 def read_record(folder: RunFolder) -> Record:
-    """Reads `record.json`.
+    """Read `record.json`.
 
     Raises:
-        UserError: if the file is missing or not a record.
+        UserError: if the file is missing or damaged.
     """
     try:
         return Record(**json.loads(folder.record.read_text()))
     except (OSError, ValueError, TypeError):
         raise UserError(
             f"{folder.record} is missing or damaged although the run is marked "
-            f"{folder.done.name}; remove its folder and run the experiment again."
+            f"{folder.done.name}; delete the folder and repeat the run.",
+            code="damaged_record",
         ) from None

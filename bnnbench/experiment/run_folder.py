@@ -1,4 +1,4 @@
-"""The folder of one run: `outputs/<experiment>/.../<variant>-<digest>`, and what lies in it."""
+"""The folder of a run: `outputs/<experiment>/.../<variant>-<digest>`, and its files."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import Any
 from bnnbench.files import checksum, write_text
 from bnnbench.types import UserError
 
-FIGURES: Mapping[str, tuple[str, ...]] = {
+FIGURE_FORMATS: Mapping[str, tuple[str, ...]] = {
     "png": ("png",),
     "pdf": ("pdf",),
     "both": ("png", "pdf"),
 }
-"""As what figures may be asked for, and the suffixes of their files."""
+"""Formats of figures, with the suffixes of their files."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What the mark of a complete run says.
+    """The content of `DONE`, which marks a complete run.
 
     Attributes:
-        finished: when, ISO 8601 in UTC.
-        units: that are in its tables, in their order.
-        files: the checksum of its record and of every table and array file, by name.
-        page: the checksum of what its page wrote and a report reads back; the numbers stand in
-            other files too.
-        figures: the names of those that its page drew.
+        finished: time, ISO 8601 in UTC.
+        units: units in its tables, in order.
+        files: checksums of its record and of every table and array file, by name.
+        page: checksums of files that its page wrote and reports read; their numbers are also in
+            other files.
+        figures: names of the figures that its page drew.
     """
 
     finished: str
@@ -42,37 +42,37 @@ class Done:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Files of a run of any kind; which tables and arrays there are is the experiment's matter.
+    """The files that every run has; tables and arrays depend on the experiment.
 
-    Its name ends in a digest of every setting that can change a number, so different settings
-    never meet in one folder and the same command always finds its own.
+    The name of the folder ends in a digest of every setting that can change a result. Different
+    settings therefore use different folders, and the same command always finds its own.
     """
 
     root: Path
 
     @property
     def record(self) -> Path:
-        """Which experiment this is, and with what settings."""
+        """The experiment and its settings."""
         return self.root / "record.json"
 
     @property
     def config(self) -> Path:
-        """The configuration as it was composed."""
+        """The composed configuration."""
         return self.root / "config.yaml"
 
     @property
     def environment(self) -> Path:
-        """What the numbers were computed with."""
+        """The software and hardware that computed the run."""
         return self.root / "environment.json"
 
     @property
     def done(self) -> Path:
-        """Written last: everything that was asked for is in the tables."""
+        """The mark of a complete run, written last."""
         return self.root / "DONE"
 
     @property
     def work(self) -> Path:
-        """The pieces from which an interrupted run goes on."""
+        """The files of single units, from which an interrupted run resumes."""
         return self.root / "work"
 
     def table(self, name: str) -> Path:
@@ -87,15 +87,15 @@ class RunFolder:
         """`figures/<name>.<suffix>`, suffix `png` or `pdf`."""
         return self.root / "figures" / f"{name}.{suffix}"
 
-    def drawn(self, suffixes: Iterable[str]) -> tuple[str, ...]:
-        """The names of the figures that are there with each of these suffixes."""
-        there = [
+    def figure_names(self, suffixes: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of the figures that exist with all of these suffixes."""
+        names = [
             {path.stem for path in self.figure("*", s).parent.glob(f"*.{s}")} for s in suffixes
         ]
-        return tuple(sorted(set.intersection(*there)))
+        return tuple(sorted(set.intersection(*names)))
 
     def finished(self) -> Done | None:
-        """What `DONE` says; None where it is not there or damaged."""
+        """Read `DONE`; None if it is missing or damaged."""
         try:
             mark = json.loads(self.done.read_text())
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
@@ -104,18 +104,18 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def mark(self, done: Done) -> None:
-        """Writes `DONE`."""
+    def write_done(self, done: Done) -> None:
+        """Write `DONE`."""
         write_text(self.done, json.dumps(asdict(done)) + "\n")
 
-    def sums(self, names: Iterable[str]) -> dict[str, str]:
-        """The checksums of those of these files that can be read, by name."""
-        found = {name: self._checksum(name) for name in names}
-        return {name: checked for name, checked in found.items() if checked}
+    def checksums(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the checksums of these files by name, without unreadable files."""
+        checksums = {name: self._checksum(name) for name in names}
+        return {name: checked for name, checked in checksums.items() if checked}
 
-    def damaged(self, sums: Mapping[str, str]) -> list[str]:
-        """The names of the files that do not have the checksums with which they were written."""
-        return [name for name, wanted in sums.items() if self._checksum(name) != wanted]
+    def damaged(self, checksums: Mapping[str, str]) -> list[str]:
+        """Return the names of the files that do not have these checksums."""
+        return [name for name, expected in checksums.items() if self._checksum(name) != expected]
 
     def _checksum(self, name: str) -> str | None:
         try:
@@ -124,10 +124,10 @@ class RunFolder:
             return None
 
     def create(self) -> None:
-        """Makes the folder.
+        """Create the folder.
 
         Raises:
-            UserError: if it cannot be written to.
+            UserError: if it is not writable.
         """
         try:
             self.work.mkdir(parents=True, exist_ok=True)
@@ -136,12 +136,13 @@ class RunFolder:
         except OSError as error:
             raise UserError(
                 f"outputs_dir: cannot write to {self.root} ({error.strerror}); "
-                "choose a writable folder with outputs_dir=DIR."
+                "choose a writable folder with outputs_dir=DIR.",
+                "outputs_dir",
             ) from None
 
 
 def read_environment(folder: RunFolder) -> dict[str, Any]:
-    """What `environment.json` says; nothing where it is damaged, since no number needs it."""
+    """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(folder.environment.read_text()))
     except (OSError, ValueError, TypeError):
@@ -149,6 +150,6 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
 
 
 def finished_runs(path: Path) -> Iterator[RunFolder]:
-    """Every complete run at or below `path`, in path order."""
+    """Yield every complete run in or below `path`, in path order."""
     for done in sorted(path.rglob("DONE")):
         yield RunFolder(done.parent)

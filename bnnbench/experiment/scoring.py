@@ -1,4 +1,4 @@
-"""Scores of a prediction, and the flat arrays that are saved of a split."""
+"""Scores of a prediction, and the flat arrays that are saved for a split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def score(
     replica: int,
     diverged: bool,
 ) -> Scored:
-    """Scores the prediction of some rows of a split: the only place that reads test targets.
+    """Score the prediction of some rows of a split; no other function reads test targets.
 
     Returns:
         Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
@@ -37,11 +37,11 @@ def score(
         name: math.nan if diverged else metric(one, targets, real).item()
         for name, metric in METRICS.items()
     }
-    return scores, flat(table, split, rows, prediction, replica)
+    return scores, prediction_arrays(table, split, rows, prediction, replica)
 
 
-def objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
-    """One replica's trace as flat arrays; none where the fit kept none."""
+def objective_arrays(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
+    """Return the objective of one replica after every epoch; empty if it was not recorded."""
     curves = {
         name: curve[:, replica].double().cpu().numpy() for name, curve in posterior.trace.items()
     }
@@ -52,16 +52,16 @@ def objective(posterior: Posterior, split: Split, replica: int) -> dict[str, np.
 
 
 def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
-    """One replica's real rows, its axis kept."""
+    """Select one replica, without padding; its axis is kept."""
     shape = prediction.loc.shape
     whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
     return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
 
 
-def flat(
+def prediction_arrays(
     table: Table, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
 ) -> dict[str, np.ndarray]:
-    """What is saved of a prediction of some rows of the table; one input is saved too."""
+    """Return the arrays to save for a prediction; they include the input if there is only one."""
     one = _replica(prediction, replica, len(rows))
     return {
         "split": np.full(len(rows), split.index),
@@ -73,14 +73,14 @@ def flat(
     }
 
 
-def components(
+def mixture_arrays(
     split: Split, rows: np.ndarray, prediction: Prediction, replica: int
 ) -> dict[str, np.ndarray]:
-    """The predictive mixtures of some rows of a split, float32, in the units of the prediction.
+    """Return the predictive mixtures of some rows, float32, in the units of the prediction.
 
     Returns:
-        `split` and `row`, `[M]`; `loc`, `[M, S]`, and the variances `epistemic` and `noise`, `[M,
-        1]` each where all components share them, else `[M, S]`.
+        `split` and `row`, `[M]`; `loc`, `[M, S]`; the variances `epistemic` and `noise`, `[M, 1]`
+        if all components share them, else `[M, S]`.
     """
     one = _replica(prediction, replica, len(rows))
     parts = {"loc": one.loc, "epistemic": one.epistemic, "noise": one.noise}
@@ -91,20 +91,22 @@ def components(
     return {"split": np.full(len(rows), split.index), "row": rows, **columns}
 
 
-def diagnosis(split: Split, points: Mapping[str, Tensor], replica: int) -> dict[str, np.ndarray]:
-    """What a method says of each test point `[R, M]` as flat arrays; none where it says nothing."""
+def diagnosis_arrays(
+    split: Split, points: Mapping[str, Tensor], replica: int
+) -> dict[str, np.ndarray]:
+    """Return a method's diagnostics of each test point, given as `[R, M]`; empty without any."""
     if not points:
         return {}
     rows = len(split.test)
-    own = {name: values[replica, :rows].cpu().numpy() for name, values in points.items()}
-    return {"split": np.full(rows, split.index), "row": split.test, **own}
+    arrays = {name: values[replica, :rows].cpu().numpy() for name, values in points.items()}
+    return {"split": np.full(rows, split.index), "row": split.test, **arrays}
 
 
 def moments(prediction: Prediction) -> dict[str, np.ndarray]:
-    """Of a prediction of one replica, `[M]` each, in its units."""
-    found = {
+    """Return the predictive moments of one replica, `[M]` each, in the units of the prediction."""
+    tensors = {
         "mean": prediction.mean(),
         "epistemic_variance": prediction.epistemic_variance(),
         "noise_variance": prediction.noise_variance(),
     }
-    return {name: tensor[0].cpu().numpy() for name, tensor in found.items()}
+    return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}

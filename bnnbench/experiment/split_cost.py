@@ -1,4 +1,4 @@
-"""How many splits train in one stack on a CPU, and roughly how long a group of them takes."""
+"""Stack size and estimated time of groups of splits on a CPU."""
 
 from __future__ import annotations
 
@@ -7,46 +7,48 @@ from itertools import pairwise
 
 from bnnbench.settings import Network, Training
 
-# Replicas to a stack without a search, and the activations of a layer that fill it before. For one
-# hidden layer of 100 units, 10 weight samples and minibatches of 32 on one CPU core, 5 at once take
-# 0.5 to 0.65 of the time of one by one; more gain little, and two or three layers, whose steps are
-# all computing, neither gain nor lose. Of 927 rows at once 5 take 1.3 times as long as one by one.
-STACK = 5
-STACK_ACTIVATIONS = STACK * 10 * 32 * 100
-STACK_PREDICTIONS = 20_000_000  # numbers predicted at once: 160 MB of float64
+# Limits of a stack without a search: replicas, and activations of a layer. With one hidden layer of
+# 100 units, 10 weight samples and minibatches of 32 on one CPU core, a stack of 5 takes 0.5 to 0.65
+# times as long as 5 single fits. Larger stacks gain little. With two or three layers computation
+# dominates, and a stack gains nothing. With batches of 927 rows it takes 1.3 times as long.
+MAX_REPLICAS = 5
+MAX_ACTIVATIONS = MAX_REPLICAS * 10 * 32 * 100
+MAX_PREDICTIONS = 20_000_000  # numbers predicted at once: 160 MB of float64
 
 
-def fits_stack(network: Network, training: Training, predicted: int = 1) -> int:
-    """How many replicas fit into one stack on the CPU without being slower for it.
+def max_stacked_replicas(network: Network, training: Training, predicted: int = 1) -> int:
+    """Return how many replicas can be stacked on a CPU without being slower.
 
     Args:
         network: the architecture.
         training: settings of the fits.
-        predicted: numbers that a replica predicts: test samples times test rows.
+        predicted: number of predictions of a replica: test samples times test rows.
     """
     width = max(network.widths, default=1)
     each = training.samples * int(training.batch_size) * width
-    return max(1, min(STACK, STACK_ACTIVATIONS // each, STACK_PREDICTIONS // predicted))
+    return max(1, min(MAX_REPLICAS, MAX_ACTIVATIONS // each, MAX_PREDICTIONS // predicted))
 
 
-MULTIPLIED = 0.35e-10  # seconds of a row and a weight, forwards and backwards
-SUGGESTION = 0.01  # seconds of an evaluation's search
+PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
+SUGGESTION_SECONDS = 0.01  # per evaluation of the search
 
 
 def step_seconds(
     network: Network, training: Training, batch: int, replicas: int, native: bool = False
 ) -> float:
-    """Of one step of a stack: launching its operations, and computing.
+    """Estimate the seconds of one training step of a stack: overhead and computation.
 
-    Measured on one hidden layer of 50 units and minibatches of 32 rows, and on three of 100 and all
-    rows at once, where the products of layers are most of it.
+    Calibrated on one hidden layer of 50 units with minibatches of 32 rows, and on three layers of
+    100 units with all rows, where matrix products dominate.
     """
     widths = network.widths
     pairs = sum(a * b for a, b in pairwise(widths))
     # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
     units = batch * (sum(widths) or 1) + 2.5 * pairs
     launched, computed = (2e-6, 1.4e-9) if native else (1e-4, 3.5e-9)
-    return launched + training.samples * replicas * (computed * units + MULTIPLIED * batch * pairs)
+    return launched + training.samples * replicas * (
+        computed * units + PRODUCT_SECONDS * batch * pairs
+    )
 
 
 def group_seconds(
@@ -60,20 +62,20 @@ def group_seconds(
     out_of_fold: bool,
     native: bool = False,
 ) -> float:
-    """Of search, final fit and out-of-fold fit of splits that advance together.
+    """Estimate the seconds of search, final fit and out-of-fold fit of a group of splits.
 
     Args:
         network: the architecture.
         training: settings of the fits.
-        rows: of a training part.
+        rows: number of training rows.
         batch: rows per step.
-        splits: of the group.
+        splits: splits in the group.
         iterations: evaluations per split.
-        folds: of the cross-validation.
+        folds: folds of the cross-validation.
         out_of_fold: whether the folds are fitted once more.
-        native: whether whole epochs are one call of native code.
+        native: whether native code runs whole epochs.
     """
     searched = step_seconds(network, training, batch, splits * folds, native)
     final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
     epochs = iterations * training.epochs * searched + training.final_epochs * final
-    return math.ceil(rows / batch) * epochs + SUGGESTION * splits * iterations
+    return math.ceil(rows / batch) * epochs + SUGGESTION_SECONDS * splits * iterations

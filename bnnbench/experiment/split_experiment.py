@@ -1,4 +1,4 @@
-"""The split experiment: search, final fit and scores on every train/test split of a data set."""
+"""The split experiment: search, final fit and scores for every train/test split of a data set."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from bnnbench.checks import check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
-from bnnbench.data.splits import choose_splits
+from bnnbench.data.splits import select_splits
 from bnnbench.experiment import split_files, trial_log
 from bnnbench.experiment.base import Experiment, Member
-from bnnbench.experiment.fitting import Fitting
-from bnnbench.experiment.known_values import in_target_units, known_and_open
-from bnnbench.experiment.split_cost import fits_stack, group_seconds
+from bnnbench.experiment.fitting import FitSettings
+from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
+from bnnbench.experiment.split_cost import group_seconds, max_stacked_replicas
 from bnnbench.experiment.split_group import SplitRun, run_splits
-from bnnbench.experiment.split_plan import data_in_words, search_in_words, training_in_words
+from bnnbench.experiment.split_plan import describe_data, describe_search, describe_training
 from bnnbench.experiment.split_search import SplitSearch
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
@@ -41,7 +41,7 @@ COLUMNS = (
     "depth",
     "seed",
 )
-"""Names of a run that its rows repeat."""
+"""Metadata of the run that each row of `splits.csv` repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,20 +49,21 @@ class SplitExperiment(Experiment):
     """One method on one data set (Cinelli et al. 2021, section 4.7.3).
 
     Attributes:
-        dataset: where the table comes from.
-        method: what is fitted.
-        likelihood: what the method's outputs say, for tables: the method holds its own.
+        dataset: source of the table.
+        method: the method to fit.
+        likelihood: used only in tables, since the method has its own.
         search: how hyper-parameters are chosen.
         network: the architecture.
         training: settings of the fits.
         evaluation: settings of the scoring.
-        bounds: by name, between which values a hyper-parameter is searched.
-        known: by name, values that the data set fixes of what the method was given no value for.
-        in_target_units: the same of precisions in the units of the target: each fit multiplies
-            them by the variance of the targets that it is trained on.
-        seed: of everything random.
+        bounds: lower and upper bounds of the searched hyper-parameters, by name.
+        fixed: values that the data set fixes, in standardised units; used for hyper-parameters
+            without a value.
+        fixed_original_units: fixed precisions in original units; each fit multiplies them by the
+            variance of its training targets.
+        seed: of all random numbers.
         device: `cpu` or `cuda`.
-        splits: which to run: `all`, a count or a list; whichever they are, a run is the same.
+        splits: splits to run: `all`, a count or a list; not part of the identity.
         loaded: the table, once `resolved`.
     """
 
@@ -74,8 +75,8 @@ class SplitExperiment(Experiment):
     training: Training
     evaluation: Evaluation
     bounds: Mapping[str, Any]
-    known: Mapping[str, float]
-    in_target_units: Mapping[str, float]
+    fixed: Mapping[str, float]
+    fixed_original_units: Mapping[str, float]
     seed: int
     device: str
     splits: Any = no_identity("all")
@@ -85,44 +86,47 @@ class SplitExperiment(Experiment):
     step_noun: ClassVar[str] = "evaluations"
 
     def resolved(self) -> Self:
-        """With the table, and what hangs on it: whole batches, the compiler, the bounds in use."""
-        method = replace(self.method, **known_and_open(self.method, self.known))
-        converted = in_target_units(method, self.in_target_units)
-        given = method.fixed().keys() | converted.keys()
-        free = [name for name in method.hyper_names if name not in given]
+        """Load the table and resolve batch size, compilation, fixed values and search space."""
+        method = replace(self.method, **fixed_values(self.method, self.fixed))
+        fixed = fixed_original_units(method, self.fixed_original_units)
+        fixed_names = method.fixed_hyper().keys() | fixed.keys()
+        free = [name for name in method.hyper_names if name not in fixed_names]
         space = [_dimension(name, self.bounds.get(name)) for name in free]
         bounds = {d.name: (float(d.low), float(d.high)) for d in space}
         table = self.dataset.load()
         most = max(len(split.train) for split in table.splits)
-        training = self.training.for_rows(most)
+        training = self.training.with_batch_size(most)
         steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
         searched = steps * self.search.iterations if free else 0
-        folds = bool(free) or self.evaluation.out_of_fold  # no other fit is worth compiling for
-        fused = _fuse(training.compile, searched, self.device, method) if folds else "never"
-        training = replace(training, compile=fused)
-        own = getattr(method, "likelihood", self.likelihood)
+        folds = bool(free) or self.evaluation.out_of_fold  # a single fit does not repay compilation
+        compiled = _resolve_compile(training.compile, searched, self.device, method)
+        training = replace(training, compile=compiled if folds else "never")
+        likelihood = getattr(method, "likelihood", self.likelihood)
         network = self.network
-        if not method.trains_network:  # so that what it has no use for makes no other run
+        if not method.trains_network:  # settings that it ignores must not change the identity
             network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
         return replace(
-            self, method=method, likelihood=own, network=network, training=training,
-            bounds=bounds, known={}, in_target_units=converted, loaded=table,
+            self, method=method, likelihood=likelihood, network=network, training=training,
+            bounds=bounds, fixed={}, fixed_original_units=fixed, loaded=table,
         )  # fmt: skip
 
     def check(self) -> None:
-        check_int("seed", self.seed, least=0)
-        self.method.check(self.table.inputs.shape[1], self.network)
+        check_int("seed", self.seed, minimum=0)
+        self.method.check_network(self.table.inputs.shape[1], self.network)
         if self._fits_folds:
             self._check_folds()
         largest = max(len(split.train) for split in self.table.splits)
-        if self.method.most_rows is not None and largest > self.method.most_rows:
+        if self.method.max_rows is not None and largest > self.method.max_rows:
             raise UserError(
-                f"method={self.method.label} takes training parts of at most "
-                f"{self.method.most_rows} rows, and those of {self.table.name} have {largest}."
+                f"method={self.method.label} accepts at most {self.method.max_rows} training rows, "
+                f"but the training parts of {self.table.name} have up to {largest}; choose another "
+                "method.",
+                "method",
+                "too_many_rows",
             )
         if self.space and not self.search.searches:
-            self.search.suggest(self.space, (), 0)  # says what it needs instead
-        choose_splits(self.table, self.splits)
+            self.search.suggest(self.space, (), 0)  # raises an error with the missing values
+        select_splits(self.table, self.splits)
 
     def _check_folds(self) -> None:
         groups = self.table.groups
@@ -133,36 +137,37 @@ class SplitExperiment(Experiment):
         least = min(len(part) for part in parts)
         if self.search.folds > least:
             raise UserError(
-                f"search.folds must be at most {least}, the training "
+                f"search.folds must be at most {least}, the number of training "
                 f"{'rows' if groups is None else 'groups'} of {self.table.name}, not "
-                f"{self.search.folds}."
+                f"{self.search.folds}.",
+                "search.folds",
             )
 
-    def remarks(self) -> tuple[str, ...]:
-        return self.table.remarks
+    def warnings(self) -> tuple[str, ...]:
+        return self.table.warnings
 
     @property
     def table(self) -> Table:
         """The data set."""
-        assert self.loaded is not None, "only a resolved experiment has its table"
+        assert self.loaded is not None, "call `resolved` first"
         return self.loaded
 
     @property
     def space(self) -> tuple[Dimension, ...]:
-        """The searched hyper-parameters; those with a fixed value are not in it."""
+        """The searched hyper-parameters."""
         return tuple(Dimension(name, *pair) for name, pair in self.bounds.items())
 
     @property
     def iterations(self) -> int:
-        """Search evaluations per split: none where there is nothing to search."""
+        """Search evaluations per split; 0 if nothing is searched."""
         return self.search.iterations if self.bounds else 0
 
     @property
-    def fitting(self) -> Fitting:
-        """What its fits need."""
-        return Fitting(
+    def fitting(self) -> FitSettings:
+        """Settings of the fits."""
+        return FitSettings(
             self.method, self.network, self.training, self.evaluation.samples, self.device,
-            self.seed, self.in_target_units,
+            self.seed, self.fixed_original_units,
         )  # fmt: skip
 
     @property
@@ -170,20 +175,20 @@ class SplitExperiment(Experiment):
         return f"{self.method.label} on {self.table.name}"
 
     def identity(self) -> dict[str, Any]:
-        """With the table's name and content: edited data is another run.
+        """Add the name and content of the table, so that edited data make another run.
 
-        A search that nothing is searched by counts with its folds alone, if any are fitted, and
-        values in the units of the target where there are any.
+        Without a search only the number of folds counts, and only if folds are fitted. Fixed
+        precisions in original units count only if there are any.
         """
         table = {"name": self.table.name, "content": fingerprint(self.table)}
         identity = {**super().identity(), "table": table}
-        if not self.in_target_units:
-            del identity["in_target_units"]
+        if not self.fixed_original_units:
+            del identity["fixed_original_units"]
         if not self.bounds:
             identity["search"] = {"folds": self.search.folds if self._fits_folds else None}
         return identity
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         divergence = getattr(self.method, "divergence", None)
         return {
             "dataset": self.table.name,
@@ -200,29 +205,29 @@ class SplitExperiment(Experiment):
             "final_epochs": self.training.final_epochs,
             "seed": self.seed,
             "inputs": self.table.inputs.shape[1],
-            "made": self.table.truth is not None,
+            "synthetic": self.table.truth is not None,
             "target": self.table.target,
-            "training_part": self.evaluation.training_part,
+            "score_training_rows": self.evaluation.score_training_rows,
             "initial_points": getattr(self.search, "initial_points", 0),
         }
 
-    def place(self) -> tuple[str, ...]:
-        names = self.names()
-        model = "-".join(str(names[part]) for part in ("divergence", "likelihood", "loss"))
+    def path_parts(self) -> tuple[str, ...]:
+        metadata = self.metadata()
+        model = "-".join(str(metadata[part]) for part in ("divergence", "likelihood", "loss"))
         variant = f"depth{self.network.depth}-{model}-seed{self.seed}"
         return (self.table.name, self.method.label, variant)
 
-    @cached_property  # progress asks twice a second
-    def _chosen(self) -> dict[str, Split]:
-        wanted = choose_splits(self.table, self.splits)
-        return {f"split-{s.index:02d}": s for s in self.table.splits if s.index in wanted}
+    @cached_property  # progress needs it twice a second
+    def _requested(self) -> dict[str, Split]:
+        indices = select_splits(self.table, self.splits)
+        return {f"split-{s.index:02d}": s for s in self.table.splits if s.index in indices}
 
     def units(self) -> tuple[str, ...]:
-        return tuple(self._chosen)
+        return tuple(self._requested)
 
     @property
     def lockstep(self) -> bool:
-        """Whether all splits advance together: on a GPU, or if the method asks."""
+        """Whether all splits are computed together: on a GPU, or if the method requires it."""
         return self.device == "cuda" or self.method.stack_splits
 
     @property
@@ -230,40 +235,39 @@ class SplitExperiment(Experiment):
         return bool(self.iterations or self.evaluation.out_of_fold)
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """All in lockstep, else one or, where no folds are fitted, a few.
+        """Group all splits in lockstep; otherwise each alone, or a few if no folds are fitted.
 
-        Where folds are fitted they are a stack already; without, a step of a single split is
-        mostly launching.
+        Folds already form a stack. Without them, a step of a single split is mostly overhead.
         """
-        long = self.method.gradients > 1 and self.method.native
-        size = len(units) if self.lockstep else 1 if self._fits_folds or long else self._fits_stack
+        long = self.method.gradients_per_epoch > 1 and self.method.native
+        size = len(units) if self.lockstep else 1 if self._fits_folds or long else self._stack_size
         return tuple(tuple(units[k : k + size]) for k in range(0, len(units), size))
 
     @property
-    def _fits_stack(self) -> int:
+    def _stack_size(self) -> int:
         most = max(len(split.test) for split in self.table.splits)
-        return fits_stack(self.network, self.training, self.evaluation.samples * most)
+        return max_stacked_replicas(self.network, self.training, self.evaluation.samples * most)
 
     def prepare(self) -> None:
         if self.iterations:
             self.search.load()
 
-    def stacks_with(self, other: Experiment) -> bool:
-        """Where nothing is searched, runs that differ only in what their method can stack."""
+    def can_stack_with(self, other: Experiment) -> bool:
+        """Whether nothing is searched and the runs differ only in what the method can stack."""
         assert isinstance(other, SplitExperiment)
-        if self._fits_folds or self.method.together([other.method], 1) is None:
+        if self._fits_folds or self.method.merge_for_stacking([other.method], 1) is None:
             return False
         return self._identity_but_method == other._identity_but_method
 
-    @cached_property  # reads the whole table, and every run of a sweep is held against every other
+    @cached_property  # reads the whole table, and all runs of a sweep are compared pairwise
     def _identity_but_method(self) -> dict[str, Any]:
         return {name: part for name, part in self.identity().items() if name != "method"}
 
-    def stack_room(self, alike: int) -> int:
-        """On a GPU all of them; on the CPU as many as fill a stack."""
+    def max_stack_size(self, n_runs: int) -> int:
+        """Return all of them in lockstep, else as many as fill a stack on a CPU."""
         if self.lockstep:
-            return alike
-        return self._fits_stack // len(self.groups(self.units())[0])
+            return n_runs
+        return self._stack_size // len(self.groups(self.units())[0])
 
     @classmethod
     def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
@@ -276,26 +280,26 @@ class SplitExperiment(Experiment):
         search, cores = None, workers if first.lockstep else 1
         if first.iterations:
             search = SplitSearch(first.search, first.space, first.fitting, cores)
-        splits = {unit: first._chosen[unit] for unit in units}
+        splits = {unit: first._requested[unit] for unit in units}
         run_splits(
             runs, first.fitting, search, first.evaluation, first.search.folds, first.table, splits
         )
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Its names that stand in every row of `splits.csv`."""
-        names = {"experiment": self.label, **self.names()}
-        return {name: names[name] for name in COLUMNS}
+        """Metadata that every row of `splits.csv` repeats."""
+        metadata = {"experiment": self.label, **self.metadata()}
+        return {name: metadata[name] for name in COLUMNS}
 
     def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Evaluations, and the final fit as one more."""
+        """Count the evaluations, and the final fit as one more step."""
         total = self.iterations + 1
         if store.finished(unit):
             return total, total
         return min(trial_log.count(store.file(unit, trial_log.SUFFIX)), self.iterations), total
 
-    def share(self, unit: str, store: UnitStore) -> float:
-        """Evaluations and final fit by the seconds that they take."""
+    def progress(self, unit: str, store: UnitStore) -> float:
+        """Weight evaluations and final fit by their estimated seconds."""
         done, total = self.steps(unit, store)
         if done == total:
             return 1.0
@@ -303,12 +307,12 @@ class SplitExperiment(Experiment):
         return (1 - final / whole) * done / max(1, self.iterations)
 
     def _seconds(self, iterations: int) -> float:
-        """Of a group of splits with so many evaluations each, on a CPU."""
+        """Estimate the seconds of a group of splits with this many evaluations each, on a CPU."""
         if not self.method.trains_network:
             rows = len(self.table.splits[0].train)
             fits = 1 + self.search.folds * self.evaluation.out_of_fold
-            return len(self.groups(self.units())[0]) * fits * self.method.seconds(rows)
-        networks = self.training.samples * self.method.gradients
+            return len(self.groups(self.units())[0]) * fits * self.method.fit_seconds(rows)
+        networks = self.training.samples * self.method.gradients_per_epoch
         return group_seconds(
             self.network,
             replace(self.training, samples=networks),
@@ -322,11 +326,11 @@ class SplitExperiment(Experiment):
         )
 
     def plan(self) -> dict[str, str]:
-        data = data_in_words(self.table, tuple(self._chosen.values()))
-        search = search_in_words(self.space, self.iterations, self.search.folds)
+        data = describe_data(self.table, tuple(self._requested.values()))
+        search = describe_search(self.space, self.iterations, self.search.folds)
         if not self.method.trains_network:
             return data | search
-        return data | search | training_in_words(self.network, self.training)
+        return data | search | describe_training(self.network, self.training)
 
     def memory(self) -> float:
         splits = len(self.groups(self.units())[0])
@@ -338,7 +342,7 @@ class SplitExperiment(Experiment):
         return data + predicted
 
     def cost(self, workers: int) -> float:
-        """Its training steps times what one takes on a CPU."""
+        """Estimate the seconds of all splits on a CPU."""
         groups = self.groups(self.units())
         each = self._seconds(self.iterations)
         return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
@@ -346,13 +350,20 @@ class SplitExperiment(Experiment):
 
 def _dimension(name: str, pair: Any) -> Dimension:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise UserError(f"method.{name} is searched but has no bounds [low, high].")
+        raise UserError(
+            f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
+            f"the method or data set, or give method.{name}=VALUE.",
+            f"method.{name}",
+            "no_bounds",
+        )
     return Dimension(name, *pair)
 
 
-def _fuse(wanted: str, steps: int, device: str, method: Method) -> str:
-    """`always` or `never`: on a CPU with a compiler, where the search is long enough."""
-    if wanted != "auto":
-        return wanted
-    long = device == "cpu" and steps >= compilation.WORTHWHILE_STEPS
-    return "always" if long and method.fusible and compilation.available() else "never"
+def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:
+    """Resolve `auto` to `always` on a CPU with a compiler if the search is long enough."""
+    if setting != "auto":
+        return setting
+    long = device == "cpu" and steps >= compilation.MIN_STEPS
+    return (
+        "always" if long and method.benefits_from_compile and compilation.available() else "never"
+    )

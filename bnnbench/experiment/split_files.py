@@ -7,12 +7,12 @@ log-likelihoods in nats per point.
 from __future__ import annotations
 
 KIND = "splits"
-"""Of such runs, in their records."""
+"""Kind of the experiment, in the record of a run."""
 
 SPLITS = "splits"
-"""Table: a row per split: sizes, fingerprint, scores, circumstances, hyper-parameters chosen."""
+"""Table with a row per split: sizes, fingerprint, scores, times, machine, hyper-parameters."""
 
-CIRCUMSTANCES = [
+MACHINE_COLUMNS = [
     "search_seconds",
     "fit_seconds",
     "predict_seconds",
@@ -20,26 +20,26 @@ CIRCUMSTANCES = [
     "host",
     "device",
 ]
-"""Columns of `SPLITS` on how long a row took and where: what equal runs may differ in."""
+"""Columns of `SPLITS` that depend on the machine: times and hardware."""
 
 SEARCH = "search"
-"""Table: a row per evaluation of the search."""
+"""Table with a row per evaluation of the search."""
 
 PREDICTIONS = "predictions"
-"""Arrays: every test point: `split`, `row`, `target`, `mean` and variances."""
+"""Arrays with an entry per test point: `split`, `row`, `target`, `mean` and variances."""
 
 OUT_OF_FOLD = "out_of_fold"
-"""Arrays: the same of the training points, each by networks that have not seen it."""
+"""The same arrays for training points, each predicted by networks not trained on it."""
 
 TRAINING = "training"
-"""Arrays: the same of the rows trained on; only with `evaluation.training_part`."""
+"""The same arrays for the training rows; only with `evaluation.score_training_rows`."""
 
 MIXTURE = "mixture"
-"""Arrays: every test point: `split`, `row` and its predictive mixture in standardised units (of
-`scoring.components`); only with `evaluation.mixture`."""
+"""Arrays with an entry per test point: `split`, `row` and its predictive mixture in standardised
+units (see `scoring.mixture_arrays`); only with `evaluation.save_predictive_mixture`."""
 
 DIAGNOSIS = "diagnosis"
-"""Arrays: every test point: `split`, `row` and what the method says of its prediction there."""
+"""Arrays with an entry per test point: `split`, `row` and diagnostics of its prediction."""
 
 OBJECTIVE = "objective"
-"""Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.trace`."""
+"""Arrays: `split`, `epoch`, `loss`, `complexity`; only with `evaluation.save_objective`."""

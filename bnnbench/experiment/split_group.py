@@ -1,4 +1,4 @@
-"""Searches, fits and scores a group of splits in lockstep, and saves each of them."""
+"""Search, fit and score a group of splits in lockstep, and save each of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bnnbench.data.fingerprint import fingerprints_of_parts
+from bnnbench.data.fingerprint import subset_fingerprints
 from bnnbench.experiment import trial_log
-from bnnbench.experiment.environment import place
-from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.environment import hardware
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds, make_folds
-from bnnbench.experiment.protocol import Outcome, final_fit, out_of_fold
+from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.split_files import (
     DIAGNOSIS,
     MIXTURE,
@@ -23,7 +23,7 @@ from bnnbench.experiment.split_files import (
     SPLITS,
     TRAINING,
 )
-from bnnbench.experiment.split_search import SplitSearch, search_values
+from bnnbench.experiment.split_search import SplitSearch, run_search
 from bnnbench.experiment.unit_store import Arrays, UnitStore
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Trial, best
@@ -35,38 +35,38 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class SplitRun:
-    """One of the runs whose splits advance together.
+    """One of the runs whose splits are computed together.
 
     Attributes:
-        names: the first columns of its rows.
-        method: its own; the others may differ from it in what `Method.together` can stack.
-        store: where its splits go.
+        columns: first columns of its rows.
+        method: its method; members differ only in what `Method.merge_for_stacking` supports.
+        store: the store of its splits.
     """
 
-    names: Mapping[str, Any]
+    columns: Mapping[str, Any]
     method: Method
     store: UnitStore
 
 
 def run_splits(
     runs: Sequence[SplitRun],
-    fitting: Fitting,
+    fitting: FitSettings,
     search: SplitSearch | None,
     evaluation: Evaluation,
     folds: int,
     table: Table,
     splits: Mapping[str, Split],
 ) -> None:
-    """Runs a group of splits; what is finished of it is computed again, but not saved again.
+    """Run a group of splits; finished ones are computed again, but not saved again.
 
     Args:
-        runs: several only where nothing is searched and no folds are fitted.
-        fitting: what the first run's fits need.
-        search: None where nothing is searched.
+        runs: several only if nothing is searched and no folds are fitted.
+        fitting: settings of the first run's fits.
+        search: None if nothing is searched.
         evaluation: settings of the scoring.
-        folds: of the cross-validation.
+        folds: number of folds of the cross-validation.
         table: the data set.
-        splits: by the name of their unit.
+        splits: by name of their unit.
     """
     units, group = list(splits), list(splits.values())
     histories: list[list[Trial]] = [[] for _ in group]
@@ -75,39 +75,39 @@ def run_splits(
         made = make_folds(fitting, table, group, folds)
     if search and made:
         files = [runs[0].store.file(unit, trial_log.SUFFIX) for unit in units]
-        histories = search_values(search, group, made, files)
+        histories = run_search(search, group, made, files)
     values = [best(history).values if history else {} for history in histories]
-    stacked = replace(fitting, method=_together([run.method for run in runs], len(group)))
+    stacked = replace(fitting, method=_merged_method([run.method for run in runs], len(group)))
     outcomes = final_fit(stacked, table, group * len(runs), values, evaluation)
     held_out: list[Arrays] = [{} for _ in group]
     if evaluation.out_of_fold and made:
         held_out = list(out_of_fold(fitting, table, group, made, values))
     space = search.space if search else ()
-    tested = fingerprints_of_parts(table, [split.test for split in group])
-    here = place(fitting.device)
+    tested = subset_fingerprints(table, [split.test for split in group])
+    machine = hardware(fitting.device)
     for k, run in enumerate(runs):
         for s, (unit, split) in enumerate(splits.items()):
             if run.store.finished(unit):
                 continue
             outcome = outcomes[k * len(group) + s]
             bounds = " ".join(d.name for d in space if d.at_bound(values[s][d.name]))
-            hyper = {**run.method.fixed(), **values[s], **outcome.converted}
-            row = _row(run.names, split, tested[s], histories[s], hyper, bounds, outcome, here)
+            hyper = {**run.method.fixed_hyper(), **values[s], **outcome.fixed}
+            row = _row(run.columns, split, tested[s], histories[s], hyper, bounds, outcome, machine)
             tables = {SPLITS: [row], SEARCH: _search_rows(split, histories[s])}
             run.store.save(unit, tables, _arrays(outcome, held_out[s]))
 
 
-def _together(methods: Sequence[Method], each: int) -> Method:
+def _merged_method(methods: Sequence[Method], each: int) -> Method:
     first, *others = methods
     if not others:
         return first
-    method = first.together(others, each)
-    assert method is not None  # `stacks_with` asked before
+    method = first.merge_for_stacking(others, each)
+    assert method is not None  # checked by `can_stack_with`
     return method
 
 
-def _arrays(outcome: Outcome, held_out: Arrays) -> dict[str, Arrays]:
-    every = {
+def _arrays(outcome: SplitResult, held_out: Arrays) -> dict[str, Arrays]:
+    files = {
         PREDICTIONS: outcome.predictions,
         OUT_OF_FOLD: held_out,
         TRAINING: outcome.training,
@@ -115,28 +115,29 @@ def _arrays(outcome: Outcome, held_out: Arrays) -> dict[str, Arrays]:
         MIXTURE: outcome.mixture,
         DIAGNOSIS: outcome.diagnosis,
     }
-    return {name: arrays for name, arrays in every.items() if arrays}
+    return {name: arrays for name, arrays in files.items() if arrays}
 
 
 def _row(
-    names: Mapping[str, Any],
+    columns: Mapping[str, Any],
     split: Split,
     fingerprint: str,
     history: Sequence[Trial],
     hyper: Mapping[str, float],
     at_bound: str,
-    outcome: Outcome,
-    here: Mapping[str, str],
+    outcome: SplitResult,
+    machine: Mapping[str, str],
 ) -> Row:
-    """The split's row; its seconds are those of search, final fit and test predictions.
+    """Return the row of a split in `splits.csv`.
 
-    The fingerprint is that of its test part, by which splits of several runs are paired.
+    Its seconds are those of search, final fit and test predictions. The fingerprint of its test
+    part is used to pair splits of different runs.
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     return {
-        **{name: value for name, value in names.items() if name != "seed"},
+        **{name: value for name, value in columns.items() if name != "seed"},
         "split": split.index,
-        "seed": names["seed"],
+        "seed": columns["seed"],
         "training_rows": len(split.train),
         "test_rows": len(split.test),
         "fingerprint": fingerprint,
@@ -146,7 +147,7 @@ def _row(
         "fit_seconds": outcome.fit_seconds,
         "predict_seconds": outcome.predict_seconds,
         "total_seconds": search_seconds + outcome.fit_seconds + outcome.predict_seconds,
-        **here,
+        **machine,
         "diverged": int(outcome.diverged),
         "at_bound": at_bound,
         **{f"hp.{name}": value for name, value in hyper.items()},

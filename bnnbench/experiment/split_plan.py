@@ -1,4 +1,4 @@
-"""The settings of a run on splits in words, for who asks before it runs."""
+"""Descriptions of a split experiment for `--dry-run`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from bnnbench.settings import Dimension, Network, Training
 from bnnbench.types import Split, Table
 
 
-def data_in_words(table: Table, splits: Sequence[Split]) -> dict[str, str]:
-    """The table, and the splits that are run."""
+def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
+    """Describe the table and the splits to run."""
     rows, columns = table.inputs.shape
     trained, tested = len(splits[0].train), len(splits[0].test)
     return {
         "table": f"{rows} rows, {columns} inputs, target {table.target}",
-        "splits": f"{len(splits)} of {len(table.splits)}, the first trains on {trained} rows and "
-        f"tests {tested}",
+        "splits": f"{len(splits)} of {len(table.splits)}, the first with {trained} training "
+        f"rows and {tested} test rows",
     }
 
 
-def search_in_words(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
-    """How hyper-parameters are chosen, in standardised units."""
+def describe_search(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
+    """Describe the search, with bounds in standardised units."""
     if not iterations:
         return {"search": "none"}
     ranges = ", ".join(f"{d.name} {d.low:.3g} to {d.high:.3g}" for d in space)
-    return {"search": f"{iterations} evaluations of {folds} folds: {ranges}"}
+    return {"search": f"{iterations} evaluations with {folds} folds: {ranges}"}
 
 
-def training_in_words(network: Network, training: Training) -> dict[str, str]:
-    """The network, and how it is trained."""
+def describe_training(network: Network, training: Training) -> dict[str, str]:
+    """Describe the network and its training."""
     return {
         "network": f"hidden units {' x '.join(map(str, network.widths)) or 'none'}",
         "training": f"{training.epochs} epochs, {training.final_epochs} in the final fit, "

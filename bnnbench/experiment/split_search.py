@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bnnbench.experiment import trial_log
-from bnnbench.experiment.fitting import Fitting
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds
-from bnnbench.experiment.protocol import cross_validate, trial_from
+from bnnbench.experiment.protocol import cross_validate, make_trial
 from bnnbench.experiment.trial_log import TrialLog
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
@@ -20,47 +20,47 @@ from bnnbench.types import Split
 
 @dataclass(frozen=True)
 class SplitSearch:
-    """What is searched, and how.
+    """A hyper-parameter search.
 
     Attributes:
         search: how values are suggested.
         space: the searched hyper-parameters.
-        fitting: what the candidates are fitted with.
-        workers: cores for suggestions, where many splits advance in lockstep.
+        fitting: settings of the fits.
+        workers: cores for suggestions, if many splits are searched together.
     """
 
     search: Search
     space: tuple[Dimension, ...]
-    fitting: Fitting
+    fitting: FitSettings
     workers: int = 1
 
 
-def search_values(
+def run_search(
     task: SplitSearch, splits: Sequence[Split], folds: Folds, files: Sequence[Path]
 ) -> list[list[Trial]]:
-    """The trials of each split, from wherever the last attempt left them.
+    """Run or resume the search and return the trials of each split.
 
     Args:
-        task: what is searched.
-        splits: that advance in lockstep.
-        folds: of `make_folds`.
+        task: the search.
+        splits: searched in lockstep.
+        folds: from `make_folds`.
         files: the trial log of each split.
     """
     iterations = task.search.iterations
     histories = [trial_log.read(file) for file in files]
-    # Splits in lockstep go on together, so that the stack is the one of an uninterrupted run.
+    # All splits resume at the same iteration, in the same stack as in an uninterrupted run.
     start = min(min(len(history) for history in histories), iterations)
     logs = [TrialLog(file, history[:start]) for file, history in zip(files, histories, strict=True)]
     for iteration in range(start, iterations):
-        began = time.perf_counter()
+        started = time.perf_counter()
         values = _suggest(task, splits, [log.trials for log in logs], iteration)
         suggested = time.perf_counter()
         scores = cross_validate(
             task.fitting, splits, folds, values, iteration, task.search.objective
         )
-        seconds = (time.perf_counter() - began) / len(splits)
+        seconds = (time.perf_counter() - started) / len(splits)
         for log, value, fold in zip(logs, values, scores, strict=True):
-            log.add(trial_from(value, fold, seconds, (suggested - began) / len(splits)))
+            log.add(make_trial(value, fold, seconds, (suggested - started) / len(splits)))
     return [log.trials for log in logs]
 
 
@@ -76,5 +76,5 @@ def _suggest(
         )
         for split, history in zip(splits, histories, strict=True)
     ]
-    # Many splits in lockstep on a GPU leave the CPU's cores to their Gaussian processes.
+    # With splits in lockstep on a GPU, the cores of the CPU are free for Gaussian processes.
     return Parallel(n_jobs=min(task.workers, len(jobs)))(jobs)

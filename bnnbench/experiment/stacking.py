@@ -1,4 +1,4 @@
-"""Runs of a sweep that differ so little that they are replicas of one stack."""
+"""Runs of a sweep that can train as replicas of one stack."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from bnnbench.experiment.run import Run
 
 
 def stack_of(run: Run, sweep: Sequence[Run]) -> tuple[Run, ...]:
-    """The runs that are trained with this one, itself among them, in the order of the sweep.
+    """Return the runs that train in one stack with this one, itself included, in sweep order.
 
-    Finished runs count too: the stack is then the one of an uninterrupted sweep. A run's scores
-    differ from those it has alone by rounding, and its seconds are its share of the stack's.
+    Finished runs are included, so that the stack is the same as in an uninterrupted sweep. Scores
+    differ from those of a run alone by rounding; its seconds are its part of the stack's.
 
     Args:
         run: the run.
-        sweep: all runs of the sweep, if it is part of one.
+        sweep: all runs of the sweep; may be empty.
     """
-    # By folder: a sweep may name one run twice.
-    alike = {other.folder.root: other for other in sweep if _alike(run, other)}
-    if run.folder.root not in alike:
+    # By folder: a sweep may contain the same run twice.
+    stackable = {other.folder.root: other for other in sweep if _can_stack(run, other)}
+    if run.folder.root not in stackable:
         return (run,)
-    room = max(1, run.experiment.stack_room(len(alike)))
-    start = list(alike).index(run.folder.root) // room * room
-    return tuple(alike.values())[start : start + room]
+    size = max(1, run.experiment.max_stack_size(len(stackable)))
+    start = list(stackable).index(run.folder.root) // size * size
+    return tuple(stackable.values())[start : start + size]
 
 
-def _alike(run: Run, other: Run) -> bool:
+def _can_stack(run: Run, other: Run) -> bool:
     ours, theirs = run.experiment, other.experiment
     same = run.outputs == other.outputs and ours.units() == theirs.units()
-    return same and type(ours) is type(theirs) and ours.stacks_with(theirs)
+    return same and type(ours) is type(theirs) and ours.can_stack_with(theirs)

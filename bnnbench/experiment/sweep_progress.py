@@ -1,4 +1,4 @@
-"""How far a whole sweep is, over all its runs, read from what is already on disk."""
+"""Progress of a sweep over all its runs, read from the files on disk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from bnnbench.experiment.run import Run
 
-REPORT_SECONDS = 2.0  # a run's figures and tables
-TRUSTED = 60.0
-RARELY = 10.0  # times as long as a look into all open runs takes passes before the next one
+REPORT_SECONDS = 2.0  # for the figures and tables of a run
+PRIOR_SECONDS = 60.0  # weight of the estimated pace
+SCAN_SPACING = 10.0  # pause between scans of all unfinished runs, as a multiple of their duration
 
 
 def time_left(seconds: float) -> str:
-    """`3 s`, `2 min 05 s`, `1 h 10 min`."""
+    """Format `3 s`, `2 min 05 s` or `1 h 10 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -26,62 +26,62 @@ def time_left(seconds: float) -> str:
 
 @dataclass
 class SweepProgress:
-    """The runs of a sweep, and when this process began with them.
+    """The progress of a sweep.
 
     Attributes:
         runs: every run, finished or not.
-        began: `time.monotonic()` at the start.
+        started: `time.monotonic()` at the start.
     """
 
     runs: Sequence[Run]
-    began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
     _finished: set[int] = field(default_factory=set)
-    _shares: dict[int, float] = field(default_factory=dict)
-    _again: float = -math.inf
+    _progress: dict[int, float] = field(default_factory=dict)
+    _next_scan: float = -math.inf
 
     def __post_init__(self) -> None:
         self._costs = [REPORT_SECONDS + run.experiment.cost(run.workers) for run in self.runs]
-        self._before = self._done()
+        self._initial = self._done()
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Finished runs, and all."""
-        return len(self._look()), len(self.runs)
+        """Number of finished runs, and of all."""
+        return len(self._update_finished()), len(self.runs)
 
     def seconds_left(self) -> float:
-        """The cost of what is left, at the pace since the start.
+        """Estimate the seconds left from the cost of unfinished runs and the pace since the start.
 
-        `TRUSTED` seconds at the estimated pace are taken as seen, so that the first run, which
-        may be a quick one, does not speak for all.
+        The pace is averaged with `PRIOR_SECONDS` at the estimated pace, because the first run may
+        be untypical.
         """
-        done, elapsed = self._done(), time.monotonic() - self.began
-        pace = (TRUSTED + done - self._before) / (TRUSTED + elapsed)
+        done, elapsed = self._done(), time.monotonic() - self.started
+        pace = (PRIOR_SECONDS + done - self._initial) / (PRIOR_SECONDS + elapsed)
         return (sum(self._costs) - done) / pace
 
-    def sentence(self, of_run: float | None = None) -> str:
-        """`3/48 runs, 12 min 05 s so far, about 1 h 10 min left`.
+    def summary(self, run_seconds_left: float | None = None) -> str:
+        """Format `3/48 runs, 12 min 05 s so far, about 1 h 10 min left`.
 
         Args:
-            of_run: what one run alone is seen to take still, whose estimate may have been too low:
-                all of them take as long at least.
+            run_seconds_left: measured for the current run, a lower bound for the whole sweep.
         """
         finished, total = self.counts
-        so_far, left = time.monotonic() - self.began, max(self.seconds_left(), of_run or 0.0)
-        return f"{finished}/{total} runs, {time_left(so_far)} so far, about {time_left(left)} left"
+        elapsed = time.monotonic() - self.started
+        left = max(self.seconds_left(), run_seconds_left or 0.0)
+        return f"{finished}/{total} runs, {time_left(elapsed)} so far, about {time_left(left)} left"
 
-    def _look(self) -> set[int]:
-        """Which runs are finished; those found so once are not looked at again."""
+    def _update_finished(self) -> set[int]:
+        """Return the indices of finished runs; a finished run is not checked again."""
         for k, run in enumerate(self.runs):
             if k not in self._finished and run.complete():
                 self._finished.add(k)
         return self._finished
 
     def _done(self) -> float:
-        """The cost of what is done; how far each of hundreds is, is not read at the end of each."""
-        finished, now = self._look(), time.monotonic()
-        if now >= self._again:
-            open_ones = ((k, run) for k, run in enumerate(self.runs) if k not in finished)
-            self._shares = {k: run.share() for k, run in open_ones}
-            self._again = now + RARELY * (time.monotonic() - now)
-        shares = (1.0 if k in finished else self._shares[k] for k in range(len(self.runs)))
-        return sum(cost * share for cost, share in zip(self._costs, shares, strict=True))
+        """Return the cost of finished work; the progress of all runs is scanned at intervals."""
+        finished, now = self._update_finished(), time.monotonic()
+        if now >= self._next_scan:
+            unfinished = ((k, run) for k, run in enumerate(self.runs) if k not in finished)
+            self._progress = {k: run.progress() for k, run in unfinished}
+            self._next_scan = now + SCAN_SPACING * (time.monotonic() - now)
+        parts = (1.0 if k in finished else self._progress[k] for k in range(len(self.runs)))
+        return sum(cost * part for cost, part in zip(self._costs, parts, strict=True))

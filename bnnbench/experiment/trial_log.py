@@ -1,7 +1,7 @@
-"""The search's memory on disk: a line per finished evaluation, JSON and its checksum.
+"""The log of a search: one line per finished evaluation, JSON with a checksum.
 
-It is written whole at every evaluation. So it holds the search of one process, also where two have
-been given the same unit and do not see each other's locks.
+The whole file is rewritten after every evaluation. It therefore always contains the search of a
+single process, even if two processes work on the same unit without seeing each other's locks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bnnbench.files import checksum, write_text
 from bnnbench.search.base import Trial
 
 SUFFIX = "trials.jsonl"
-"""Of the log of a unit."""
+"""Suffix of the file of a unit."""
 
 
 class TrialLog:
@@ -23,24 +23,24 @@ class TrialLog:
 
     Attributes:
         path: of the file.
-        trials: in their order.
+        trials: in order.
     """
 
     def __init__(self, path: Path, trials: Iterable[Trial] = ()) -> None:
-        """Leaves exactly these trials in the file."""
+        """Write exactly these trials to the file."""
         self.path, self.trials = path, list(trials)
         self._text = "".join(_line(trial) for trial in self.trials)
         write_text(path, self._text)
 
     def add(self, trial: Trial) -> None:
-        """Adds a trial and waits until the disk has it."""
+        """Append a trial and write it to disk."""
         self.trials.append(trial)
         self._text += _line(trial)
         write_text(self.path, self._text)
 
 
 def read(path: Path) -> list[Trial]:
-    """The finished evaluations, up to a line that is damaged."""
+    """Read the finished evaluations, up to the first damaged line."""
     if not path.is_file():
         return []
     trials = []
@@ -54,7 +54,7 @@ def read(path: Path) -> list[Trial]:
 
 
 def count(path: Path) -> int:
-    """How many evaluations are finished, without parsing them."""
+    """Count the finished evaluations without parsing them."""
     return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 

@@ -1,4 +1,4 @@
-"""The units of a run on disk: each whole or not there, and all of them as tables and arrays."""
+"""The units of a run on disk, each saved atomically, and their tables and arrays."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Assembled:
-    """What the tables of a run were made of.
+    """The tables and arrays written from all units.
 
     Attributes:
-        units: in their order.
-        files: the checksum of every table and array file, by its name.
+        units: in order.
+        files: checksum of every table and array file, by name.
     """
 
     units: list[str]
@@ -33,12 +33,12 @@ class Assembled:
 
 @dataclass(frozen=True)
 class UnitStore:
-    """What the units of one run have left in its folder."""
+    """The units of a run, in its folder."""
 
     folder: RunFolder
 
     def file(self, unit: str, suffix: str) -> Path:
-        """A file of a unit that is the experiment's own matter, such as where it goes on from."""
+        """Return the path of a unit's file, such as a checkpoint of the experiment."""
         return self.folder.work / f"{unit}.{suffix}"
 
     def finished(self, unit: str) -> bool:
@@ -46,53 +46,53 @@ class UnitStore:
         return self.file(unit, "json").exists()
 
     def units(self) -> list[str]:
-        """Every finished unit, whoever asked for it; numbers at the end of names in their order."""
+        """Return all finished units, of earlier commands too, in numerical order."""
         names = (path.stem for path in self.folder.work.glob("*.json"))
-        # A dot makes it a file of the experiment's own.
+        # Names with a dot are files of the experiment.
         return sorted((n for n in names if "." not in n), key=lambda name: (len(name), name))
 
     def save(self, unit: str, tables: Mapping[str, Rows], arrays: Mapping[str, Arrays]) -> None:
-        """Saves a finished unit.
+        """Save a finished unit.
 
         Args:
             unit: its name.
-            tables: its rows by the table that they go to; cells are plain values.
-            arrays: named arrays by the file that they go to, joined along their first axis there.
+            tables: rows of plain values, by name of the table.
+            arrays: named arrays, by name of the file; units are concatenated along the first axis.
         """
         sums = {}
         for name, members in arrays.items():
             path = self.file(unit, f"{name}.npz")
             _write_arrays(path, members)
             sums[name] = checksum(path.read_bytes())
-        # Last, since it is what says that the unit is finished.
+        # Last, because this file marks the unit as finished.
         piece = {"tables": tables, "arrays": sums}
         sealed = {"checksum": _seal(piece), **piece}
         write_text(self.file(unit, "json"), json.dumps(sealed, indent=1))
 
     def intact(self, unit: str) -> bool:
-        """Whether a finished unit's files are as they were written."""
+        """Whether the files of a finished unit match their checksums."""
         try:
             piece = json.loads(self.file(unit, "json").read_text())
             sealed = piece.pop("checksum") == _seal(piece)
             files = {name: self.file(unit, f"{name}.npz") for name in piece["arrays"]}
             return sealed and all(
-                checksum(files[name].read_bytes()) == wanted
-                for name, wanted in piece["arrays"].items()
+                checksum(files[name].read_bytes()) == expected
+                for name, expected in piece["arrays"].items()
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
 
     def discard(self, units: Sequence[str]) -> None:
-        """Forgets all that is kept of some units; their locks stay."""
+        """Delete all files of some units, except their locks."""
         for unit in units:
-            # First what says that the unit is finished.
+            # First the file that marks the unit as finished.
             remove(self.file(unit, "json"))
             for path in self.folder.work.glob(f"{unit}.*"):
                 if ".lock" not in path.suffixes:
                     remove(path)
 
     def assemble(self) -> Assembled:
-        """Writes the tables of the finished units in order, and the arrays that they all have."""
+        """Write the tables of all finished units, and the arrays that all of them have."""
         units, written = self.units(), []
         pieces = [json.loads(self.file(unit, "json").read_text()) for unit in units]
         for name in dict.fromkeys(name for piece in pieces for name in piece["tables"]):

@@ -1,4 +1,4 @@
-"""Worker processes: forked, so that they begin with all that this one has loaded."""
+"""Worker processes, forked so that they inherit all that this process has loaded."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from typing import Any
 
 import torch
 
-START = "fork" if sys.platform == "linux" else "spawn"
-"""Elsewhere system libraries do not survive a fork."""
+START_METHOD = "fork" if sys.platform == "linux" else "spawn"
+"""On other systems, system libraries do not survive a fork."""
+
+SHARED: Mapping[str, Any] = {}
+"""In a worker: the objects it was started with."""
 
 
-HELD: Mapping[str, Any] = {}
-"""What this process was given when it began, if it is a worker."""
+def available_cores() -> int:
+    """Count the cores that this process may use.
 
-
-def cores() -> int:
-    """How many this process may use.
-
-    Of the machine, or fewer by its affinity mask, its container or the batch system's allocation.
+    The affinity mask, the container and the allocation of a batch system can reduce them.
     """
     from joblib import cpu_count
 
@@ -36,20 +35,20 @@ def cores() -> int:
 
 
 @contextmanager
-def worker_processes(count: int, held: Mapping[str, Any] | None = None) -> Iterator[Executor]:
-    """So many processes, of one thread each, which end with the block, however that ends.
+def worker_processes(count: int, shared: Mapping[str, Any] | None = None) -> Iterator[Executor]:
+    """Start processes of one thread each, which end with the block.
 
-    They are there when the block begins: what starts threads of its own, as progress does, comes
-    after, since a fork copies locks that another thread may hold.
+    They are forked before the block starts. Start threads, such as progress bars, only inside the
+    block: a fork copies locks that another thread may hold.
 
     Args:
-        count: how many.
-        held: what each of them has as `HELD`; a fork costs nothing, however large it is.
+        count: number of processes.
+        shared: objects that each worker has as `SHARED`; with a fork they cost nothing.
     """
-    torch.set_num_threads(1)  # a pool of threads that exists would not in the children
-    context, others = multiprocessing.get_context(START), multiprocessing.active_children()
+    torch.set_num_threads(1)  # the children would inherit a thread pool without its threads
+    context, others = multiprocessing.get_context(START_METHOD), multiprocessing.active_children()
     pool = ProcessPoolExecutor(
-        count, context, initializer=_begin, initargs=(os.getpid(), held or {})
+        count, context, initializer=_start_worker, initargs=(os.getpid(), shared or {})
     )
     try:
         pool.submit(os.getpid).result()
@@ -62,34 +61,33 @@ def worker_processes(count: int, held: Mapping[str, Any] | None = None) -> Itera
 
 
 def kill_workers(spared: Collection[BaseProcess] = ()) -> None:
-    """Ends the processes that this one began, whatever they do; what they write is atomic.
+    """Kill the processes that this one has started; this is safe because writes are atomic.
 
     Args:
-        spared: those that go on.
+        spared: processes to keep.
     """
     for child in multiprocessing.active_children():
         if child not in spared:
             child.kill()
 
 
-def all_done(futures: Iterable[Future[Any]]) -> None:
-    """Returns when all of it is done; the first error that comes is raised."""
+def wait_for_all(futures: Iterable[Future[Any]]) -> None:
+    """Wait until all futures are done; raise the first error."""
     for future in as_completed(futures):
         future.result()
 
 
-def _begin(parent: int, held: Mapping[str, Any]) -> None:
-    """What a worker does first."""
-    global HELD
-    HELD = held
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+def _start_worker(parent: int, shared: Mapping[str, Any]) -> None:
+    global SHARED
+    SHARED = shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _follow(parent: int) -> None:
-    """Ends this process soon after its parent is gone; whatever it was writing is atomic."""
+def _exit_with_parent(parent: int) -> None:
+    """End this process soon after its parent has died; this is safe because writes are atomic."""
     while os.getppid() == parent:
         time.sleep(0.2)
     os._exit(1)

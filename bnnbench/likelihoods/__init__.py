@@ -1,4 +1,4 @@
-"""Likelihoods, which say what a network's outputs mean: one file each.
+"""Likelihoods, which map the outputs of a network to a distribution of the target.
 
 May import losses, types and identity.
 """

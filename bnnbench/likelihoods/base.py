@@ -1,7 +1,7 @@
-"""The contract of a likelihood: what the network's outputs say about a target.
+"""The interface of a likelihood: the distribution of a target given the network's outputs.
 
-To add one: a file beside this one with a frozen dataclass that derives from `Likelihood`, and a
-YAML in `configs/likelihood` whose `_target_` names it. Methods hold one and never ask which.
+To add a likelihood, write a frozen dataclass in this folder that derives from `Likelihood`, and a
+YAML file in `configs/likelihood` whose `_target_` names it. Methods work with any of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bnnbench.types import Hyper, Prediction
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(ABC):
-    """A Gaussian around the first output; where its variance comes from is the subclass's.
+    """A Gaussian around the first output, whose variance the subclass defines.
 
     Attributes:
-        label: names it in paths and tables.
+        label: its name in paths and tables.
         summary: one line for `bnnbench list`.
-        loss: what a target costs under its Gaussian.
-        outputs: class attribute, the outputs `O` that the network needs.
-        hyper_names: class attribute, the hyper-parameters it adds to the method's.
+        loss: the training loss of a target under the Gaussian.
+        outputs: class attribute, the number of network outputs `O`.
+        hyper_names: class attribute, the hyper-parameters it adds to those of the method.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def value(self, outputs: Tensor, targets: Tensor, hyper: Hyper) -> Tensor:
-        """The loss of each point, constants included, `[S, R, B]`.
+        """Return the loss of each point with all constants, `[S, R, B]`.
 
         Args:
             outputs: `[S, R, B, O]`, standardised units.
@@ -48,24 +48,25 @@ class Likelihood(ABC):
 
     @abstractmethod
     def gradient(self, outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
-        """Gradient of `sum_b weights[b] value[b]` at the outputs, `[S, R, B, O]`.
+        """Return the gradient of `sum_b weights[b] value[b]` at the outputs, `[S, R, B, O]`.
 
         Args:
             outputs: `[S, R, B, O]`, standardised units.
             targets: `[R, B]`.
-            weights: `[R, B]`, zero on padding; mask / (real rows) gives the minibatch mean.
+            weights: `[R, B]`, zero on padding; mask / (number of real rows) gives the mean over
+                the minibatch.
             hyper: `[R, 1]` each.
         """
 
     @abstractmethod
     def curvature_roots(self, outputs: Tensor, weights: Tensor, hyper: Hyper) -> tuple[Tensor, ...]:
-        """Roots of the expected second derivatives at the outputs, `[S, R, B, O]` each.
+        """Return square roots of the expected second derivatives, `[S, R, B, O]` per output.
 
-        Each holds one output's `sqrt(weights[b] E[second derivative])` and zeros for the others,
-        so that the generalised Gauss-Newton matrix's diagonal is the sum of their
+        Each holds `sqrt(weights[b] E[second derivative])` for one output and zeros for the others,
+        so that the diagonal of the generalised Gauss-Newton matrix is the sum of their
         `squared_backward`s (book, eq. A.13; the expectation is that of `Loss.curvatures`).
         """
 
     @abstractmethod
     def prediction(self, outputs: Tensor, hyper: Hyper) -> Prediction:
-        """One Gaussian per sample and point, from outputs `[S, R, M, O]`."""
+        """Return one Gaussian per sample and point, from outputs `[S, R, M, O]`."""

@@ -1,4 +1,4 @@
-"""A Gaussian with one noise precision for all points, a hyper-parameter (book, eq. 4.1)."""
+"""A Gaussian with the same noise precision, a hyper-parameter, for all points (book, eq. 4.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bnnbench.types import Hyper, Prediction
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Likelihood):
-    """`Normal(output, 1 / noise_precision)`: homoscedastic."""
+    """Homoscedastic noise: `Normal(output, 1 / noise_precision)`."""
 
     label: str = "gaussian"
     outputs: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""A Gaussian whose mean and log standard deviation are both outputs (GVI thesis, section 5.0.1)."""
+"""A Gaussian whose mean and log standard deviation are outputs (GVI thesis, section 5.0.1)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from torch import Tensor
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.types import Hyper, Prediction
 
-WIDEST = 7.0  # of the log standard deviation, either way: 0.0009 to 1097 of the target's own
+MAX_LOG_SCALE = 7.0  # in absolute value: noise deviations of 0.0009 to 1097 target deviations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heteroscedastic(Likelihood):
     """`Normal(o_1, exp(2 l))` with `l = o_2 / sqrt(1 + (o_2 / 7)^2)`.
 
-    The second output is the log standard deviation, bent so that it stays within ±7. Without a
-    bound, `exp(-2 o_2)` times a squared error, squared again by Adam, overflows float32 from
-    `o_2 = -20` on, which weights drawn from a wide prior reach. A clamp would have no slope beyond
-    its ends, so that a point whose noise is far too small could never say so; this has one
-    everywhere, and near zero it is the identity (1 is 0.99, 3 is 2.76).
+    The second output is the log standard deviation, squashed smoothly into ±7. Without a bound,
+    `exp(-2 o_2)` times a squared error, squared again by Adam, overflows float32 for `o_2 < -20`,
+    which weights drawn from a wide prior reach. A clamp would have zero gradient outside the
+    bounds, so a noise that is far too small could never grow. This function has a positive
+    derivative everywhere and is close to the identity near zero (1 becomes 0.99, 3 becomes 2.76).
 
-    Weights drawn from a wide posterior make the noise's average over samples enormous. BBB and
-    Practical VI therefore start narrower with it, at a precision of 1000 in place of 10.
+    With weights drawn from a wide posterior the noise variance averaged over samples is enormous.
+    BBB and Practical VI therefore start at a precision of 1000 instead of 10 with this likelihood.
     """
 
     label: str = "heteroscedastic"
@@ -34,16 +34,16 @@ class Heteroscedastic(Likelihood):
 
     def value(self, outputs: Tensor, targets: Tensor, hyper: Hyper) -> Tensor:
         mean, raw = outputs.unbind(3)
-        return self.loss.value(mean - targets, _precision(_bent(raw)[0]))
+        return self.loss.value(mean - targets, _precision(_bounded_log_scale(raw)[0]))
 
     def gradient(self, outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
         mean, raw = outputs.unbind(3)
-        log_scale, slope = _bent(raw)
+        log_scale, slope = _bounded_log_scale(raw)
         d_mean, d_log_scale = self.loss.slopes(mean - targets, _precision(log_scale), weights)
         return torch.stack([d_mean, slope * d_log_scale], 3)
 
     def curvature_roots(self, outputs: Tensor, weights: Tensor, hyper: Hyper) -> tuple[Tensor, ...]:
-        log_scale, slope = _bent(outputs[..., 1])
+        log_scale, slope = _bounded_log_scale(outputs[..., 1])
         of_mean, of_log_scale = self.loss.curvatures(_precision(log_scale))
         roots = (weights * of_mean).sqrt(), slope * (weights * of_log_scale).sqrt()
         zero = torch.zeros_like(log_scale)
@@ -51,12 +51,12 @@ class Heteroscedastic(Likelihood):
 
     def prediction(self, outputs: Tensor, hyper: Hyper) -> Prediction:
         mean, raw = outputs.unbind(3)
-        return Prediction(mean, mean.new_zeros(1, 1, 1), (2 * _bent(raw)[0]).exp())
+        return Prediction(mean, mean.new_zeros(1, 1, 1), (2 * _bounded_log_scale(raw)[0]).exp())
 
 
-def _bent(raw: Tensor) -> tuple[Tensor, Tensor]:
-    """The log standard deviation for its output, and its derivative."""
-    root = torch.rsqrt(1 + (raw / WIDEST).square())
+def _bounded_log_scale(raw: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the log standard deviation for the raw output, and its derivative."""
+    root = torch.rsqrt(1 + (raw / MAX_LOG_SCALE).square())
     return raw * root, root**3
 
 

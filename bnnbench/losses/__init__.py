@@ -1,1 +1,1 @@
-"""Losses of a data point under its Gaussian: one file each. May import checks and identity."""
+"""Losses of a target under a Gaussian prediction. May import checks and identity."""

@@ -1,12 +1,12 @@
-"""The contract of a loss: what one target costs under `Normal(mean, 1 / precision)`.
+"""The interface of a loss: the cost of one target under `Normal(mean, 1 / precision)`.
 
-The first argument of the rule of three, beside the divergence and the family of posteriors (GVI
-thesis, section 4.2). A loss is fitted with and never scored with: predictions stay Gaussian and
-metrics stay as they are. To add one: a file beside this one with a frozen dataclass that derives
-from `Loss`, and a YAML in `configs/loss` whose `_target_` names it.
+The loss is the first element of the rule of three, with the divergence and the posterior family
+(GVI thesis, section 4.2). It is used for training only: predictions stay Gaussian and the metrics
+do not change. To add a loss, write a frozen dataclass in this folder that derives from `Loss`, and
+a YAML file in `configs/loss` whose `_target_` names it.
 
-Everywhere `error` is mean minus target, `log_scale` is `-log(precision) / 2`, and shapes broadcast:
-`error` is `[S, R, B]`, `precision` `[R, 1]` or `[S, R, B]`, `weights` `[R, B]`.
+Throughout, `error` is mean minus target, `log_scale` is `-log(precision) / 2`, and shapes
+broadcast: `error` is `[S, R, B]`, `precision` `[R, 1]` or `[S, R, B]`, `weights` `[R, B]`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LOG_2PI = math.log(2 * math.pi)
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(ABC):
-    """A loss with closed-form slopes."""
+    """A loss with closed-form derivatives."""
 
     label: str
     summary: str = no_identity("")
 
     @abstractmethod
     def value(self, error: Tensor, precision: Tensor) -> Tensor:
-        """The loss of each point, constants included, in nats or powers of the target's unit."""
+        """Return the loss of each point with all constants (nats, or powers of the target unit)."""
 
     @abstractmethod
     def mean_slope(self, error: Tensor, precision: Tensor, weights: Tensor) -> Tensor:
@@ -44,12 +44,12 @@ class Loss(ABC):
 
     @abstractmethod
     def curvatures(self, precision: Tensor) -> tuple[Tensor, Tensor]:
-        """Expected second derivatives with respect to the mean and `log_scale`, in that order.
+        """Return the expected second derivatives with respect to the mean and to `log_scale`.
 
-        The expectation is over targets drawn from the Gaussian itself, so they are positive and
-        free of the residuals. The mixed derivative is odd in the error: its expectation is zero.
-        For the negative log-likelihood this is the Fisher information, and the Gauss-Newton
-        matrix's inner factor.
+        The expectation is over targets drawn from the Gaussian itself, so the results are positive
+        and do not depend on the residuals. The mixed derivative is odd in the error, so its
+        expectation is zero. For the negative log-likelihood this is the Fisher information and the
+        inner factor of the Gauss-Newton matrix.
         """
 
 

@@ -21,14 +21,15 @@ from bnnbench.losses.base import LOG_2PI, Loss, log_density
 class Beta(Loss):
     """`-p^(beta - 1) / (beta - 1) + (integral of p^beta) / beta`, p the target's density.
 
-    The slope of the mean is that of the negative log-likelihood times `p^(beta - 1)`, which fades
-    for a target far from its mean: an outlier pulls at nothing. For a Gaussian the integral is
-    `(precision / (2 pi))^((beta - 1) / 2) / sqrt(beta)`. As beta falls to 1 the loss tends to the
-    negative log-likelihood plus `1 - 1 / (beta - 1)`. It depends on the target's unit, which is
-    its training standard deviation here.
+    The derivative with respect to the mean is that of the negative log-likelihood times
+    `p^(beta - 1)`, which vanishes for targets far from their mean, so outliers have little
+    influence. For a Gaussian the integral is
+    `(precision / (2 pi))^((beta - 1) / 2) / sqrt(beta)`. As beta approaches 1 the loss tends to the
+    negative log-likelihood plus `1 - 1 / (beta - 1)`. It depends on the unit of the target, here
+    its standard deviation on the training rows.
 
     Attributes:
-        beta: greater than 1; the larger, the less an outlier counts.
+        beta: greater than 1; larger values reduce the influence of outliers.
     """
 
     label: str = "beta"
@@ -52,9 +53,10 @@ class Beta(Loss):
         return d_mean, weights * (power - pull) - error * d_mean
 
     def curvatures(self, precision: Tensor) -> tuple[Tensor, Tensor]:
-        """The integral of `p^beta s s'`, s the score, by the Gaussian of precision beta times p's.
+        """Return the integral of `p^beta s s'`, with s the score.
 
-        There the squared standardised error has mean `1 / beta` and mean square `3 / beta^2`.
+        `p^beta` is proportional to a Gaussian of beta times p's precision, under which the squared
+        standardised error has mean `1 / beta` and mean square `3 / beta^2`.
         """
         integral, b = self._integral(precision), self.beta
         return integral * precision / b, integral * (3 / b**2 - 2 / b + 1)

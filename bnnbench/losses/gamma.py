@@ -22,12 +22,12 @@ class Gamma(Loss):
     """`-gamma / (gamma - 1) (p / (integral of p^gamma)^(1 / gamma))^(gamma - 1)`.
 
     p is the target's density, and for a Gaussian the integral is
-    `(precision / (2 pi))^((gamma - 1) / 2) / sqrt(gamma)`. Like `Beta`, with the integral as a
-    factor in place of a term. As gamma falls to 1 the loss tends to the negative log-likelihood
+    `(precision / (2 pi))^((gamma - 1) / 2) / sqrt(gamma)`. Like `Beta`, but with the integral as a
+    factor instead of a term. As gamma approaches 1 the loss tends to the negative log-likelihood
     minus `gamma / (gamma - 1)`.
 
     Attributes:
-        gamma: greater than 1; the larger, the less an outlier counts.
+        gamma: greater than 1; larger values reduce the influence of outliers.
     """
 
     label: str = "gamma"
@@ -48,15 +48,15 @@ class Gamma(Loss):
         return d_mean, weights * power - error * d_mean
 
     def curvatures(self, precision: Tensor) -> tuple[Tensor, Tensor]:
-        """`gamma (integral of p^gamma)^(1 / gamma)` times the variance of the score.
+        """Return `gamma (integral of p^gamma)^(1 / gamma)` times the variance of the score.
 
-        The variance is that under `p^gamma` normalised, the Gaussian of gamma times p's precision.
+        The variance is under the normalised `p^gamma`, a Gaussian of gamma times p's precision.
         """
         norm = self._log_norm(precision).exp()
         return norm * precision, norm * (2 / self.gamma)
 
     def _power(self, error: Tensor, precision: Tensor) -> Tensor:
-        """The fraction to the power of `gamma - 1`."""
+        """The fraction in the loss to the power of `gamma - 1`."""
         fraction = log_density(error, precision) - self._log_norm(precision)
         return ((self.gamma - 1) * fraction).exp()
 

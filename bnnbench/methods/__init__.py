@@ -1,4 +1,4 @@
-"""Ways to fit a Bayesian neural network and to predict: one file each, named by one YAML.
+"""Inference methods for Bayesian neural networks: one module and one YAML file each.
 
 May import networks, optimisers, losses, likelihoods, divergences and `shared`.
 """

@@ -1,4 +1,4 @@
-"""MC dropout by the black-box alpha energy, in which samples that fit a point count more for it.
+"""MC dropout with the black-box alpha energy.
 
 Li & Gal, "Dropout Inference in Bayesian Neural Networks with Alpha-divergences", ICML 2017, section
 4; the energy: Hernández-Lobato et al., "Black-Box Alpha Divergence Minimization", ICML 2016.
@@ -20,23 +20,25 @@ from bnnbench.types import Hyper
 
 @dataclass(frozen=True, kw_only=True)
 class BBAlphaDropout(MCDropout):
-    """MC dropout by another loss of a data point, made of `training.samples` masks of it.
+    """MC dropout with the black-box alpha energy as loss.
+
+    The loss of a data point is computed from `training.samples` masks s:
 
         -1 / alpha log mean_s exp(-alpha loss_s)
 
-    loss_s is the negative log-likelihood under mask s. Its slope is the mean of theirs, weighed in
-    proportion to `exp(-alpha loss_s)`: at 0 that of dropout, towards 1 that of minus the log
-    density that is predicted for the point. A single sample has nothing to weigh, and is dropout.
-    The penalty on the weights is the same. Masks are drawn row by row, as the energy has it;
-    masks of whole weights, which rows share, are not offered.
+    loss_s is the negative log-likelihood under mask s. The gradient is a weighted mean of the
+    gradients of loss_s, with weights proportional to `exp(-alpha loss_s)`: alpha = 0 gives dropout,
+    alpha = 1 the negative log predictive density. With a single sample it equals dropout. The
+    penalty on the weights is unchanged. The energy requires separate masks for every row, so
+    DropConnect, whose masks are shared by rows, is not available.
 
-    This alpha is that of BB-alpha, for which variational inference is 0, and runs against that of
-    `method=renyi_vi`. The paper prints tables for 0, 0.5 and 1 with 10 samples. Dropout and noise
-    behind them are not on record, so that none is a preset here, and on naval one log-likelihood is
-    printed for every alpha, as if by a floor under the noise.
+    This alpha is that of BB-alpha, where 0 is variational inference; the alpha of `method=renyi_vi`
+    runs in the opposite direction. The paper has tables for 0, 0.5 and 1 with 10 samples, but does
+    not report dropout rates and noise, so there is no preset. On naval its log-likelihood is the
+    same for every alpha, possibly because of a lower bound on the noise.
 
     Attributes:
-        alpha: of the energy, any finite number; 0 is MC dropout.
+        alpha: any finite number; 0 is MC dropout.
     """
 
     alpha: float = 0.5
@@ -47,8 +49,8 @@ class BBAlphaDropout(MCDropout):
         check_finite("method.alpha", self.alpha)
         check_choice("method.noise", self.noise, ("bernoulli", "gaussian"))
 
-    def output_slopes(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
+    def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)
-        shares = (-self.alpha * losses).softmax(0)
-        slopes = super().output_slopes(outputs, hyper, batch)
-        return len(outputs) * shares.unsqueeze(3) * slopes
+        weights = (-self.alpha * losses).softmax(0)
+        gradients = super().output_gradients(outputs, hyper, batch)
+        return len(outputs) * weights.unsqueeze(3) * gradients

@@ -19,13 +19,13 @@ from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.gaussian import VariationalMethod, softplus_start
-from bnnbench.methods.shared.gradients import Draws, mean_and_cross
-from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
+from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
+from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
+from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
 from bnnbench.methods.shared.trainer import Batch, Noise, State
-from bnnbench.native.moments import covers
+from bnnbench.native.gradients import has_native_gradients
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule, adam_on
+from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -35,18 +35,18 @@ from bnnbench.types import Hyper
 class BBB(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
-    The loss of one minibatch is the mean negative log-likelihood plus `share / N` times the
-    divergence to the prior, so that it sums to the negative ELBO (eq. 4.3) over an epoch, per
-    data point.
+    The loss of one minibatch is the mean negative log-likelihood plus `kl_weight / N` times the
+    divergence to the prior. Over an epoch it averages to the negative ELBO (eq. 4.3) per data
+    point.
 
     Attributes:
-        divergence: from posterior to prior, which it holds, with its weight; the book's is KL in
-            closed form (eq. 4.7), or from the weight samples of the step (eq. 4.8).
-            `StackedDivergences` give replicas divergences of their own.
+        divergence: between posterior and prior. The book uses KL in closed form (eq. 4.7), or
+            estimated from the weight samples of the step (eq. 4.8). `StackedDivergences` have a
+            divergence for each replica.
         prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
-            `exponential` gives minibatch j the share 2^(M-j) / (2^M - 1) (section 4.3).
+            `exponential` gives minibatch j the weight 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
     divergence: Divergence | StackedDivergences
@@ -61,8 +61,8 @@ class BBB(VariationalMethod):
         check_between("method.initial_precision", self.initial_precision, 0)
         check_choice("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
 
-    def together(self, others: Sequence[Method], each: int) -> Method | None:
-        """Replicas of one stack may differ in their divergence, but for its estimator."""
+    def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
+        """Merge configurations that differ only in the divergence and share its estimator."""
         members = [self.divergence]
         for other in others:
             if not isinstance(other, BBB) or replace(other, divergence=self.divergence) != self:
@@ -71,16 +71,16 @@ class BBB(VariationalMethod):
         single = tuple(member for member in members if isinstance(member, Divergence))
         if len(single) < len(members) or len({member.estimator for member in single}) > 1:
             return None
-        return replace(self, divergence=StackedDivergences(single, each))
+        return replace(self, divergence=StackedDivergences(single, replicas_each))
 
-    def share(self, index: int, batches: int) -> float:
+    def kl_weight(self, index: int, batches: int) -> float:
         if self.minibatch_weights == "uniform":
             return 1.0
-        # 2^(M-j)/(2^M-1) with j from 1, written so that a large M cannot overflow.
+        # 2^(M-j)/(2^M-1) with j from 1, in a form that cannot overflow.
         return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
 
     def init(self, task: FitTask) -> State:
-        return softplus_start(task, self.initial_precision)
+        return initial_state(task, self.initial_precision)
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
@@ -90,33 +90,35 @@ class BBB(VariationalMethod):
     ) -> State:
         loc, rho, epsilon = state["loc"], state["rho"], noise[0]
         scale = softplus(rho)
-        draws = Draws(loc, scale, epsilon)
-        mean, cross = mean_and_cross(mlp, self.likelihood, draws, hyper, batch)
+        weights = WeightSamples(loc, scale, epsilon)
+        mean, cross = mean_and_cross(mlp, self.likelihood, weights, hyper, batch)
         prior = hyper["prior_precision"]
         d_loc, d_scale = self.divergence.gradient(loc, scale, prior, epsilon)
-        share = batch.share / batch.counts
-        g_loc = torch.addcmul(mean, share, d_loc)
-        g_scale = torch.addcmul(cross, share, d_scale)
+        kl_weight = batch.kl_weight / batch.counts
+        g_loc = torch.addcmul(mean, kl_weight, d_loc)
+        g_scale = torch.addcmul(cross, kl_weight, d_scale)
         return {
-            **adam_on("loc", state, g_loc, batch.unbias, training),
-            **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.unbias, training),
+            **adam_on("loc", state, g_loc, batch.bias_correction, training),
+            **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.bias_correction, training),
         }
 
-    def rule(self) -> Rule | None:
+    def native_update(self) -> NativeUpdate | None:
         if type(self.divergence) is not KL or self.divergence.estimator != "closed":
             return None
         moments = ("loc_first", "loc_second", "rho_first", "rho_second")
-        return Rule("bbb", ("loc", "rho", *moments), own=(self.divergence.weight,))
+        return NativeUpdate("bbb", ("loc", "rho", *moments), constants=(self.divergence.weight,))
 
     @property
-    def fusible(self) -> bool:
-        return not (self.divergence.native and covers(self.likelihood, torch.zeros(1)))
+    def benefits_from_compile(self) -> bool:
+        return not (
+            self.divergence.native and has_native_gradients(self.likelihood, torch.zeros(1))
+        )
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
         epsilon = None
         if self.divergence.estimator == "monte_carlo":
-            epsilon = streams.normal(TRACED_SAMPLES, posterior.mlp.n_weights)
+            epsilon = streams.normal(TRACE_SAMPLES, posterior.mlp.n_weights)
         prior = posterior.hyper["prior_precision"]
         return self.divergence.value(loc, scale, prior, epsilon)
 

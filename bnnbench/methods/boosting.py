@@ -1,4 +1,4 @@
-"""Gradient boosting of quantiles: what practitioners would take for a table.
+"""Gradient-boosted quantile regression, a strong baseline for tabular data.
 
 Friedman, "Greedy function approximation", Annals of Statistics 29, 2001; Koenker & Bassett,
 "Regression quantiles", Econometrica 46, 1978; scikit-learn's `HistGradientBoostingRegressor`.
@@ -21,47 +21,47 @@ from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction
 
 EXTRA_DEVIATIONS = np.geomspace(1e-3, 1.0, 31)
-"""Tried for what boosted quantiles leave out, standardised units."""
+"""Candidates of the additional standard deviation, standardised units."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boosting(Method):
-    """Trees for each of some quantiles, and a Gaussian with the mean and spread of these.
+    """Gradient-boosted trees for several quantiles; predicts a Gaussian with their mean and spread.
 
-    Quantile `k` of `quantiles` is that of level `(k - 1/2) / quantiles`. A Gaussian per point has
-    their mean, and their variance plus that of one more deviation for all points, the one under
-    which a fifth of the training rows, held out from a fit of its own, is most likely. All of it is
-    noise to this method: it has no uncertainty about itself. Nothing is searched, and of settings
-    for networks (depth, width, training) it has no use.
+    Quantile `k` of `quantiles` has the level `(k - 1/2) / quantiles`. The Gaussian at a point has
+    the mean of the quantiles, and their variance plus a constant. The constant maximises the
+    likelihood of a fifth of the training rows, held out from a separate fit. All variance counts as
+    noise: there is no epistemic uncertainty. Nothing is searched, and network and training settings
+    have no effect.
 
     Attributes:
-        quantiles: how many are boosted.
-        iterations: trees for each.
-        rate: how much of a tree is added.
-        leaves: at most, of a tree.
-        leaf_rows: at least, in a leaf.
+        quantiles: number of quantiles.
+        iterations: trees per quantile.
+        learning_rate: factor of each tree.
+        max_leaf_nodes: per tree.
+        min_samples_leaf: rows per leaf.
     """
 
     quantiles: int = 9
     iterations: int = 100
-    rate: float = 0.1
-    leaves: int = 15
-    leaf_rows: int = 10
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 15
+    min_samples_leaf: int = 10
     trains_network: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("quantiles", "iterations", "leaf_rows"):
+        for key in ("quantiles", "iterations", "min_samples_leaf"):
             check_int(f"method.{key}", getattr(self, key))
-        check_int("method.leaves", self.leaves, least=2)
-        check_between("method.rate", self.rate, 0)
+        check_int("method.max_leaf_nodes", self.max_leaf_nodes, minimum=2)
+        check_between("method.learning_rate", self.learning_rate, 0)
 
-    def seconds(self, rows: int) -> float:
-        """Two fits of every quantile."""
+    def fit_seconds(self, rows: int) -> float:
+        """Return the duration of two fits of every quantile."""
         return 2 * self.quantiles * self.iterations * (1.5e-3 + 2e-6 * rows)
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
     @property
@@ -70,108 +70,110 @@ class Boosting(Method):
 
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
-        """Quantiles of each replica one after the other, float64."""
+        """Fit the replicas one after the other, in float64."""
         forests, extra = [], []
         for x, y in training_parts(task.data):
-            kept = np.arange(len(y)) % 5 > 0
-            tried = self._boosted(x[kept], y[kept])
-            extra.append([_extra_variance(_stacked([tried], self.leaves), x[~kept], y[~kept])])
-            forests.append(self._boosted(x, y))
+            train = np.arange(len(y)) % 5 > 0
+            held_out = self._stack([self._fit_forest(x[train], y[train])])
+            extra.append([_extra_variance(held_out, x[~train], y[~train])])
+            forests.append(self._fit_forest(x, y))
         device = task.data.inputs.device
-        state = {name: own.to(device) for name, own in _stacked(forests, self.leaves).items()}
+        state = {name: value.to(device) for name, value in self._stack(forests).items()}
         state["extra"] = torch.tensor(extra, dtype=torch.float64, device=device)
         return Posterior(state, task.hyper, task.mlp, counts(task.data), diverged(task.data))
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One Gaussian per point."""
+        """Predict one Gaussian per point."""
         x, state = inputs.double(), posterior.state
-        trees = {name: state[name] for name in TREE}
-        found = [
-            _quantiles({name: own[r] for name, own in trees.items()}, state["base"][r], x[r])
+        trees = {name: state[name] for name in NODE_FIELDS}
+        by_replica = [
+            _quantiles({name: values[r] for name, values in trees.items()}, state["base"][r], x[r])
             for r in range(len(x))
         ]
-        quantiles = torch.stack(found)  # [R, M, quantiles]
+        quantiles = torch.stack(by_replica)  # [R, M, quantiles]
         noise = quantiles.var(-1, correction=0) + state["extra"]
         return Prediction(quantiles.mean(-1)[None], torch.zeros_like(noise)[None], noise[None])
 
-    def _boosted(self, x: np.ndarray, y: np.ndarray) -> Forest:
+    def _stack(self, forests: Sequence[Forest]) -> dict[str, Tensor]:
+        return _stacked(forests, self.max_leaf_nodes)
+
+    def _fit_forest(self, x: np.ndarray, y: np.ndarray) -> Forest:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         levels = (np.arange(self.quantiles) + 0.5) / self.quantiles
         models = [
             HistGradientBoostingRegressor(
-                loss="quantile", quantile=level, learning_rate=self.rate, max_iter=self.iterations,
-                max_leaf_nodes=self.leaves, min_samples_leaf=self.leaf_rows, early_stopping=False,
-                random_state=0,
+                loss="quantile", quantile=level, learning_rate=self.learning_rate,
+                max_iter=self.iterations, max_leaf_nodes=self.max_leaf_nodes,
+                min_samples_leaf=self.min_samples_leaf, early_stopping=False, random_state=0,
             ).fit(x, y)
             for level in levels
         ]  # fmt: skip
         return [_trees(model) for model in models]
 
 
-TREE = ("feature", "threshold", "left", "right", "value")
-"""Arrays over nodes; a leaf leads to itself, whatever its question."""
+NODE_FIELDS = ("feature", "threshold", "left", "right", "value")
+"""Arrays over nodes; both children of a leaf are the leaf itself."""
 
 Forest = list[tuple[float, list[dict[str, np.ndarray]]]]
-"""Per quantile where boosting starts, and its trees."""
+"""Initial prediction and trees of each quantile."""
 
 
 def _trees(model: Any) -> tuple[float, list[dict[str, np.ndarray]]]:
-    """A model's trees as plain arrays, so that predicting needs tensors alone."""
-    found = []
+    """Return the initial prediction of a model, and its trees as plain arrays."""
+    trees = []
     for (tree,) in model._predictors:
         nodes = tree.nodes
-        own, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
-        found.append(
+        index, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
+        trees.append(
             {
                 "feature": nodes["feature_idx"].astype(np.int64) * ~leaf,
                 "threshold": np.where(leaf, 0.0, nodes["num_threshold"]),
-                "left": np.where(leaf, own, nodes["left"].astype(np.int64)),
-                "right": np.where(leaf, own, nodes["right"].astype(np.int64)),
+                "left": np.where(leaf, index, nodes["left"].astype(np.int64)),
+                "right": np.where(leaf, index, nodes["right"].astype(np.int64)),
                 "value": np.where(leaf, nodes["value"], 0.0),
             }
         )
-    return float(model._baseline_prediction.item()), found
+    return float(model._baseline_prediction.item()), trees
 
 
-def _stacked(forests: Sequence[Forest], leaves: int) -> dict[str, Tensor]:
-    """Forests as tensors, `[R, quantiles, trees, nodes]` each, padded by leaves of value 0."""
+def _stacked(forests: Sequence[Forest], max_leaf_nodes: int) -> dict[str, Tensor]:
+    """Stack forests into tensors `[R, quantiles, trees, nodes]`, padded with leaves of value 0."""
     every = [tree for forest in forests for _, trees in forest for tree in trees]
-    nodes = 2 * leaves - 1
+    nodes = 2 * max_leaf_nodes - 1
     shape = (len(forests), len(forests[0]), len(forests[0][0][1]))
     tensors = {
         name: torch.from_numpy(
             np.stack([np.pad(tree[name], (0, nodes - len(tree[name]))) for tree in every])
         ).view(*shape, nodes)
-        for name in TREE
+        for name in NODE_FIELDS
     }
-    base = [[start for start, _ in forest] for forest in forests]
+    base = [[initial for initial, _ in forest] for forest in forests]
     return tensors | {"base": torch.tensor(base, dtype=torch.float64)}
 
 
 def _quantiles(trees: dict[str, Tensor], base: Tensor, x: Tensor) -> Tensor:
-    """Of one replica at `[M, D]`: `[M, quantiles]`, every tree walked down at once."""
-    flat = {name: own.flatten(0, 1) for name, own in trees.items()}
-    place = torch.zeros(len(flat["value"]), len(x), dtype=torch.long, device=x.device)
+    """Return the quantiles of one replica at `[M, D]`, `[M, quantiles]`."""
+    flat = {name: values.flatten(0, 1) for name, values in trees.items()}
+    node = torch.zeros(len(flat["value"]), len(x), dtype=torch.long, device=x.device)
     while True:
-        feature, threshold = flat["feature"].gather(1, place), flat["threshold"].gather(1, place)
-        asked = x.T.gather(0, feature)
-        left, right = flat["left"].gather(1, place), flat["right"].gather(1, place)
-        below = torch.where(asked <= threshold, left, right)
-        if torch.equal(below, place):
+        feature, threshold = flat["feature"].gather(1, node), flat["threshold"].gather(1, node)
+        left, right = flat["left"].gather(1, node), flat["right"].gather(1, node)
+        child = torch.where(x.T.gather(0, feature) <= threshold, left, right)
+        if torch.equal(child, node):
             break
-        place = below
-    values = flat["value"].gather(1, place).view(*trees["value"].shape[:2], len(x))
+        node = child
+    values = flat["value"].gather(1, node).view(*trees["value"].shape[:2], len(x))
     return (values.sum(1) + base[:, None]).T
 
 
 def _extra_variance(forest: dict[str, Tensor], x: np.ndarray, y: np.ndarray) -> float:
-    """The variance to add under which held-out rows are most likely."""
-    trees = {name: forest[name][0] for name in TREE}
+    """Return the additional variance that maximises the likelihood of held-out rows."""
+    trees = {name: forest[name][0] for name in NODE_FIELDS}
     quantiles = _quantiles(trees, forest["base"][0], torch.from_numpy(x)).numpy()
     error, spread = np.square(y - quantiles.mean(1)), quantiles.var(1)
     total = spread[:, None] + np.square(EXTRA_DEVIATIONS)
-    likely = -0.5 * (np.log(total) + error[:, None] / total).sum(0)
-    return float(EXTRA_DEVIATIONS[likely.argmax()] ** 2)
+    log_likelihood = -0.5 * (np.log(total) + error[:, None] / total).sum(0)
+    return float(EXTRA_DEVIATIONS[log_likelihood.argmax()] ** 2)

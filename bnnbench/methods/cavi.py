@@ -1,4 +1,4 @@
-"""CAVI: coordinate ascent on the ELBO, one weight of a linear model at a time.
+"""CAVI: coordinate ascent variational inference for a linear model, one weight at a time.
 
 Book, section 3.2.1.4 and Appendix A.2, eq. A.10; Marttinen, "Advanced probabilistic methods",
 lecture 9, problems 1 to 3, Aalto University 2021.
@@ -28,18 +28,17 @@ from bnnbench.types import Prediction, UserError
 class CAVI(GaussianPosterior):
     """The mean-field Gaussian posterior of a linear model with known precisions.
 
-    With the other factors held, the best `q(w_i)` is the Gaussian
+    With the other factors fixed, the optimal `q(w_i)` is the Gaussian
 
         Normal((moment_i - sum_{j != i} precision_ij loc_j) / precision_ii, 1 / precision_ii)
 
     where `precision = noise_precision X'X + prior_precision I` is that of the exact posterior and
-    `moment = noise_precision X'y`. Deviations are final after one sweep over the weights, and too
-    small where inputs are correlated (section 3.2.1.6); means approach the exact ones, their
-    distance shrinking by a constant factor in every sweep. No Gaussian of independent weights is
-    nearer to the exact posterior in KL(q || posterior) than the one it ends at.
+    `moment = noise_precision X'y`. The deviations are final after one sweep over the weights, and
+    too small if inputs are correlated (section 3.2.1.6). The means converge linearly to the exact
+    ones. The limit minimises KL(q || posterior) over all Gaussians with independent weights.
 
-    An epoch is one sweep, the bias last, over all rows, whatever `training.batch_size` says, and in
-    float64. Predictives are exact; nothing is sampled.
+    An epoch is one sweep over the weights, the bias last, with all rows, in float64;
+    `training.batch_size` has no effect. The predictive distribution is exact; nothing is sampled.
 
     Attributes:
         noise_precision: of the observations, standardised units; None is searched.
@@ -53,28 +52,29 @@ class CAVI(GaussianPosterior):
     linear_only: ClassVar[bool] = True
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
-    def parameters(self, mlp: MLP) -> int:
+    def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
-    def check(self, inputs: int, network: Network) -> None:
-        """Raises `UserError` if there are hidden layers."""
+    def check_network(self, inputs: int, network: Network) -> None:
+        """Raise `UserError` if there are hidden layers."""
         if network.depth != 0:
             raise UserError(
-                f"method={self.label} has updates in closed form only for a network without hidden "
-                f"layers; use depth=0, not network.depth={network.depth}."
+                f"method={self.label} supports only networks without hidden layers; use depth=0, "
+                f"not network.depth={network.depth}.",
+                setting="network.depth",
             )
 
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
-        """Sweeps over the weights; a replica that is not finite stays at the sweep before.
+        """Sweep over the weights; a replica that is not finite keeps the previous sweep.
 
         Raises:
             UserError: if the network has hidden layers.
         """
-        self.check(task.data.inputs.shape[-1], task.network)
+        self.check_network(task.data.inputs.shape[-1], task.network)
         model = linear_model(task)
         scale = model.prior.rsqrt().expand_as(model.moment)
         state = {"loc": task.mlp.initial(task.streams).double().expand_as(scale), "scale": scale}
@@ -83,7 +83,7 @@ class CAVI(GaussianPosterior):
             new = sweep(model, state)
             alive = alive & finite(new)
             state = select(alive, new, state)
-            if task.trace is not None:
+            if task.trace_streams is not None:
                 curves.append(objective(model, state))
         fitted = Posterior(state, task.hyper, task.mlp, model.counts, ~alive)
         return replace(fitted, trace=_stacked(curves)) if curves else fitted
@@ -91,7 +91,7 @@ class CAVI(GaussianPosterior):
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One Gaussian per point."""
+        """Predict one Gaussian per point."""
         loc, scale = self.moments(posterior)
         rows = with_ones(inputs.double())
         mean, variance = rows @ loc[..., None], rows.square() @ scale.square()[..., None]
@@ -104,7 +104,7 @@ class CAVI(GaussianPosterior):
 
 @dataclass(frozen=True)
 class LinearModel:
-    """R linear models and what their exact posteriors are made of, float64.
+    """R linear models and the natural parameters of their exact posteriors, float64.
 
     Attributes:
         rows: inputs and a one, `[R, N, P]`, zero on padding.
@@ -126,7 +126,7 @@ class LinearModel:
 
 
 def linear_model(task: FitTask) -> LinearModel:
-    """The models of a fit."""
+    """Return the models of a fit."""
     data = task.data
     counts = torch.tensor(data.counts, device=data.inputs.device).double()[:, None]
     rows = with_ones(data.inputs.double()) * data.real[..., None]
@@ -139,25 +139,25 @@ def linear_model(task: FitTask) -> LinearModel:
 
 
 def with_ones(inputs: Tensor) -> Tensor:
-    """`[..., D]` as `[..., D + 1]`, in the order of a network's weights and its bias."""
+    """Append a one to inputs `[..., D]`, for the bias."""
     return torch.cat([inputs, torch.ones_like(inputs[..., :1])], -1)
 
 
 def sweep(model: LinearModel, state: State) -> State:
-    """Updates every factor once, each given the others as they are by then."""
-    own = model.precision.diagonal(dim1=1, dim2=2)
+    """Update every factor once, in order."""
+    diagonal = model.precision.diagonal(dim1=1, dim2=2)
     loc = state["loc"].clone()
     for i in range(loc.shape[1]):
-        others = (model.precision[:, i] * loc).sum(1) - own[:, i] * loc[:, i]
-        loc[:, i] = (model.moment[:, i] - others) / own[:, i]
-    return {"loc": loc, "scale": own.rsqrt()}
+        others = (model.precision[:, i] * loc).sum(1) - diagonal[:, i] * loc[:, i]
+        loc[:, i] = (model.moment[:, i] - others) / diagonal[:, i]
+    return {"loc": loc, "scale": diagonal.rsqrt()}
 
 
 def objective(model: LinearModel, state: State) -> State:
-    """The negative ELBO per row in two parts, `[R]` each, in closed form.
+    """Return the negative ELBO per row in two parts, `[R]` each, in closed form.
 
-    `loss` is the mean over rows of the expected negative log-likelihood and `complexity` the
-    KL(q || prior) over the number of rows, as in `objective_trace`.
+    `loss` is the expected negative log-likelihood and `complexity` is KL(q || prior), both divided
+    by the number of rows, as in `objective_trace`.
     """
     loc, variance = state["loc"], state["scale"].square()
     error = model.targets - (model.rows @ loc[..., None])[..., 0]

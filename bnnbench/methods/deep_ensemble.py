@@ -1,4 +1,4 @@
-"""Deep ensembles: networks that differ in where they started, as a mixture.
+"""Deep ensembles: mixtures of networks trained from different initial weights.
 
 Lakshminarayanan, Pritzel & Blundell, "Simple and Scalable Predictive Uncertainty Estimation using
 Deep Ensembles", NIPS 2017, Algorithm 1.
@@ -19,26 +19,29 @@ from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeepEnsemble(MAP):
-    """M independent `MAP` networks; predicts the mixture of their Gaussians, equally weighted.
+    """M independent `MAP` networks; predicts with an equally weighted mixture.
 
-    Members meet the same minibatches: only their starts differ, where the paper shuffles the data
-    anew for each. It has a network predict the noise (`likelihood=heteroscedastic`) and no prior;
-    here a weight decay is searched, as for every method.
+    Members use the same minibatches and differ only in their initial weights; in the paper the data
+    are also shuffled separately for each. The paper's networks predict the noise
+    (`likelihood=heteroscedastic`) and have no prior; here a weight decay is searched, as for every
+    method.
 
-    With adversarial training, half of the loss is that at `x + step sign(d loss / d x)`: the fast
-    gradient sign method. The paper adds the two losses; their mean leaves the prior its share.
+    Adversarial training uses the mean of the loss at x and at `x + step sign(d loss / d x)` (fast
+    gradient sign method). The paper uses the sum; the mean does not change the relative weight of
+    the prior.
 
     Attributes:
         members: M.
         adversarial: whether to train with adversarial inputs too.
-        adversarial_step: `update` for each input, as a share of its range in the training rows.
+        adversarial_step: size of the step, as a fraction of each input's range in the training
+            rows.
     """
 
     members: int = 5
@@ -57,9 +60,9 @@ class DeepEnsemble(MAP):
         return self.members == 1
 
     def init(self, task: FitTask) -> State:
-        """The members' weights lie side by side, `[R, M P]`; `reach` `[R, D]` is the step."""
-        starts = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
-        loc = starts.expand(task.data.replicas, -1).clone()
+        """Return the members' weights, `[R, M P]`, and adversarial steps, `[R, D]`."""
+        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
+        loc = initial.expand(task.data.replicas, -1).clone()
         zeros = torch.zeros_like(loc)
         state = {"loc": loc, "loc_first": zeros, "loc_second": zeros}
         if not self.adversarial:
@@ -69,46 +72,46 @@ class DeepEnsemble(MAP):
         padding = (torch.arange(inputs.shape[1], device=inputs.device) >= counts)[:, :, None]
         highest = inputs.masked_fill(padding, -torch.inf).amax(1)
         lowest = inputs.masked_fill(padding, torch.inf).amin(1)
-        return {**state, "reach": self.adversarial_step * (highest - lowest)}
+        return {**state, "step": self.adversarial_step * (highest - lowest)}
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        weights, kept = self._apart(state["loc"]), {}
+        weights, constants = self._by_member(state["loc"]), {}
         if self.adversarial:
-            kept = {"reach": state["reach"]}
-            found = self._with_adversaries(mlp, weights, state["reach"], hyper, batch)
+            constants = {"step": state["step"]}
+            by_member = self._adversarial_gradients(mlp, weights, state["step"], hyper, batch)
         else:
-            found = gradients(mlp, self.likelihood, weights, hyper, batch)
-        gradient = found.transpose(0, 1).flatten(1)
-        return {**self.descend(state, gradient, training, hyper, batch), **kept}
+            by_member = gradients(mlp, self.likelihood, weights, hyper, batch)
+        gradient = by_member.transpose(0, 1).flatten(1)
+        return {**self.descend(state, gradient, training, hyper, batch), **constants}
 
-    def rule(self) -> Rule | None:
-        alone = super().rule()
-        return None if self.adversarial or not alone else replace(alone, members=self.members)
+    def native_update(self) -> NativeUpdate | None:
+        single = super().native_update()
+        return None if self.adversarial or not single else replace(single, members=self.members)
 
-    def _with_adversaries(
-        self, mlp: MLP, weights: Tensor, reach: Tensor, hyper: Hyper, batch: Batch
+    def _adversarial_gradients(
+        self, mlp: MLP, weights: Tensor, step: Tensor, hyper: Hyper, batch: Batch
     ) -> Tensor:
-        """Gradients of the mean of a minibatch's loss and that of its adversaries, `[M, R, P]`."""
+        """Return gradients of the mean loss at clean and adversarial inputs, `[M, R, P]`."""
         outputs, tape = forward(mlp, weights, batch.inputs)
         d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        here = backward(tape, d_outputs)
-        moves = reach[:, None] * input_gradient(tape, d_outputs).sign()
-        # Each member has inputs of its own now: members are replicas in this evaluation.
-        moved = (batch.inputs + moves).flatten(0, 1)
-        outputs, tape = forward(mlp, weights.flatten(0, 1)[None], moved)
+        clean = backward(tape, d_outputs)
+        perturbation = step[:, None] * input_gradient(tape, d_outputs).sign()
+        # Adversarial inputs differ between members, so members are evaluated as replicas.
+        perturbed = (batch.inputs + perturbation).flatten(0, 1)
+        outputs, tape = forward(mlp, weights.flatten(0, 1)[None], perturbed)
         outputs = outputs.view(*weights.shape[:2], *outputs.shape[2:])
         d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        there = backward(tape, d_outputs.flatten(0, 1)[None]).view_as(here)
-        return 0.5 * (here + there)
+        adversarial = backward(tape, d_outputs.flatten(0, 1)[None]).view_as(clean)
+        return 0.5 * (clean + adversarial)
 
-    def parameters(self, mlp: MLP) -> int:
+    def n_parameters(self, mlp: MLP) -> int:
         return self.members * mlp.n_weights
 
     def networks(self, posterior: Posterior) -> Tensor:
-        return self._apart(posterior.state["loc"])
+        return self._by_member(posterior.state["loc"])
 
-    def _apart(self, loc: Tensor) -> Tensor:
-        """`[M, R, P]` from `[R, M P]`."""
+    def _by_member(self, loc: Tensor) -> Tensor:
+        """Reshape `[R, M P]` into `[M, R, P]`."""
         return loc.unflatten(1, (self.members, -1)).transpose(0, 1)

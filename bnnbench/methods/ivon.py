@@ -1,7 +1,7 @@
-"""IVON: variational inference by Newton's steps, as cheap as Adam's.
+"""IVON: the improved variational online Newton method.
 
-Shen et al., "Variational Learning is Effective for Large Deep Networks", ICML 2024, Algorithm 1. Of
-the family of `vadam`, whose squared gradients it replaces by estimates of the curvature itself.
+Shen et al., "Variational Learning is Effective for Large Deep Networks", ICML 2024, Algorithm 1.
+Related to `vadam`, but estimates the curvature itself instead of using squared gradients.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from torch import Tensor
 from bnnbench.checks import check_between
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.gradients import Draws, mean_and_cross
+from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
-TYPICAL_PRECISION = 10.0  # of the noise, where networks predict it
+TYPICAL_PRECISION = 10.0  # used as the noise precision if networks predict the noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,24 +37,24 @@ class IVON(VariationalMethod):
         h <- beta_2 h + (1 - beta_2) f + (1 - beta_2)^2 (h - f)^2 / (2 (h + d))
         loc <- loc - learning_rate (m / (1 - beta_1^t) + d loc) / (h + d)
 
-    By Stein's identity f is the mean second derivative of the loss (Price's theorem), free of the
-    bias of Vadam's squares. It may be negative; the last term of h, which makes the step one along
-    a geodesic, keeps the precision positive all the same: with `x = (1 - beta_2) (f - h) / (h + d)`
-    it is multiplied by `1 + x + x^2 / 2`, never less than a half.
+    By Stein's identity (Price's theorem) f is the mean second derivative of the loss, without the
+    bias of Vadam's squared gradients. It may be negative. The last term of h, which makes the
+    update follow a geodesic, still keeps the precision positive: the precision is multiplied by
+    `1 + x + x^2 / 2 >= 1/2`, with `x = (1 - beta_2) (f - h) / (h + d)`.
 
-    The authors' package `ivon-opt` says the same in other words. Its `ess` is N here, the paper's
-    lambda: another number would weigh the likelihood by `ess / N`, as in the authors' runs on a UCI
-    set, whose `ess` of 6000 with 512 rows is a cold posterior. Its `weight_decay` is d, of a data
-    point: the prior precision is `ess * weight_decay`. Its `hess_init` is h at the start, and it
-    multiplies its learning rate by `hess_init + weight_decay`. Here the learning rate is the share
-    of a Newton step that the equation above says, and h starts in proportion to the noise
-    precision, as the curvature of every loss does, so that one setting does for every value that a
-    search tries: `learning_rate = lr (hess_init + weight_decay)` are the package's steps.
+    The authors' package `ivon-opt` is equivalent. Its `ess` (the paper's lambda) is N here; any
+    other value would weight the likelihood by `ess / N`. The authors' UCI runs with `ess` 6000 and
+    512 rows thus have a cold posterior. Its `weight_decay` is d, so the prior precision is
+    `ess * weight_decay`. Its `hess_init` is the initial h, and it multiplies the learning rate by
+    `hess_init + weight_decay`. Here the learning rate is that of the equation above, a fraction of
+    a Newton step, and the initial h is proportional to the noise precision, like the curvature of
+    the loss, so that one setting suits all values that a search tries. For the steps of the
+    package, set `learning_rate = lr (hess_init + weight_decay)`.
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
-        initial_curvature: h at the start, for a noise precision of 1. A likelihood without one
-            counts as TYPICAL_PRECISION.
+        initial_curvature: initial h for a noise precision of 1. For a likelihood without a noise
+            precision, `TYPICAL_PRECISION` is used.
     """
 
     prior_precision: float | None = None
@@ -79,20 +79,20 @@ class IVON(VariationalMethod):
     ) -> State:
         loc, h = state["loc"], state["h"]
         decay_m, decay_h = training.betas
-        pull = hyper["prior_precision"] / batch.counts
-        precision = h + pull
+        decay = hyper["prior_precision"] / batch.counts
+        precision = h + decay
         scale = torch.rsqrt(batch.counts * precision)
-        draws = Draws(loc, scale, noise[0])
-        gradient, cross = mean_and_cross(mlp, self.likelihood, draws, hyper, batch)
+        weights = WeightSamples(loc, scale, noise[0])
+        gradient, cross = mean_and_cross(mlp, self.likelihood, weights, hyper, batch)
         momentum = torch.lerp(gradient, state["momentum"], decay_m)
         change = (1 - decay_h) * (cross / scale - h)
         h = h + change + 0.5 * change.square() / precision
-        slope = torch.addcmul(batch.unbias[0] * momentum, pull, loc)
-        loc = torch.addcdiv(loc, slope, h + pull, value=-training.learning_rate)
+        gradient = torch.addcmul(batch.bias_correction[0] * momentum, decay, loc)
+        loc = torch.addcdiv(loc, gradient, h + decay, value=-training.learning_rate)
         return {"loc": loc, "h": h, "momentum": momentum}
 
-    def rule(self) -> Rule:
-        return Rule("ivon", ("loc", "h", "momentum"))
+    def native_update(self) -> NativeUpdate:
+        return NativeUpdate("ivon", ("loc", "h", "momentum"))
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         loc, h = posterior.state["loc"], posterior.state["h"]

@@ -1,4 +1,4 @@
-"""The Laplace approximation: a Gaussian around the MAP network, as wide as the loss is flat.
+"""The Laplace approximation: a Gaussian around the MAP network.
 
 Lecture, Álvarez, "Approximate inference for neural networks"; MacKay, "A Practical Bayesian
 Framework for Backpropagation Networks", Neural Computation 1992; Ritter, Botev & Barber, "A
@@ -19,49 +19,49 @@ from torch.nn.functional import pad
 
 from bnnbench.checks import check_between, check_bool, check_choice
 from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, Rows
+from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, CurvatureRows
 from bnnbench.methods.shared.gaussian import GaussianMethod
-from bnnbench.methods.shared.pieces import PREDICTION_ELEMENTS
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
 from bnnbench.types import Hyper, Prediction, TrainingSet, UserError
 
-FULL_WEIGHTS = 2000  # a matrix of 32 MB and some seconds, for every network of a stack
-PRIOR_PRECISIONS = (1e-6, 1e6)  # between which the marginal likelihood chooses
-HALVINGS = 60  # of that range's logarithm: to the last digits of a float64
+MAX_FULL_WEIGHTS = 2000  # a matrix of 32 MB and a few seconds per network
+PRIOR_PRECISION_BOUNDS = (1e-6, 1e6)  # for the marginal likelihood
+BISECTION_STEPS = 60  # enough for float64 precision
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(GaussianMethod, MAP):
     """`Normal(w*, (H + prior_precision I)^-1)` around the network `w*` that `MAP` finds.
 
-    `H = sum_n J_n' C_n J_n` is the Gauss-Newton matrix of the summed loss at `w*`: the lecture's
-    expected Hessian with the network linear in its weights, so that it is exact for a linear
-    model. `J_n` is the Jacobian of the outputs at training point n, `C_n` the loss's expected
-    second derivatives there; with `likelihood=gaussian` and `loss=nll` it is the noise precision.
+    `H = sum_n J_n' C_n J_n` is the Gauss-Newton matrix of the summed loss at `w*`. It is the
+    lecture's expected Hessian for a network that is linear in its weights, and exact for a linear
+    model. `J_n` is the Jacobian of the outputs at training point n and `C_n` the expected second
+    derivative of the loss; with `likelihood=gaussian` and `loss=nll`, `C_n` is the noise precision.
 
-    Predictives, at an input whose mean output has the gradient `g` at `w*`:
+    The predictive distribution at an input whose mean output has the gradient `g` at `w*` is
 
         linearised   Normal(f(x, w*), g' (H + prior_precision I)^-1 g + noise)
         sampled      the mixture of networks with weights drawn from the posterior
 
-    The linearised one is that of the model that the approximation is made for (`f` linear in the
-    weights); the sampled one puts weights that are off by as much into the network itself, and
-    where few rows leave many weights free, it is known to be far worse than `w*` alone (Immer,
-    Korzepa & Bauer, "Improving Predictions of Bayesian Neural Nets via Local Linearization",
-    AISTATS 2021). Where the network predicts the noise too, the linearised noise is that of `w*`.
+    `linearised` matches the assumption of the approximation (`f` is linear in the weights).
+    `sampled` evaluates the network itself; with few rows per weight it is known to be much worse
+    than `w*` (Immer, Korzepa & Bauer, "Improving Predictions of Bayesian Neural Nets via Local
+    Linearization", AISTATS 2021). If the network predicts the noise, the linearised predictive
+    uses the noise predicted by `w*`.
 
     Attributes:
-        curvature: what is kept of H: its `diagonal`, one `kronecker` product per layer, or `full`.
-        last_layer: whether the weights before the output layer are held at `w*`, as if known.
+        curvature: structure of H: `diagonal`, `kronecker` (one product per layer) or `full`.
+        last_layer: whether only the output layer is uncertain; the other weights are fixed at `w*`.
         predictive: `linearised` or `sampled`.
-        prior_precision_by: `search` takes the hyper-parameter; `marginal_likelihood` takes the
-            most probable value after training (`most_probable_prior`), without moving `w*`.
-        initial_prior_precision: in training, where the marginal likelihood chooses afterwards.
+        prior_precision_by: `search` uses the hyper-parameter; `marginal_likelihood` maximises the
+            marginal likelihood after training (`optimal_prior_precision`), without changing `w*`.
+        initial_prior_precision: used in training if `prior_precision_by=marginal_likelihood`.
     """
 
     curvature: str = "kronecker"
@@ -79,14 +79,15 @@ class Laplace(GaussianMethod, MAP):
         check_choice("method.curvature", self.curvature, tuple(CURVATURES))
         check_bool("method.last_layer", self.last_layer)
         check_choice("method.predictive", self.predictive, ("linearised", "sampled"))
-        ways = ("search", "marginal_likelihood")
-        check_choice("method.prior_precision_by", self.prior_precision_by, ways)
+        options = ("search", "marginal_likelihood")
+        check_choice("method.prior_precision_by", self.prior_precision_by, options)
         check_between("method.initial_prior_precision", self.initial_prior_precision, 0)
         super().__post_init__()
         if self.prior_precision is not None and not self._searched:
             raise UserError(
-                f"method.prior_precision={self.prior_precision!r} does not go with "
-                "method.prior_precision_by=marginal_likelihood, which chooses it."
+                f"method.prior_precision={self.prior_precision!r} cannot be combined with "
+                "method.prior_precision_by=marginal_likelihood, which determines it.",
+                setting="method.prior_precision",
             )
 
     @property
@@ -103,70 +104,75 @@ class Laplace(GaussianMethod, MAP):
         return names if self._searched else tuple(n for n in names if n != "prior_precision")
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return self.predictive == "sampled"
 
     @property
     def point_estimate(self) -> bool:
         return False
 
-    def check(self, inputs: int, network: Network) -> None:
-        weights = self._uncertain(MLP.of(inputs, network, self.likelihood.outputs))
-        if self.curvature == "full" and weights > FULL_WEIGHTS:
+    def check_network(self, inputs: int, network: Network) -> None:
+        weights = self._n_uncertain(MLP.of(inputs, network, self.likelihood.outputs))
+        if self.curvature == "full" and weights > MAX_FULL_WEIGHTS:
             raise UserError(
-                f"method.curvature=full takes at most {FULL_WEIGHTS} uncertain weights, not "
+                f"method.curvature=full supports at most {MAX_FULL_WEIGHTS} uncertain weights, not "
                 f"{weights}; use method.curvature=kronecker, method.last_layer=true or a smaller "
-                "network."
+                "network.",
+                setting="method.curvature",
             )
 
-    def rule(self) -> Rule | None:
-        return super().rule()
+    def native_update(self) -> NativeUpdate | None:
+        return super().native_update()
 
     def fit(self, task: FitTask) -> Posterior:
-        """Trains as `MAP` does and adds the curvature.
+        """Train like `MAP`, then compute the curvature.
 
-        A replica whose curvature is too large for float64 counts as diverged.
+        A replica whose curvature overflows float64 counts as diverged.
 
         Raises:
             UserError: if a full matrix would be too large.
         """
-        self.check(task.data.inputs.shape[-1], task.network)
+        self.check_network(task.data.inputs.shape[-1], task.network)
         if not self._searched:
-            start = task.data.inputs.new_full((task.data.replicas, 1), self.initial_prior_precision)
-            task = replace(task, hyper={**task.hyper, "prior_precision": start})
-        found = super().fit(task)
-        collected = self._structure.collect(self._rows(found, task.data))
-        too_large = _zero_where_not_finite(collected)
-        prior = found.hyper["prior_precision"].double()
+            shape = (task.data.replicas, 1)
+            initial = task.data.inputs.new_full(shape, self.initial_prior_precision)
+            task = replace(task, hyper={**task.hyper, "prior_precision": initial})
+        mode = super().fit(task)
+        collected = self._structure.collect(self._rows(mode, task.data))
+        overflowed = _zero_where_not_finite(collected)
+        prior = mode.hyper["prior_precision"].double()
         if not self._searched:
-            square = self._own(found).square().sum(1, keepdim=True)
-            prior = most_probable_prior(self._structure.eigenvalues(collected), square)
-        kept = self._structure.invert(collected, prior)
-        not_inverted = _zero_where_not_finite(kept)
+            square = self._uncertain_weights(mode).square().sum(1, keepdim=True)
+            prior = optimal_prior_precision(self._structure.eigenvalues(collected), square)
+        inverse = self._structure.invert(collected, prior)
+        not_inverted = _zero_where_not_finite(inverse)
         return replace(
-            found,
-            state={**found.state, **kept},
-            hyper={**found.hyper, "prior_precision": prior.to(found.counts.dtype)},
-            diverged=found.diverged | too_large | not_inverted,
+            mode,
+            state={**mode.state, **inverse},
+            hyper={**mode.hyper, "prior_precision": prior.to(mode.counts.dtype)},
+            diverged=mode.diverged | overflowed | not_inverted,
         )
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        own = self._uncertain(posterior.mlp)
-        noise = streams.normal(samples, own).double().expand(samples, len(posterior.counts), own)
+        count = self._n_uncertain(posterior.mlp)
+        noise = streams.normal(samples, count).double()
+        noise = noise.expand(samples, len(posterior.counts), count)
         weights = self.networks(posterior).repeat(samples, 1, 1)
-        weights[:, :, -own:] += self._structure.spread(posterior.state, noise).to(weights.dtype)
+        weights[:, :, -count:] += self._structure.correlate(posterior.state, noise).to(
+            weights.dtype
+        )
         return weights
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One component, or one per sample."""
+        """Predict one mixture component, or one per sample."""
         if self.predictive == "sampled":
             return StochasticMethod.predict(self, posterior, inputs, samples, streams)
         at_mode = MAP.predict(self, posterior, inputs, samples, streams)
         variance = [
-            self._structure.variance(posterior.state, self._gradients(posterior, piece))
-            for piece in inputs.split(_rows_at_once(posterior), 1)
+            self._structure.variance(posterior.state, self._gradients(posterior, chunk))
+            for chunk in inputs.split(_rows_per_chunk(posterior), 1)
         ]
         return replace(at_mode, epistemic=torch.cat(variance, 1)[None])
 
@@ -175,18 +181,18 @@ class Laplace(GaussianMethod, MAP):
         return loc, self.covariance(posterior).diagonal(dim1=1, dim2=2).sqrt().to(loc.dtype)
 
     def covariance(self, posterior: Posterior) -> Tensor:
-        """Zero for weights that are held; P networks' worth of memory more than its own."""
-        own, replicas = self._uncertain(posterior.mlp), len(posterior.counts)
-        unit = torch.eye(own, dtype=torch.float64, device=posterior.counts.device)
-        columns = self._structure.spread(
-            posterior.state, unit[:, None].expand(own, replicas, own).contiguous()
+        """Return the covariance of the weights, zero for fixed ones; needs twice its memory."""
+        count, replicas = self._n_uncertain(posterior.mlp), len(posterior.counts)
+        unit = torch.eye(count, dtype=torch.float64, device=posterior.counts.device)
+        columns = self._structure.correlate(
+            posterior.state, unit[:, None].expand(count, replicas, count).contiguous()
         )
         covariance = torch.einsum("kri,krj->rij", columns, columns)
-        held = posterior.mlp.n_weights - own
-        return pad(covariance, (held, 0, held, 0))
+        fixed = posterior.mlp.n_weights - count
+        return pad(covariance, (fixed, 0, fixed, 0))
 
     def log_evidence(self, posterior: Posterior, data: TrainingSet) -> Tensor:
-        """Laplace's estimate of the log marginal likelihood of the training set, `[R]`, nats.
+        """Return the Laplace estimate of the log marginal likelihood, `[R]`, nats.
 
             -sum_n loss_n + (P log prior - prior ||w*||^2 - log det(H + prior I)) / 2
 
@@ -195,71 +201,74 @@ class Laplace(GaussianMethod, MAP):
 
         Args:
             posterior: from `fit`.
-            data: what it was fitted to.
+            data: the training set.
         """
-        own, prior = self._own(posterior), posterior.hyper["prior_precision"].double()
+        weights = self._uncertain_weights(posterior)
+        prior = posterior.hyper["prior_precision"].double()
         loss = torch.zeros_like(prior[:, 0])
-        for inputs, targets, real in _pieces(posterior, data):
+        for inputs, targets, real in _chunks(posterior, data):
             outputs, _ = forward(posterior.mlp, _mode(posterior), inputs.double())
             values = self.likelihood.value(outputs, targets.double(), _double(posterior.hyper))
             loss = loss + (values[0] * real).sum(1)
-        complexity = own.shape[1] * prior.log() - prior * own.square().sum(1, keepdim=True)
+        complexity = weights.shape[1] * prior.log() - prior * weights.square().sum(1, keepdim=True)
         return 0.5 * (complexity - self._structure.log_det(posterior.state))[:, 0] - loss
 
-    def _uncertain(self, mlp: MLP) -> int:
-        """The number of weights that the posterior is over, the last ones of the flat vector."""
+    def _n_uncertain(self, mlp: MLP) -> int:
+        """Return the number of uncertain weights, which are last in the flat vector."""
         return (mlp.sizes[-2] + 1) * mlp.sizes[-1] if self.last_layer else mlp.n_weights
 
-    def _own(self, posterior: Posterior) -> Tensor:
-        """The uncertain weights at the mode, `[R, P]`."""
-        return posterior.state["loc"][:, -self._uncertain(posterior.mlp) :].double()
+    def _uncertain_weights(self, posterior: Posterior) -> Tensor:
+        """Return the uncertain weights at the mode, `[R, P]`."""
+        return posterior.state["loc"][:, -self._n_uncertain(posterior.mlp) :].double()
 
-    def _rows(self, posterior: Posterior, data: TrainingSet) -> Iterator[Rows]:
-        """The training rows through the roots of their curvature, a few at a time."""
+    def _rows(self, posterior: Posterior, data: TrainingSet) -> Iterator[CurvatureRows]:
+        """Yield the contributions of the training rows to H, in chunks."""
         hyper = _double(posterior.hyper)
-        for inputs, _, real in _pieces(posterior, data):
+        for inputs, _, real in _chunks(posterior, data):
             outputs, tape = forward(posterior.mlp, _mode(posterior), inputs.double())
             roots = self.likelihood.curvature_roots(outputs, real, hyper)
-            yield Rows(real, [self._covered(outer_factors(tape, root)) for root in roots])
+            yield CurvatureRows(
+                real, [self._uncertain_layers(outer_factors(tape, root)) for root in roots]
+            )
 
     def _gradients(self, posterior: Posterior, inputs: Tensor) -> list[Layer]:
-        """Of the first output, the mean, at inputs `[R, B, D]`."""
+        """Return the gradients of the first output (the mean) at inputs `[R, B, D]`."""
         outputs, tape = forward(posterior.mlp, _mode(posterior), inputs.double())
         d_outputs = torch.zeros_like(outputs)
         d_outputs[..., 0] = 1
-        return self._covered(outer_factors(tape, d_outputs))
+        return self._uncertain_layers(outer_factors(tape, d_outputs))
 
-    def _covered(self, layers: list[Layer]) -> list[Layer]:
+    def _uncertain_layers(self, layers: list[Layer]) -> list[Layer]:
         return layers[-1:] if self.last_layer else layers
 
 
-def most_probable_prior(eigenvalues: Tensor, square: Tensor) -> Tensor:
-    """The prior precision with the highest log evidence, weights and curvature held, `[R, 1]`.
+def optimal_prior_precision(eigenvalues: Tensor, square: Tensor) -> Tensor:
+    """Return the prior precision that maximises the log evidence at fixed weights, `[R, 1]`.
 
-    There `prior ||w||^2` is the number of weights that the data determine (MacKay 1992; Bishop,
+    At the maximum, `prior ||w||^2` is the effective number of parameters (MacKay 1992; Bishop,
     "Pattern Recognition and Machine Learning", eqs. 3.91 and 3.92):
 
         prior ||w||^2 = sum_i lambda_i / (lambda_i + prior)
 
-    The left side rises with the prior and the right side falls, so there is one solution, found
-    by bisection of `log prior`; beyond `PRIOR_PRECISIONS`, the nearer end.
+    The left side increases with the prior and the right side decreases, so the solution is unique.
+    It is found by bisection of `log prior` within `PRIOR_PRECISION_BOUNDS`.
 
     Args:
         eigenvalues: `lambda`, of the loss's curvature, `[R, P]`.
         square: `||w||^2`, `[R, 1]`.
     """
-    low, high = (torch.full_like(square, math.log(end)) for end in PRIOR_PRECISIONS)
-    for _ in range(HALVINGS):
+    low, high = (torch.full_like(square, math.log(bound)) for bound in PRIOR_PRECISION_BOUNDS)
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         prior = middle.exp()
-        determined = (eigenvalues / (eigenvalues + prior)).sum(1, keepdim=True)
-        rises = determined > prior * square
-        low, high = torch.where(rises, middle, low), torch.where(rises, high, middle)
+        effective = (eigenvalues / (eigenvalues + prior)).sum(1, keepdim=True)
+        too_small = effective > prior * square
+        low, high = torch.where(too_small, middle, low), torch.where(too_small, high, middle)
     return ((low + high) / 2).exp()
 
 
 def _mode(posterior: Posterior) -> Tensor:
-    """The MAP networks as one sample, `[1, R, P]` in float64."""
+    """Return the MAP networks as one sample, `[1, R, P]` in float64."""
     return posterior.state["loc"][None].double()
 
 
@@ -267,23 +276,23 @@ def _double(hyper: Hyper) -> Hyper:
     return {name: value.double() for name, value in hyper.items()}
 
 
-def _rows_at_once(posterior: Posterior) -> int:
-    """Rows whose Jacobians of all replicas fit into what prediction may hold."""
-    return max(1, PREDICTION_ELEMENTS // posterior.state["loc"].numel())
+def _rows_per_chunk(posterior: Posterior) -> int:
+    """Return how many rows' Jacobians fit into memory at once."""
+    return max(1, MAX_ACTIVATIONS // posterior.state["loc"].numel())
 
 
-def _pieces(posterior: Posterior, data: TrainingSet) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Inputs, targets and real rows (float64: 1 or 0), a few rows of every replica at a time."""
+def _chunks(posterior: Posterior, data: TrainingSet) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Split inputs, targets and the mask of real rows (float64) into chunks of rows."""
     rows = torch.arange(data.inputs.shape[1], device=data.inputs.device)
     real = (rows < posterior.counts).double()
-    size = _rows_at_once(posterior)
+    size = _rows_per_chunk(posterior)
     parts = (part.split(size, 1) for part in (data.inputs, data.targets, real))
     return zip(*parts, strict=True)
 
 
 def _zero_where_not_finite(state: Mapping[str, Tensor]) -> Tensor:
-    """`[R]`: whether anything of a replica was not finite; all of it is zero now, in place."""
-    # By sums: `isfinite` of a matrix over all weights would first make a copy of it.
+    """Set non-finite replicas to zero in place, and return which ones they were, `[R]`."""
+    # Sums avoid the copy that `isfinite` would make of a full matrix.
     finite = torch.stack([t.flatten(1).sum(1) for t in state.values()]).isfinite().all(0)
     for tensor in state.values():
         tensor[~finite] = 0

@@ -1,4 +1,4 @@
-"""A Bayesian linear model, its two precisions chosen by the evidence: what a network must beat.
+"""Bayesian linear regression with precisions from the evidence; a baseline for networks.
 
 MacKay, "Bayesian interpolation", Neural Computation 4, 1992; Tipping, "Sparse Bayesian learning",
 JMLR 1, 2001, Appendix A, whose updates scikit-learn's `BayesianRidge` iterates.
@@ -21,21 +21,21 @@ from bnnbench.types import Prediction
 
 @dataclass(frozen=True, kw_only=True)
 class Linear(Method):
-    """Linear regression with a Gaussian prior on the slopes, fitted and predicted exactly.
+    """Linear regression with a Gaussian prior on the slopes and exact inference.
 
-    Noise precision and prior precision are those of the largest evidence, so nothing is searched.
-    Of settings for networks (depth, width, training) it has no use.
+    Noise precision and prior precision maximise the evidence, so nothing is searched. Network and
+    training settings have no effect.
     """
 
     trains_network: ClassVar[bool] = False
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
-        """One model per replica, float64."""
+        """Fit one model per replica, in float64."""
         from sklearn.linear_model import BayesianRidge
 
         models = [BayesianRidge().fit(x, y) for x, y in training_parts(task.data)]
@@ -52,11 +52,11 @@ class Linear(Method):
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One Gaussian per point; the intercept is taken for known, as with centred inputs."""
+        """Predict one Gaussian per point; the intercept counts as known."""
         state, x = posterior.state, inputs.double()
         mean = (x @ state["slopes"][..., None])[..., 0] + state["intercept"]
-        away = x - state["centre"][:, None]
-        variance = ((away @ state["covariance"]) * away).sum(-1)
+        centred = x - state["centre"][:, None]
+        variance = ((centred @ state["covariance"]) * centred).sum(-1)
         return Prediction(mean[None], variance[None], 1 / state["noise_precision"])
 
 

@@ -1,7 +1,6 @@
-"""MAP: the network that is most probable under a Gaussian prior, found by Adam.
+"""MAP: a single network with weight decay, trained by Adam.
 
-Book, section 2.6.3 and eq. 2.45: the usual network with weight decay, kept as the baseline
-that knows the noise of the observations and nothing of its own uncertainty.
+Book, section 2.6.3 and eq. 2.45. A baseline without epistemic uncertainty.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, forward
-from bnnbench.optim import Rule, adam_on
+from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -28,7 +27,7 @@ class MAP(StochasticMethod):
     """Minimises the mean negative log-likelihood plus `prior_precision / (2 N) ||w||^2`.
 
     Predicts one Gaussian per point; nothing is sampled, so `training.samples` and
-    `evaluation.samples` change nothing.
+    `evaluation.samples` have no effect.
 
     Attributes:
         prior_precision: of the weights, biases included, standardised units; None is searched.
@@ -38,7 +37,7 @@ class MAP(StochasticMethod):
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
     @property
@@ -58,41 +57,41 @@ class MAP(StochasticMethod):
         gradient = gradients(mlp, self.likelihood, state["loc"][None], hyper, batch)[0]
         return self.descend(state, gradient, training, hyper, batch)
 
-    def rule(self) -> Rule | None:
-        return Rule("map", ("loc", "loc_first", "loc_second"))
+    def native_update(self) -> NativeUpdate | None:
+        return NativeUpdate("map", ("loc", "loc_first", "loc_second"))
 
     def descend(
         self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch
     ) -> State:
-        """Adam's step on `loc`, once the prior's part is added to the loss's gradient."""
+        """Add the gradient of the prior to that of the loss, and update `loc` by Adam."""
         decay = hyper["prior_precision"] / batch.counts
         total = torch.addcmul(gradient, decay, state["loc"])
-        return adam_on("loc", state, total, batch.unbias, training)
+        return adam_on("loc", state, total, batch.bias_correction, training)
 
     def networks(self, posterior: Posterior) -> Tensor:
-        """Weights of the networks that predict, `[S, R, P]`."""
+        """Return the weights of the predicting networks, `[S, R, P]`."""
         return posterior.state["loc"][None]
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """The networks in turn: there is nothing random about them."""
+        """Cycle through the networks; nothing is random."""
         networks = self.networks(posterior)
         return networks[torch.arange(samples, device=networks.device) % len(networks)]
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One component per network."""
+        """Predict one mixture component per network."""
         outputs = self.training_outputs(posterior, inputs, samples, streams)
         return self.likelihood.prediction(outputs, posterior.hyper)
 
     def training_outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """One sample per network."""
+        """Return one sample per network."""
         outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in self.networks(posterior)]
         return torch.cat(outputs)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """`prior_precision / 2 ||w||^2`, averaged over the networks."""
+        """Return `prior_precision / 2 ||w||^2`, averaged over the networks."""
         squares = self.networks(posterior).square().sum(2).mean(0)
         return 0.5 * posterior.hyper["prior_precision"][:, 0] * squares

@@ -1,4 +1,4 @@
-"""MC Dropout: dropout kept on at test time, read as variational inference.
+"""MC dropout: dropout at test time, interpreted as variational inference.
 
 Book, section 4.5, Algorithm 4 and Fig. 4.10; Gal & Ghahramani, "Dropout as a Bayesian
 Approximation", ICML 2016. Gaussian noise: Srivastava et al., "Dropout", JMLR 2014. DropConnect:
@@ -21,7 +21,7 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import Rule, adam
+from bnnbench.optim import NativeUpdate, adam
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -29,52 +29,51 @@ from bnnbench.types import Hyper
 
 @dataclass(frozen=True, kw_only=True)
 class MCDropout(StochasticMethod):
-    """Multiplicative noise on every weight layer: `W = M * z`, biases without noise.
+    """Multiplicative noise on the weights of every layer: `W = M * z`; biases have no noise.
 
-    The loss per data point is the Gaussian negative log-likelihood plus
-    `prior_precision / (2 N) * E||W||^2`, the part of the KL term that a Gaussian prior on W adds
-    (condition of eq. 4.52). `E[W^2] = E[z^2] M^2`, so the square of a weight is weighed by
+    The loss per data point is the negative log-likelihood plus
+    `prior_precision / (2 N) * E||W||^2`, the part of the KL term due to the Gaussian prior on W
+    (condition of eq. 4.52). `E[W^2] = E[z^2] M^2`, so the square of a weight has the factor
 
         bernoulli    z = 0 or 1, P(1) = keep              E[z^2] = keep
         dropconnect  the same                             E[z^2] = keep
         gaussian     z ~ Normal(1, dropout / keep)        E[z^2] = 1 + dropout / keep = 1 / keep
 
-    and that of a bias, which is never dropped, by 1, or 0 without `bias_prior`; `keep = 1 -
-    dropout`. Masks are 0 or 1, as in Algorithm 4; the inverted scaling of deep-learning libraries
-    (masks 0 or 1/keep) is not applied, since the prior is on W; Gaussian noise has that scaled
-    mask's mean and variance. The entropy of W is left out, as eq. 4.52 demands, though for Gaussian
-    noise it depends on M (book, section 4.5.2, names the dispute).
+    with `keep = 1 - dropout`, and that of a bias has the factor 1, or 0 without `bias_prior`. Masks
+    are 0 or 1, as in Algorithm 4. The inverted scaling of deep-learning libraries (masks 0 or
+    1/keep) is not used, since the prior is on W; Gaussian noise has the mean and variance of the
+    scaled mask. The entropy of W is omitted, as required by eq. 4.52, although it depends on M for
+    Gaussian noise (see section 4.5.2 of the book).
 
     Attributes:
-        noise: `bernoulli` and `gaussian` draw one z per unit of a layer's input, in training
-            for every row; `dropconnect` draws one per weight, in training shared by the rows of
-            a minibatch.
+        noise: `bernoulli` and `gaussian` draw one z per input unit of a layer, and per row in
+            training; `dropconnect` draws one per weight, shared by the rows of a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
         prior_precision: of the weights, standardised units; None is searched.
-        start: where weights start: `fan_in`, as those of the other methods, or `glorot`.
-        bias_prior: whether biases have the prior too.
+        weight_init: `fan_in`, as for other methods, or `glorot`.
+        bias_prior: whether the prior applies to biases too.
     """
 
     dropout: float | None = None
     prior_precision: float | None = None
     noise: str = "bernoulli"
-    start: str = "fan_in"
+    weight_init: str = "fan_in"
     bias_prior: bool = True
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"noise": "gaussian"},
-        {"noise": "dropconnect", "start": "glorot", "bias_prior": False},
+        {"noise": "dropconnect", "weight_init": "glorot", "bias_prior": False},
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
-        check_choice("method.start", self.start, ("fan_in", "glorot"))
+        check_choice("method.weight_init", self.weight_init, ("fan_in", "glorot"))
         check_bool("method.bias_prior", self.bias_prior)
 
     def init(self, task: FitTask) -> State:
-        start = task.mlp.glorot if self.start == "glorot" else task.mlp.initial
-        loc = start(task.streams).expand(task.data.replicas, -1).clone()
+        init = task.mlp.glorot if self.weight_init == "glorot" else task.mlp.initial
+        loc = init(task.streams).expand(task.data.replicas, -1).clone()
         return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
@@ -88,70 +87,70 @@ class MCDropout(StochasticMethod):
         loc, dropout = state["loc"], hyper["dropout"]
         if self.noise == "dropconnect":
             mask = _flat(mlp, [self._factor(u, dropout) for u in noise])
-            found = mask * gradients(mlp, self.likelihood, loc * mask, hyper, batch)
+            gradient = mask * gradients(mlp, self.likelihood, loc * mask, hyper, batch)
         else:
             masks = [self._factor(u, dropout[:, :, None]) for u in noise]
             weights = loc.expand(training.samples, *loc.shape)
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
-            found = backward(tape, self.output_slopes(outputs, hyper, batch))
+            gradient = backward(tape, self.output_gradients(outputs, hyper, batch))
         decay = self._penalty(mlp, hyper) / batch.counts
         updated = adam(
             loc,
-            torch.addcmul(found.mean(0), decay, loc),
+            torch.addcmul(gradient.mean(0), decay, loc),
             state["first"],
             state["second"],
-            batch.unbias,
+            batch.bias_correction,
             training.learning_rate,
             training.betas,
         )
         return dict(zip(("loc", "first", "second"), updated, strict=True))
 
-    def output_slopes(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
-        """Of the minibatch's loss, S times that of its mean over samples, `[S, R, B, O]`."""
+    def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
+        """Return the gradients of S times the minibatch's loss at the outputs, `[S, R, B, O]`."""
         return self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
 
-    def rule(self) -> Rule | None:
+    def native_update(self) -> NativeUpdate | None:
         if self.noise != "bernoulli":
             return None
-        return Rule("mc_dropout", ("loc", "first", "second"), (float(self.bias_prior),))
+        return NativeUpdate("mc_dropout", ("loc", "first", "second"), (float(self.bias_prior),))
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """`prior_precision / 2 E||W||^2`."""
+        """Return `prior_precision / 2 E||W||^2`."""
         penalty = self._penalty(posterior.mlp, posterior.hyper)
         return 0.5 * (penalty * posterior.state["loc"].square()).sum(1)
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """One realisation per sample, shared by all test points: each sample is one function."""
+        """Draw one mask per sample, shared by all test points: each sample is one function."""
         mlp, dropout, factors = posterior.mlp, posterior.hyper["dropout"], []
         for fan_in, fan_out in pairwise(mlp.sizes):
-            own = fan_out if self.noise == "dropconnect" else 1
-            factor = self._factor(self._raw(streams, samples, fan_in * own), dropout)
-            factors.append(factor.repeat_interleave(fan_out // own, 2))
+            count = fan_out if self.noise == "dropconnect" else 1
+            factor = self._factor(self._raw(streams, samples, fan_in * count), dropout)
+            factors.append(factor.repeat_interleave(fan_out // count, 2))
         return posterior.state["loc"] * _flat(mlp, factors)
 
     def _raw(self, streams: Streams, *shape: int) -> Tensor:
         return streams.normal(*shape) if self.noise == "gaussian" else streams.uniform(*shape)
 
     def _factor(self, raw: Tensor, dropout: Tensor) -> Tensor:
-        """z, from what `_raw` drew."""
+        """Return z for the numbers drawn by `_raw`."""
         if self.noise == "gaussian":
             return 1 + raw * (dropout / (1 - dropout)).sqrt()
         return (raw >= dropout).to(raw.dtype)
 
     def _penalty(self, mlp: MLP, hyper: Hyper) -> Tensor:
-        """By what half the square of each mean is weighed, `[R, P]`."""
+        """Return the factor of half the square of each weight, `[R, P]`."""
         moment = self._second_moment(hyper["dropout"])
-        own = [moment.expand(-1, i * o)[None] for i, o in pairwise(mlp.sizes)]
-        return hyper["prior_precision"] * _flat(mlp, own, float(self.bias_prior))[0]
+        factors = [moment.expand(-1, i * o)[None] for i, o in pairwise(mlp.sizes)]
+        return hyper["prior_precision"] * _flat(mlp, factors, float(self.bias_prior))[0]
 
     def _second_moment(self, dropout: Tensor) -> Tensor:
-        """`E[z^2]`."""
+        """Return `E[z^2]`."""
         return 1 / (1 - dropout) if self.noise == "gaussian" else 1 - dropout
 
 
 def _flat(mlp: MLP, factors: list[Tensor], bias: float = 1.0) -> Tensor:
-    """One factor per weight, layer by layer `[S, R, fan_in fan_out]`, with `bias` for a bias."""
-    pieces = []
+    """Concatenate the layers' factors `[S, R, fan_in fan_out]`, with `bias` for every bias."""
+    parts = []
     for factor, fan_out in zip(factors, mlp.sizes[1:], strict=True):
-        pieces += [factor, factor.new_full((*factor.shape[:2], fan_out), bias)]
-    return torch.cat(pieces, 2)
+        parts += [factor, factor.new_full((*factor.shape[:2], fan_out), bias)]
+    return torch.cat(parts, 2)

@@ -1,4 +1,4 @@
-"""Probabilistic Backpropagation: assumed density filtering through a network.
+"""Probabilistic backpropagation: assumed density filtering for a network.
 
 Book, section 4.4 and Algorithm 3; Hernández-Lobato & Adams, "Probabilistic Backpropagation for
 Scalable Learning of Bayesian Neural Networks", ICML 2015.
@@ -17,7 +17,8 @@ from torch.nn.functional import pad
 
 from bnnbench.checks import check_choice, check_int
 from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import available
+from bnnbench.cpp.tensors import has_native_code
+from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
@@ -25,39 +26,37 @@ from bnnbench.methods.shared.moment_propagation import (
     Moments,
     Weights,
     forward,
-    gamma_matched,
-    gaussian_matched,
     linear_back,
     linear_weights,
+    match_gamma,
+    match_gaussian,
     rectify_back,
 )
-from bnnbench.methods.shared.pieces import rows_at_once
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
-from bnnbench.native.propagation import Propagation
+from bnnbench.native.propagation import NativePropagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
-HYPER_PRIOR = (6.0, 6.0)  # of both precisions, in standardised units: six observations' worth
-WIDEST_CAVITY = 1e6  # a prior factor is left alone where the rest says less than this of a weight
+GAMMA_PRIOR = (6.0, 6.0)  # shape and rate, for both precisions, in standardised units
+MAX_CAVITY_VARIANCE = 1e6  # prior factors with a wider cavity are not refined
 CONTIGUOUS = torch.contiguous_format
 
 
 @dataclass(frozen=True, kw_only=True)
 class PBP(Method):
-    """Factorised Gaussian posterior, Gamma posteriors over the noise and the prior precision.
+    """Factorised Gaussian posterior, with Gamma posteriors over noise and prior precision.
 
-    Always float64. Each pass incorporates every data point once, in a new random order. There is
-    nothing to search.
+    Always uses float64. Each pass incorporates every data point once, in a new random order.
+    Nothing is searched.
 
     Attributes:
-        prior_update: `ep` refines the prior factor of every weight once after each pass, one
-            after the other, as the authors do; `adf` incorporates them at the start and never
-            again.
-        batch_size: data points incorporated at once; 1 is the algorithm. Of a batch, each point is
-            matched alone against the same q (skips included), and the changes of the natural
-            parameters are summed: each weight's precision and precision times mean, the noise's
-            `alpha` and `beta`. A sum that leaves no proper distribution is skipped.
+        prior_update: `ep` refines the prior factors of all weights, one after the other, after each
+            pass, as the authors do; `adf` incorporates them only once, at the start.
+        batch_size: data points incorporated at once; 1 in the paper. Each point of a batch is
+            matched separately with the same q (including skips), and the changes of the natural
+            parameters are added: each weight's precision and precision times mean, and `alpha` and
+            `beta` of the noise. A sum that is not a proper distribution is skipped.
     """
 
     prior_update: str = "ep"
@@ -71,7 +70,7 @@ class PBP(Method):
 
     @property
     def stack_splits(self) -> bool:
-        """By torch; native code takes one network after the other."""
+        """True for torch; native code trains one network after the other."""
         return library().code is None
 
     @property
@@ -79,27 +78,27 @@ class PBP(Method):
         return library().code is not None
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
-    def parameters(self, mlp: MLP) -> int:
+    def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
     @torch.no_grad()
     def fit(self, task: FitTask) -> Posterior:
-        """Fits all replicas; one that is not finite after a pass stays at the pass before."""
+        """Fit all replicas; one that is not finite after a pass keeps the previous pass."""
         data = replace(
             task.data, inputs=task.data.inputs.double(), targets=task.data.targets.double()
         )
         state = initial_state(task.mlp, data.replicas, task.streams)
-        native = available(data.inputs, torch.float64)
-        passes = self._by_native_code if native else self._by_torch
-        state, alive = passes(replace(task, data=data), state, finite(state))
+        native = has_native_code(data.inputs, torch.float64)
+        run_passes = self._native_passes if native else self._torch_passes
+        state, alive = run_passes(replace(task, data=data), state, finite(state))
         counts = data.inputs.new_tensor(data.counts)[:, None]
         return Posterior(state, task.hyper, task.mlp, counts, ~alive)
 
-    def _by_torch(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
-        """All passes, as the equations read: the last state, and `[R]` which are finite."""
+    def _torch_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """Run all passes; return the final state and which replicas are finite, `[R]`."""
         for _ in range(task.epochs):
             before = state
             state = _pass(task.mlp, state, batches(task.data, task.streams, self.batch_size))
@@ -109,15 +108,15 @@ class PBP(Method):
             state = select(alive, state, before)
         return state, alive
 
-    def _by_native_code(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
-        """The same up to rounding."""
+    def _native_passes(self, task: FitTask, state: State, alive: Tensor) -> tuple[State, Tensor]:
+        """Like `_torch_passes`, equal up to rounding."""
         data, refine = task.data, self.prior_update == "ep"
         state = {name: value.clone(memory_format=CONTIGUOUS) for name, value in state.items()}
-        walk = Propagation(task.mlp, data, self.batch_size, refine, state, alive)
+        propagation = NativePropagation(task.mlp, data, self.batch_size, refine, state, alive)
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
             keys = task.streams.uniform(1, data.inputs.shape[1])[0]
-            walk.go(torch.argsort(keys, dim=1, stable=True))
+            propagation.run_pass(torch.argsort(keys, dim=1, stable=True))
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         return state, alive
@@ -125,20 +124,20 @@ class PBP(Method):
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One Gaussian per test point; nothing is sampled. Noise is `E[1 / gamma]`."""
+        """Predict one Gaussian per point, without sampling; the noise is `E[1 / gamma]`."""
         weights = unpack(posterior.mlp, posterior.state)
-        rows = rows_at_once(posterior.mlp, len(inputs))
-        pieces = [forward(weights, piece)[0] for piece in inputs.double().split(rows, 1)]
-        loc, variance = (torch.cat(moments, 1) for moments in zip(*pieces, strict=True))
+        rows = rows_per_chunk(posterior.mlp, len(inputs))
+        chunks = [forward(weights, chunk)[0] for chunk in inputs.double().split(rows, 1)]
+        loc, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
         noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
 
 
 def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
-    """The state after the priors, every tensor `[R, ...]`.
+    """Return the state after incorporating the priors, every tensor `[R, ...]`.
 
-    The means are random, `Normal(0, 1 / (fan_in + 1))`: at zero, the moments would tell no two
-    units of a layer apart and pass no derivative back.
+    The means are random, `Normal(0, 1 / (fan_in + 1))`: with zero means, all units of a layer would
+    be identical and derivatives would vanish.
     """
     scale = torch.cat(
         [
@@ -147,7 +146,7 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
         ]
     ).to(streams.device)
     loc = (scale * streams.normal(1, mlp.n_weights)[0].double()).expand(replicas, -1).clone()
-    alpha, beta = (loc.new_full((replicas, 1), value) for value in HYPER_PRIOR)
+    alpha, beta = (loc.new_full((replicas, 1), value) for value in GAMMA_PRIOR)
     return {
         "loc": loc,
         "var": (beta / (alpha - 1)).expand_as(loc).clone(),
@@ -162,7 +161,7 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
 
 
 def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
-    """The layers of flat `loc` and `var` `[R, P]`, in the order of `MLP`."""
+    """Split flat `loc` and `var` `[R, P]` into layers, in the order of `MLP`."""
     sizes = list(pairwise(mlp.sizes))
     lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
     pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
@@ -174,7 +173,7 @@ def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
 
 
 def pack(weights: Weights) -> State:
-    """The inverse of `unpack`."""
+    """Invert `unpack`."""
     parts = [part for layer in weights for part in layer]
     loc, var = (
         torch.cat([m.flatten(1) for m in moments], 1) for moments in zip(*parts, strict=True)
@@ -185,37 +184,37 @@ def pack(weights: Weights) -> State:
 def batches(
     data: TrainingSet, streams: Streams, size: int
 ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
-    """The data in a new order: inputs `[R, B, D]`, targets and real rows `[R, B]`."""
+    """Shuffle the data into batches: inputs `[R, B, D]`, targets and mask of real rows `[R, B]`."""
     inputs, targets = shuffled(data, streams)
-    pieces = (inputs, targets, data.real)
-    return list(zip(*(_in_turn(piece, size) for piece in pieces), strict=True))
+    tensors = (inputs, targets, data.real)
+    return list(zip(*(_split_rows(tensor, size) for tensor in tensors), strict=True))
 
 
-def _in_turn(rows: Tensor, size: int) -> Sequence[Tensor]:
-    """`[R, N, ...]` cut into `[R, size, ...]`, each contiguous; zeros fill the last."""
-    short = -rows.shape[1] % size
-    rows = pad(rows, (0, 0) * (rows.dim() - 2) + (0, short))
+def _split_rows(rows: Tensor, size: int) -> Sequence[Tensor]:
+    """Split `[R, N, ...]` into contiguous `[R, size, ...]`; the last is padded with zeros."""
+    padding = -rows.shape[1] % size
+    rows = pad(rows, (0, 0) * (rows.dim() - 2) + (0, padding))
     return rows.unflatten(1, (-1, size)).transpose(0, 1).contiguous().unbind(0)
 
 
 def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]]) -> State:
     weights, noise = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
     for inputs, targets, real in rows:
-        weights, noise = absorb(weights, noise, inputs, targets, real)
+        weights, noise = incorporate(weights, noise, inputs, targets, real)
     return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}
 
 
-def absorb(
+def incorporate(
     weights: Weights, noise: Gamma, inputs: Tensor, targets: Tensor, real: Tensor
 ) -> tuple[Weights, Gamma]:
-    """Incorporates one batch of likelihood factors (eqs. 4.29, 4.30, 4.36, 4.39, 4.40).
+    """Incorporate one batch of likelihood factors (eqs. 4.29, 4.30, 4.36, 4.39, 4.40).
 
     Args:
         weights: moments of each layer.
-        noise: of the noise precision.
+        noise: Gamma of the noise precision.
         inputs: `[R, B, D]`.
         targets: `[R, B]`.
-        real: `[R, B]`, False on padding, which changes nothing.
+        real: `[R, B]`, False on padding, which is ignored.
     """
     (loc, variance), tape, rectified = forward(weights, inputs)
     alpha, beta = noise
@@ -226,31 +225,31 @@ def absorb(
     d: Moments = (d_loc.unsqueeze(2), d_variance.unsqueeze(2))
     new: list[Layer] = []
     for k in range(len(weights) - 1, -1, -1):
-        change = linear_weights(tape[k], weights[k], d)
+        derivatives = linear_weights(tape[k], weights[k], d)
         matrix, bias = (
-            gaussian_matched(old, by, real[:, :, None, None])
-            for old, by in zip(weights[k], change, strict=True)
+            match_gaussian(old, by, real[:, :, None, None])
+            for old, by in zip(weights[k], derivatives, strict=True)
         )
         new.insert(0, (matrix, bias))
         if k > 0:
             hidden = rectified[k - 1]
             d = rectify_back(hidden, linear_back((hidden.mean, hidden.variance), weights[k], d))
-    matched = gamma_matched(noise, variance, error * error)
+    matched = match_gamma(noise, variance, error * error)
     alpha_new, beta_new = (
         old + torch.where(real, value - old, 0.0).sum(1, keepdim=True)
         for old, value in zip(noise, matched, strict=True)
     )
-    skip = (alpha_new <= 1) | (beta_new <= 0)  # can come of adding the changes of a batch
+    skip = (alpha_new <= 1) | (beta_new <= 0)  # possible for batches of several points
     return tuple(new), (torch.where(skip, alpha, alpha_new), torch.where(skip, beta, beta_new))
 
 
 def refine_prior(state: State) -> State:
-    """One EP refinement of the prior factor of every weight, in order (book, end of 4.4.2).
+    """Refine the prior factors of all weights once by EP, in order (book, end of 4.4.2).
 
     With the Student-t replaced by a Gaussian (eq. 4.23), eqs. 4.36 and 4.39 are the product of two
-    Gaussians: a refined factor is centred and has the precision `(alpha - 1) / beta` of the
-    cavity, so only that is kept. Every weight's cavity holds the Gamma that its predecessors left,
-    so weights follow one another, while replicas go side by side.
+    Gaussians: a refined factor has mean zero and the precision `(alpha - 1) / beta` of the cavity,
+    so only its precision is stored. The Gamma in each weight's cavity depends on the previous
+    weights, so weights are processed in sequence, and replicas in parallel.
     """
     names = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta")
     prior: Gamma = (state["prior_alpha"][:, 0], state["prior_beta"][:, 0])
@@ -264,10 +263,10 @@ def refine_prior(state: State) -> State:
 
 
 def refine_factors(prior: Gamma, factors: tuple[Tensor, ...]) -> tuple[Gamma, tuple[Tensor, ...]]:
-    """Refines K prior factors one after the other.
+    """Refine K prior factors one after the other.
 
     Args:
-        prior: of the prior precision, `[R]` each.
+        prior: Gamma of the prior precision, `[R]` each.
         factors: `loc`, `var` and the factor's precision, `alpha` and `beta`, `[K, R]` each.
 
     Returns:
@@ -276,20 +275,20 @@ def refine_factors(prior: Gamma, factors: tuple[Tensor, ...]) -> tuple[Gamma, tu
     alpha, beta = prior
     loc, var, precision, factor_alpha, factor_beta = factors
     rest = 1 / var - precision
-    valid = (rest > 1 / WIDEST_CAVITY) & (var > 0)
+    valid = (rest > 1 / MAX_CAVITY_VARIANCE) & (var > 0)
     rest = torch.where(valid, rest, 1.0)
     mean = loc / var / rest
     square = mean * mean
     shapes, rates, precisions = [], [], []
-    for k, fits in enumerate(valid.unbind()):
+    for k, proper in enumerate(valid.unbind()):
         a, b = alpha - factor_alpha[k], beta - factor_beta[k]
-        fits = fits & (b > 0) & (a > 1)
-        matched = gamma_matched((a, b), 1 / rest[k], square[k])
-        alpha = torch.where(fits, matched[0], alpha)
-        beta = torch.where(fits, matched[1], beta)
-        shapes.append(torch.where(fits, alpha - a, factor_alpha[k]))
-        rates.append(torch.where(fits, beta - b, factor_beta[k]))
-        precisions.append(torch.where(fits, (a - 1) / b, precision[k]))
+        proper = proper & (b > 0) & (a > 1)
+        matched = match_gamma((a, b), 1 / rest[k], square[k])
+        alpha = torch.where(proper, matched[0], alpha)
+        beta = torch.where(proper, matched[1], beta)
+        shapes.append(torch.where(proper, alpha - a, factor_alpha[k]))
+        rates.append(torch.where(proper, beta - b, factor_beta[k]))
+        precisions.append(torch.where(proper, (a - 1) / b, precision[k]))
     shape, rate, new = torch.stack(shapes), torch.stack(rates), torch.stack(precisions)
     var_new = torch.where(valid, 1 / (rest + new), var)
     return (alpha, beta), (

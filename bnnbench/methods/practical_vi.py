@@ -1,4 +1,4 @@
-"""Practical VI: Gaussian variational inference with squared gradients for the variance.
+"""Practical VI: Gaussian variational inference with squared gradients as curvature.
 
 Book, section 4.3.1 and Algorithm 2; Graves, "Practical Variational Inference for Neural
 Networks", NIPS 2011.
@@ -35,25 +35,25 @@ class PracticalVI(VariationalMethod):
         d/d loc        = mean_n E[g_n] + prior loc / N                          (eqs. 4.9, 4.12)
         d/d sigma^2    = (mean_n E[g_n^2] + (prior - 1 / sigma^2) / N) / 2      (eqs. 4.10, 4.11)
 
-    `g_n^2` stands for the second derivative (eq. 4.11). It is squared data point by data point
-    and then averaged: the first step of eq. 4.60, not the gradient magnitude that Vadam uses, so
-    it does not depend on the minibatch size.
+    `g_n^2` approximates the second derivative (eq. 4.11). It is squared for every data point and
+    then averaged, as in the first step of eq. 4.60. Unlike Vadam's gradient magnitude, it does not
+    depend on the minibatch size.
 
-    The book's lines disagree. Eq. 4.12 has the sign of the likelihood's part reversed;
-    Algorithm 2 has it right. Eq. 4.13 drops the 1/2 of eq. 4.11 and so counts the data twice;
-    Algorithm 2 has the variance's gradient twice over, prior and data alike, which rests at the
-    same point (and Adam does not see a constant factor). This file follows eqs. 4.10 and 4.11.
+    The book is inconsistent here. Eq. 4.12 has the wrong sign for the likelihood term; Algorithm 2
+    has the right one. Eq. 4.13 drops the factor 1/2 of eq. 4.11 and so counts the data twice;
+    Algorithm 2 doubles the whole gradient of the variance, which does not change the optimum (and
+    Adam ignores constant factors). This file follows eqs. 4.10 and 4.11.
 
-    The plain descent on sigma^2 of Algorithm 2 can make it negative (as the book warns). Here
-    Adam descends on log sigma^2, by the chain rule `d/d log sigma^2 = sigma^2 d/d sigma^2`:
-    always positive, and a step is relative to the variance it changes.
+    Plain gradient descent on sigma^2, as in Algorithm 2, can make it negative, as the book warns.
+    Here Adam optimises log sigma^2, with `d/d log sigma^2 = sigma^2 d/d sigma^2`, so that the
+    variance stays positive and steps are relative to it.
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
-        curvature: `squared_gradient` is eq. 4.11; `gauss_newton` is the matrix it stands for
-            (eq. A.13), free of the residuals: `noise_precision (d output / d w)^2`, or what the
-            likelihood and its loss put in its place.
+        curvature: `squared_gradient` is eq. 4.11; `gauss_newton` is the matrix it approximates
+            (eq. A.13), which does not depend on the residuals:
+            `noise_precision (d output / d w)^2`, or the equivalent for another likelihood or loss.
     """
 
     prior_precision: float | None = None
@@ -89,7 +89,7 @@ class PracticalVI(VariationalMethod):
         prior, likelihood = hyper["prior_precision"], self.likelihood
         outputs, tape = forward(mlp, torch.addcmul(loc, variance.sqrt(), noise[0]), batch.inputs)
         d_outputs = likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
-        # The root, since it is squared: a weighted mean over rows of squares.
+        # Roots of the row weights, since the gradients are squared before averaging.
         roots: tuple[Tensor, ...]
         if self.curvature == "squared_gradient":
             roots = (likelihood.gradient(outputs, batch.targets, batch.weights.sqrt(), hyper),)
@@ -102,8 +102,8 @@ class PracticalVI(VariationalMethod):
         precision = torch.addcdiv(squares.mean(0), prior, batch.counts)
         g_log = 0.5 * (variance * precision - 1 / batch.counts)
         return {
-            **adam_on("loc", state, g_loc, batch.unbias, training),
-            **adam_on("log_variance", state, g_log, batch.unbias, training),
+            **adam_on("loc", state, g_loc, batch.bias_correction, training),
+            **adam_on("log_variance", state, g_log, batch.bias_correction, training),
         }
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:

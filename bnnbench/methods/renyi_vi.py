@@ -1,6 +1,6 @@
-"""Variational inference by Rényi's bound, with as many weight samples as it takes to weigh them.
+"""Variational inference with the variational Rényi bound.
 
-Li & Turner, "Rényi Divergence Variational Inference", NIPS 2016, and the program of its regression
+Li & Turner, "Rényi Divergence Variational Inference", NIPS 2016, and the code of its regression
 experiments, github.com/YingzhenLi/VRbound (`BayesianNN`).
 """
 
@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from bnnbench.checks import check_between, check_choice
-from bnnbench.methods.shared.contract import LEARNT, FitTask, Posterior
+from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import Rule, adam_on
+from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, UserError
@@ -29,97 +29,98 @@ NOISE = "noise_precision"
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiVI(VariationalMethod):
-    """Diagonal Gaussian posterior q that maximises Rényi's bound of order `alpha`.
+    """Diagonal Gaussian posterior q that maximises the variational Rényi bound of order `alpha`.
 
-    With weights `w_k = loc + scale e_k`, k = 1 to K, of all rows of a minibatch of B,
+    With weights `w_k = loc + scale e_k`, k = 1 to K, shared by all rows of a minibatch of B,
 
         bound = 1 / (1 - alpha) log mean_k R_k^(1 - alpha)              (their sections 3 and 4)
         log R_k = N mean_b log p(y_b | w_k) + log p(w_k) - log q(w_k)
-        slope = sum_k s_k d log R_k,    s_k = R_k^(1 - alpha) / sum_j R_j^(1 - alpha)
+        gradient = sum_k s_k d log R_k,    s_k = R_k^(1 - alpha) / sum_j R_j^(1 - alpha)
 
-    K samples leave the bound too low on average. The order decides whose slopes count:
+    With K samples the bound is biased downwards. The order determines the weights s_k:
 
-        1       all alike: the evidence lower bound, its divergence to the prior in closed form
-        0       by their importance weights (IWAE, Burda et al. 2016)
-        -inf    that of the greatest R_k alone: their VR-max
-        inf     that of the least
+        1       equal: the evidence lower bound, with the divergence to the prior in closed form
+        0       importance weights (IWAE, Burda et al. 2016)
+        -inf    only the largest R_k: their VR-max
+        inf     only the smallest R_k
 
-    Rényi's divergence is theirs, D_alpha(q || posterior), as in `divergence=renyi`, which puts it
-    in place of KL(q || prior) and leaves the expected log-likelihood: another objective but for 1.
-    BB-alpha's and Li & Gal's (2017) alpha runs the other way, with variational inference at 0, and
-    acts on each data point's factor apart.
+    The Rényi divergence D_alpha(q || posterior) is defined as in `divergence=renyi`. That option
+    replaces KL(q || prior) and keeps the expected log-likelihood, which is a different objective
+    unless alpha = 1. The alpha of BB-alpha and of Li & Gal (2017) runs in the opposite direction,
+    with variational inference at 0, and applies to the factor of each data point.
 
-    q is a Gaussian factor times the prior, `precision = exp(-log_variance) + prior_precision` and
-    `loc = u exp(-log_variance) / precision`: never wider than the prior. Adam descends on
-    `u`, which the state calls `loc`, and `log_variance`, per data point: it does not see a factor.
+    q is a Gaussian factor times the prior, with `precision = exp(-log_variance) + prior_precision`
+    and `loc = u exp(-log_variance) / precision`, so it is never wider than the prior. Adam
+    optimises `u`, stored as `loc` in the state, and `log_variance`, with the bound per data point.
 
-    The text and the program of the authors disagree, and `method=renyi_vi_2016` follows the text
-    where it says something: 50 hidden units (program 100), 20 splits (50). Only the program says
-    how weights start, `start=normal`, and that the noise does at variance 1, and it has no
-    `alpha=inf` of its own: from `1 - 1e-3` on its orders are 1. Text and program share the K weight
-    vectors of a step among the rows: the bound is of their product, so that samples drawn row by
-    row, as by local reparameterisation, are none of it.
+    The authors' paper and code disagree; `method=renyi_vi_2016` follows the paper where possible:
+    50 hidden units (code: 100) and 20 splits (50). Only the code specifies the initial weights
+    (`weight_init=normal`) and the initial noise variance of 1. It has no `alpha=inf`, and treats
+    orders from `1 - 1e-3` as 1. Both share the K weight vectors of a step among all rows. The bound
+    requires this, so local reparameterisation cannot be used.
 
-    The objective that a fit records is that of order 1, whatever `alpha` is.
+    The recorded objective is that of order 1 for any `alpha`.
 
     Attributes:
-        alpha: order of the divergence, any number, `-inf` and `inf` among them.
+        alpha: order of the divergence, any number including `-inf` and `inf`.
         prior_precision: of the weights, standardised units; None is searched.
-        noise_precision: the same of the observations, for a likelihood that has it; or `learnt`,
-            by the bound, from 1 on.
-        initial_precision: of the factor, to which the prior's comes; theirs is e^10.
-        start: `fan_in` starts `u` as the weights of other methods; `normal` at 0.1 times standard
-            normal numbers, and the factor's log variances that far from their own.
+        noise_precision: of the observations, for a likelihood that has it: a number, None to search
+            it, or `learned`: maximise the bound, starting at 1.
+        initial_precision: of the factor, without the prior's precision; e^10 in the authors' code.
+        weight_init: `fan_in` initialises `u` like the weights of other methods. `normal` draws `u`
+            from `Normal(0, 0.01)` and adds such noise to the log variances of the factor.
     """
 
     alpha: float = 0.5
     prior_precision: float | None = None
     noise_precision: float | str | None = None
     initial_precision: float = math.exp(10)
-    start: str = "fan_in"
+    weight_init: str = "fan_in"
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"alpha": 1.0, "noise_precision": LEARNT, "start": "normal"},
+        {"alpha": 1.0, "noise_precision": LEARNED, "weight_init": "normal"},
         {"alpha": -math.inf},
     )
 
     def __post_init__(self) -> None:
         if isinstance(self.noise_precision, str):
-            check_choice("method.noise_precision", self.noise_precision, (LEARNT,))
+            check_choice("method.noise_precision", self.noise_precision, (LEARNED,))
         super().__post_init__()
         number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
         if not number or math.isnan(self.alpha):
-            raise UserError(f"method.alpha must be a number, -inf or inf, not {self.alpha!r}.")
+            message = f"method.alpha must be a number, -inf or inf, not {self.alpha!r}."
+            raise UserError(message, setting="method.alpha")
         check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.start", self.start, ("fan_in", "normal"))
+        check_choice("method.weight_init", self.weight_init, ("fan_in", "normal"))
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
-        return tuple(name for name in super().hyper_names if not (name == NOISE and self.learns))
+        names = super().hyper_names
+        return tuple(name for name in names if not (name == NOISE and self.learns_noise))
 
     @property
-    def learns(self) -> bool:
-        """Whether a fit learns the noise precision."""
-        return self.noise_precision == LEARNT
+    def learns_noise(self) -> bool:
+        """Whether the noise precision is learned."""
+        return self.noise_precision == LEARNED
 
     def init(self, task: FitTask) -> State:
         replicas, streams, size = task.data.replicas, task.streams, task.mlp.n_weights
         log_variance = task.data.inputs.new_full(
             (replicas, size), -math.log(self.initial_precision)
         )
-        if self.start == "normal":
-            start = 0.1 * streams.normal(1, size)[0]
+        if self.weight_init == "normal":
+            initial = 0.1 * streams.normal(1, size)[0]
             log_variance = log_variance + 0.1 * streams.normal(1, size)[0]
         else:
-            start = task.mlp.initial(streams)
-        state = {"loc": start.expand(replicas, -1).clone(), "log_variance": log_variance}
-        if self.learns:
+            initial = task.mlp.initial(streams)
+        state = {"loc": initial.expand(replicas, -1).clone(), "log_variance": log_variance}
+        if self.learns_noise:
             state["log_noise"] = log_variance.new_zeros(replicas, 1)
-        zeros = {mean: torch.zeros_like(v) for name, v in state.items() for mean in _means_of(name)}
-        return {**state, **zeros}
+        moments = {m: torch.zeros_like(v) for name, v in state.items() for m in _adam_moments(name)}
+        return {**state, **moments}
 
-    def hyper_of(self, state: State, hyper: Hyper) -> Hyper:
-        return {**hyper, NOISE: (-state["log_noise"]).exp()} if self.learns else hyper
+    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
+        return {**hyper, NOISE: (-state["log_noise"]).exp()} if self.learns_noise else hyper
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return (streams.normal(samples, mlp.n_weights),)
@@ -127,64 +128,64 @@ class RenyiVI(VariationalMethod):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        known, prior = self.hyper_of(state, hyper), hyper["prior_precision"]
-        loc, scale, part = _posterior(state, prior)
+        effective, prior = self.effective_hyper(state, hyper), hyper["prior_precision"]
+        loc, scale, fraction = _posterior(state, prior)
         weights = torch.addcmul(loc, scale, noise[0])
         outputs, tape = forward(mlp, weights, batch.inputs)
-        losses = self.likelihood.value(outputs, batch.targets, known) * batch.weights
+        losses = self.likelihood.value(outputs, batch.targets, effective) * batch.weights
         log_ratios = (
             0.5 * noise[0].square().sum(2)
             - 0.5 * prior[:, 0] * weights.square().sum(2)
             - batch.counts[:, 0] * losses.sum(2)
         )
-        shares, pull = shares_of(log_ratios, self.alpha), prior / batch.counts
-        slopes = self.likelihood.gradient(outputs, batch.targets, batch.weights, known)
-        found, of_loc, of_scale = backward(tape, slopes), pull * loc, pull * scale
+        sample_weights, decay = bound_weights(log_ratios, self.alpha), prior / batch.counts
+        d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, effective)
+        d_weights, d_loc, d_scale = backward(tape, d_outputs), decay * loc, decay * scale
         if self.alpha != 1:
-            found, of_loc, of_scale = torch.addcmul(found, pull, weights), 0 * loc, 0 * scale
-        found = shares[:, :, None] * found
-        of_loc = of_loc + found.sum(0)
-        of_scale = of_scale + (found * noise[0]).sum(0) - 1 / (batch.counts * scale)
-        of_log = part * (0.5 * scale * of_scale - (1 - part) * state["loc"] * of_loc)
+            d_weights, d_loc, d_scale = torch.addcmul(d_weights, decay, weights), 0 * loc, 0 * scale
+        d_weights = sample_weights[:, :, None] * d_weights
+        d_loc = d_loc + d_weights.sum(0)
+        d_scale = d_scale + (d_weights * noise[0]).sum(0) - 1 / (batch.counts * scale)
+        d_log = fraction * (0.5 * scale * d_scale - (1 - fraction) * state["loc"] * d_loc)
         new = {
-            **adam_on("loc", state, part * of_loc, batch.unbias, training),
-            **adam_on("log_variance", state, of_log, batch.unbias, training),
+            **adam_on("loc", state, fraction * d_loc, batch.bias_correction, training),
+            **adam_on("log_variance", state, d_log, batch.bias_correction, training),
         }
-        if self.learns:
+        if self.learns_noise:
             error = outputs.squeeze(3) - batch.targets
-            _, of_deviation = self.likelihood.loss.slopes(error, known[NOISE], batch.weights)
-            of_noise = 0.5 * (shares * of_deviation.sum(2)).sum(0)[:, None]
-            new |= adam_on("log_noise", state, of_noise, batch.unbias, training)
+            _, d_deviation = self.likelihood.loss.slopes(error, effective[NOISE], batch.weights)
+            d_noise = 0.5 * (sample_weights * d_deviation.sum(2)).sum(0)[:, None]
+            new |= adam_on("log_noise", state, d_noise, batch.bias_correction, training)
         return new
 
-    def rule(self) -> Rule:
-        names = ["loc", "log_variance", *_means_of("loc"), *_means_of("log_variance")]
-        names += ["log_noise", *_means_of("log_noise")] if self.learns else []
-        return Rule("renyi_vi", tuple(names), own=(1 - self.alpha,))
+    def native_update(self) -> NativeUpdate:
+        names = ["loc", "log_variance", *_adam_moments("loc"), *_adam_moments("log_variance")]
+        names += ["log_noise", *_adam_moments("log_noise")] if self.learns_noise else []
+        return NativeUpdate("renyi_vi", tuple(names), constants=(1 - self.alpha,))
 
     def fit(self, task: FitTask) -> Posterior:
         fitted = super().fit(task)
-        if not self.learns:
+        if not self.learns_noise:
             return fitted
-        learnt = fitted.hyper[NOISE][:, 0].masked_fill(fitted.diverged, torch.nan)
-        return replace(fitted, diagnostics={"learnt_noise_precision": learnt})
+        precision = fitted.hyper[NOISE][:, 0].masked_fill(fitted.diverged, torch.nan)
+        return replace(fitted, diagnostics={"learned_noise_precision": precision})
 
-    def parameters(self, mlp: MLP) -> int:
-        return super().parameters(mlp) + self.learns
+    def n_parameters(self, mlp: MLP) -> int:
+        return super().n_parameters(mlp) + self.learns_noise
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         return _posterior(posterior.state, posterior.hyper["prior_precision"])[:2]
 
 
-def shares_of(log_ratios: Tensor, alpha: float) -> Tensor:
-    """What each sample counts for in the slope of Rényi's bound.
+def bound_weights(log_ratios: Tensor, alpha: float) -> Tensor:
+    """Return the weight of each sample in the gradient of the Rényi bound.
 
     Args:
-        log_ratios: `[S, R]`, `log p(w, data) / q(w)` of each, but for a constant.
+        log_ratios: `[S, R]`, `log p(w, data) / q(w)` of each, up to a constant.
         alpha: the order.
 
     Returns:
-        `[S, R]`, adding up to one over the samples.
+        `[S, R]`; the weights of the samples add up to one.
     """
     if math.isfinite(alpha):
         return ((1 - alpha) * log_ratios).softmax(0)
@@ -192,14 +193,14 @@ def shares_of(log_ratios: Tensor, alpha: float) -> Tensor:
     return torch.zeros_like(log_ratios).scatter(0, chosen, 1.0)
 
 
-def _means_of(name: str) -> tuple[str, str]:
-    """Adam's of an entry of the state."""
+def _adam_moments(name: str) -> tuple[str, str]:
+    """Return the names of Adam's moments of an entry of the state."""
     return f"{name}_first", f"{name}_second"
 
 
 def _posterior(state: Mapping[str, Tensor], prior: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Means, standard deviations and the factor's part of the precision, `[R, P]` each."""
+    """Return means, standard deviations and the factor's fraction of the precision, `[R, P]`."""
     factor = (-state["log_variance"]).exp()
     precision = factor + prior
-    part = factor / precision
-    return part * state["loc"], precision.rsqrt(), part
+    fraction = factor / precision
+    return fraction * state["loc"], precision.rsqrt(), fraction

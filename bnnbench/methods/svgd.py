@@ -1,8 +1,8 @@
-"""Stein variational gradient descent and repulsive ensembles: networks that keep apart.
+"""Stein variational gradient descent and repulsive ensembles.
 
 Liu & Wang, "Stein Variational Gradient Descent: A General Purpose Bayesian Inference Algorithm",
 NeurIPS 2016; D'Angelo & Fortuin, "Repulsive Deep Ensembles are Bayesian", NeurIPS 2021; in function
-space also Wang et al., "Function Space Particle Optimization for Bayesian Neural Networks", ICLR
+space also: Wang et al., "Function Space Particle Optimization for Bayesian Neural Networks", ICLR
 2019.
 """
 
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.checks import check_between, check_choice, check_int
-from bnnbench.methods.shared.contract import LEARNT, FitTask, Posterior
+from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -29,67 +29,68 @@ from bnnbench.types import Hyper, Prediction
 
 FUNCTION = "function"
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
-FIRST_ROWS = 1000  # at most, by which the first noise precisions are told
-FIRST_PRIOR = 0.1  # mean of the exponential law from which the first prior precisions are drawn
-FUDGE = 1e-6  # beside AdaGrad's root, of a slope of the whole log-posterior
+MAX_INIT_ROWS = 1000  # used to initialise noise precisions
+INIT_PRIOR_MEAN = 0.1  # mean of the exponential distribution of initial prior precisions
+ADAGRAD_EPSILON = 1e-6  # for the gradient of the whole log-posterior
 
 
 @dataclass(frozen=True, kw_only=True)
 class SVGD(StochasticMethod):
-    """M networks, particles, whose step is a drift of `particles`; predicts their mixture.
+    """M networks, the particles, that follow a drift of `shared.particles`; predicts their mixture.
 
-    The score of a particle w is the slope of its log-posterior, `-(N g + prior_precision w)` with g
-    the gradient of a minibatch's mean loss. The drift is taken by Adam, as the optimiser of all
-    methods here, or as in Liu & Wang's program by AdaGrad with a short memory,
+    The score of a particle w is the gradient of the log-posterior, `-(N g + prior_precision w)`
+    with the gradient g of a minibatch's mean loss. The drift phi is applied by Adam, like in other
+    methods, or as in the code of Liu & Wang by AdaGrad with a decaying average,
 
         s <- phi^2 at the first step, then decay s + (1 - decay) phi^2      decay = betas[1]
         w <- w + learning_rate phi / (1e-6 + sqrt(s))
 
-    A precision that is `learnt` is one of a particle's coordinates, as its logarithm, in the kernel
-    too. Its prior is Gamma(shape, rate), and the density is that of the logarithm, so that a factor
-    of it is the Jacobian: the slopes are, of n rows with errors e and of P weights,
+    The logarithm of a `learned` precision is a coordinate of each particle, and part of the kernel.
+    Its prior is Gamma(shape, rate). The density of the logarithm includes the Jacobian, so the
+    scores for n rows with errors e, and for P weights, are
 
         d / d log noise_precision = n / 2 + shape - noise_precision (|e|^2 / 2 + rate)
         d / d log prior_precision = P / 2 + shape - prior_precision (|w|^2 / 2 + rate)
 
-    The first starts where it makes this zero, for a particle's first weights and up to 1000 rows,
-    and the second at a draw from an exponential law of mean 0.1: a prior that is wide at first.
+    The noise precision starts at the value where this is zero, for the initial weights of the
+    particle and up to 1000 rows. The prior precision is drawn from an exponential distribution with
+    mean 0.1, so that the prior is wide at first.
 
-    With `drift=function` particles repel each other by what they put out for the minibatch's rows:
-    `kde_wgd` of these outputs, whose score is that of the rows' likelihood, N / B times, pulled
-    back to the weights by the network's Jacobian. The prior is that over weights, where D'Angelo &
-    Fortuin estimate the slope of the prior over functions from draws. A precision that is learnt
-    follows its own slope alone.
+    With `drift=function`, particles repel each other in the space of their outputs for a minibatch.
+    The drift is `kde_wgd` of these outputs with the score of the rows' likelihood, times N / B,
+    mapped to the weights by the network's Jacobian. The prior is that over weights; D'Angelo &
+    Fortuin estimate the gradient of the prior over functions from samples. A learned precision only
+    follows its own score.
 
-    With one particle every drift is its score: MAP. Few of them in many dimensions are much closer
-    together than draws from the posterior (Ba et al., "Understanding the Variance Collapse of SVGD
-    in High Dimensions", ICLR 2022). In a standard Gaussian of `d >= M - 1` dimensions they settle
-    on the corners of a simplex, and by their equations have the variance
+    With one particle every drift equals the score, which gives MAP. A few particles in many
+    dimensions are much closer together than draws from the posterior (Ba et al., "Understanding
+    the Variance Collapse of SVGD in High Dimensions", ICLR 2022). For a standard Gaussian of
+    `d >= M - 1` dimensions they converge to the corners of a simplex, with the variance
 
-        log(M + 1) (1 - 1 / M) / d     for `svgd`; for `sge_wgd` over `1 + eta (1 + 1 / M)`
+        log(M + 1) (1 - 1 / M) / d     for `svgd`; for `sge_wgd` divided by `1 + eta (1 + 1 / M)`
         half of that                   for `kde_wgd`
 
-    which is 0.004 instead of 1 for 20 particles and the 751 weights of a network on Boston's data.
+    This is 0.004 instead of 1 for 20 particles and the 751 weights of a network on Boston.
 
-    Where Liu & Wang's program says something else than their paper, or than we do: it holds out the
-    last tenth of the training rows, at most 500, and fits each particle's noise anew on them where
-    that raises their likelihood, in the target's units; where not, a value in standardised units is
-    used as if it were in these. Here nothing is held out. The draws of first prior precisions are
-    the program's, although its prior has the rate 0.1, not the mean. Its weights start at
-    `Normal(0, 1 / (fan_in + 1))` and its biases at 0, where ours start as those of all methods do.
-    It goes through the rows in one order for ever, where they are shuffled here before every
-    epoch. Its demo's 2000 steps by 100 rows are 400 epochs of Boston's. Steps of 0.001 take the log
-    noise precision no further than about 2 in these, on yacht 1: too little for the fit there.
+    The code of Liu & Wang differs from their paper and from this file. It holds out the last tenth
+    of the training rows, at most 500, and refits each particle's noise on them, in the units of the
+    target, if that increases their likelihood; otherwise it uses a value in standardised units as
+    if it were in target units. Here nothing is held out. The initial prior precisions are those of
+    the code, although its prior has the rate 0.1, not the mean. Its weights start at
+    `Normal(0, 1 / (fan_in + 1))` and its biases at 0; ours are initialised as for other methods. It
+    never reshuffles the rows; here they are shuffled before every epoch. The 2000 steps of 100 rows
+    in its demo are 400 epochs on Boston. With a learning rate of 0.001 the log noise precision
+    changes by at most about 2 in these steps, on yacht by 1, which is too little to fit yacht.
 
     Attributes:
         particles: M.
-        drift: `svgd`, `kde_wgd`, `sge_wgd`, `function`.
+        drift: `svgd`, `kde_wgd`, `sge_wgd` or `function`.
         optimiser: `adam` or `adagrad`.
         prior_precision: of the weights, biases included, standardised units: a number, None to
-            search it, or `learnt`.
-        noise_precision: the same of the observations, for a likelihood that has it.
-        prior_gamma: shape and rate.
-        noise_gamma: shape and rate.
+            search it, or `learned`.
+        noise_precision: of the observations, for a likelihood that has it: as `prior_precision`.
+        prior_gamma: shape and rate of the prior of a learned `prior_precision`.
+        noise_gamma: shape and rate of the prior of a learned `noise_precision`.
     """
 
     particles: int = 20
@@ -109,7 +110,7 @@ class SVGD(StochasticMethod):
     def __post_init__(self) -> None:
         for name in (NOISE, WEIGHTS):
             if isinstance(getattr(self, name), str):
-                check_choice(f"method.{name}", getattr(self, name), (LEARNT,))
+                check_choice(f"method.{name}", getattr(self, name), (LEARNED,))
         super().__post_init__()
         check_int("method.particles", self.particles)
         check_choice("method.drift", self.drift, (*DRIFTS, FUNCTION))
@@ -119,57 +120,57 @@ class SVGD(StochasticMethod):
                 check_between(f"method.{name}", value, 0)
 
     @property
-    def learnt(self) -> tuple[str, ...]:
-        """The precisions that are coordinates of a particle, in their order."""
+    def learned(self) -> tuple[str, ...]:
+        """The learned precisions, in the order of a particle's coordinates."""
         names = (*self.likelihood.hyper_names, *self.own_hyper_names)
-        return tuple(name for name in names if getattr(self, name) == LEARNT)
+        return tuple(name for name in names if getattr(self, name) == LEARNED)
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
-        """Those that are not learnt."""
-        return tuple(name for name in super().hyper_names if name not in self.learnt)
+        """The hyper-parameters that are not learned."""
+        return tuple(name for name in super().hyper_names if name not in self.learned)
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return False
 
     @property
-    def gradients(self) -> int:
+    def gradients_per_epoch(self) -> int:
         return self.particles
 
     @property
     def point_estimate(self) -> bool:
         return self.particles == 1
 
-    def parameters(self, mlp: MLP) -> int:
-        return self.particles * (mlp.n_weights + len(self.learnt))
+    def n_parameters(self, mlp: MLP) -> int:
+        return self.particles * (mlp.n_weights + len(self.learned))
 
     def fit(self, task: FitTask) -> Posterior:
-        return train(self, replace(task, outputs=self.likelihood.outputs, trace=None))
+        return train(self, replace(task, outputs=self.likelihood.outputs, trace_streams=None))
 
     def init(self, task: FitTask) -> State:
-        """Particles lie side by side, `[R, M Q]`: weights, then logarithms of what is learnt."""
+        """Return concatenated particles, `[R, M Q]`: weights, then logs of learned precisions."""
         shape = (self.particles, task.data.replicas, -1)
-        starts = [task.mlp.initial(task.streams) for _ in range(self.particles)]
-        weights = torch.stack(starts).expand(shape).contiguous()
-        logs = [self._first(name, task, weights).log() for name in self.learnt]
+        initial = [task.mlp.initial(task.streams) for _ in range(self.particles)]
+        weights = torch.stack(initial).expand(shape).contiguous()
+        logs = [self._initial_precision(name, task, weights).log() for name in self.learned]
         loc = torch.cat([weights, *logs], 2).transpose(0, 1).flatten(1)
         zeros = torch.zeros_like(loc)
         first = {"loc_first": zeros} if self.optimiser == "adam" else {}
         return {"loc": loc, **first, "loc_second": zeros}
 
-    def _first(self, name: str, task: FitTask, weights: Tensor) -> Tensor:
-        """Where a learnt precision starts, `[M, R, 1]`."""
+    def _initial_precision(self, name: str, task: FitTask, weights: Tensor) -> Tensor:
+        """Return the initial value of a learned precision, `[M, R, 1]`."""
         if name == WEIGHTS:
             uniform = task.streams.uniform(self.particles, 1)
-            return (-FIRST_PRIOR * torch.log1p(-uniform)).expand(-1, task.data.replicas, -1)
+            return (-INIT_PRIOR_MEAN * torch.log1p(-uniform)).expand(-1, task.data.replicas, -1)
         shape, rate = self.noise_gamma
-        inputs, targets = (one[:, :FIRST_ROWS] for one in (task.data.inputs, task.data.targets))
-        real = task.data.real[:, :FIRST_ROWS]
+        data = (task.data.inputs, task.data.targets, task.data.real)
+        inputs, targets, real = (tensor[:, :MAX_INIT_ROWS] for tensor in data)
         errors = forward(task.mlp, weights, inputs)[0].squeeze(3) - targets
         squares = torch.where(real, errors.square(), 0).sum(2, True)
-        found = (shape + real.sum(1, True) / 2) / (rate + squares / 2)
-        return found.nan_to_num(nan=1.0)  # a fit that is to be lost starts finite
+        precision = (shape + real.sum(1, True) / 2) / (rate + squares / 2)
+        return precision.nan_to_num(nan=1.0)  # the initial state must be finite
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
@@ -179,72 +180,73 @@ class SVGD(StochasticMethod):
     ) -> State:
         drift = self.drift_of(mlp, state["loc"], hyper, batch)
         if self.optimiser == "adam":
-            return adam_on("loc", state, -drift, batch.unbias, training)
+            return adam_on("loc", state, -drift, batch.bias_correction, training)
         square = drift.square()
-        longer = torch.lerp(square, state["loc_second"], training.betas[1])
-        second = torch.where(batch.taken == 0, square, longer)
-        # The drift is that of a row's share of the log-posterior, and so is what is added.
-        scale = second.sqrt() + FUDGE / batch.counts
+        average = torch.lerp(square, state["loc_second"], training.betas[1])
+        second = torch.where(batch.steps_taken == 0, square, average)
+        # The drift is that of the log-posterior divided by N, so epsilon is divided by N too.
+        scale = second.sqrt() + ADAGRAD_EPSILON / batch.counts
         return {
             "loc": torch.addcdiv(state["loc"], drift, scale, value=training.learning_rate),
             "loc_second": second,
         }
 
     def drift_of(self, mlp: MLP, loc: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
-        """Where the particles go, over the number of rows, `[R, M Q]`."""
-        weights, own = self._read(mlp, loc, hyper)
-        slopes = []
-        if self.drift == FUNCTION or NOISE in self.learnt:
+        """Return the drift of the particles, divided by the number of rows, `[R, M Q]`."""
+        weights, effective = self._unpack(mlp, loc, hyper)
+        log_scores = []
+        if self.drift == FUNCTION or NOISE in self.learned:
             outputs, tape = forward(mlp, weights, batch.inputs)
-            d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, own)
-            if NOISE in self.learnt:
-                slopes.append(self._noise_slope(outputs, own[NOISE], batch))
+            d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, effective)
+            if NOISE in self.learned:
+                log_scores.append(self._noise_score(outputs, effective[NOISE], batch))
             if self.drift == FUNCTION:
-                d_outputs = _repelled(outputs, d_outputs, batch)
+                d_outputs = _with_repulsion(outputs, d_outputs, batch)
             gradient = backward(tape, d_outputs)
         else:
-            gradient = gradients(mlp, self.likelihood, weights, own, batch)
-        pull = own[WEIGHTS] / batch.counts
-        if WEIGHTS in self.learnt:
+            gradient = gradients(mlp, self.likelihood, weights, effective, batch)
+        decay = effective[WEIGHTS] / batch.counts
+        if WEIGHTS in self.learned:
             shape, rate = self.prior_gamma
             half = weights.square().sum(2, True) / 2 + rate
-            slopes.append((mlp.n_weights / 2 + shape) / batch.counts - pull * half)
-        scores = torch.cat([-torch.addcmul(gradient, pull, weights), *slopes], 2).transpose(0, 1)
+            log_scores.append((mlp.n_weights / 2 + shape) / batch.counts - decay * half)
+        weight_scores = -torch.addcmul(gradient, decay, weights)
+        scores = torch.cat([weight_scores, *log_scores], 2).transpose(0, 1)
         if self.drift == FUNCTION:
             return scores.flatten(1)
         particles = loc.unflatten(1, (self.particles, -1))
         return DRIFTS[self.drift](particles, scores, 1 / batch.counts[:, :, None]).flatten(1)
 
-    def _noise_slope(self, outputs: Tensor, precision: Tensor, batch: Batch) -> Tensor:
-        """That of the log noise precision, over the number of rows, `[M, R, 1]`."""
+    def _noise_score(self, outputs: Tensor, precision: Tensor, batch: Batch) -> Tensor:
+        """Return the score of the log noise precision, divided by N, `[M, R, 1]`."""
         shape, rate = self.noise_gamma
         errors = outputs.squeeze(3) - batch.targets
         _, by_log_scale = self.likelihood.loss.slopes(errors, precision, batch.weights)
         return 0.5 * by_log_scale.sum(2, True) + (shape - rate * precision) / batch.counts
 
-    def _read(self, mlp: MLP, loc: Tensor, hyper: Hyper) -> tuple[Tensor, Hyper]:
-        """Weights of the particles, `[M, R, P]`; hyper-parameters, those learnt `[M, R, 1]`."""
+    def _unpack(self, mlp: MLP, loc: Tensor, hyper: Hyper) -> tuple[Tensor, Hyper]:
+        """Return weights `[M, R, P]` and hyper-parameters, learned ones `[M, R, 1]`."""
         particles = loc.unflatten(1, (self.particles, -1)).transpose(0, 1)
-        learnt = particles[..., mlp.n_weights :].exp().split(1, 2)
-        own = dict(zip(self.learnt, learnt, strict=True)) if self.learnt else {}
-        return particles[..., : mlp.n_weights], {**hyper, **own}
+        learned = particles[..., mlp.n_weights :].exp().split(1, 2)
+        precisions = dict(zip(self.learned, learned, strict=True)) if self.learned else {}
+        return particles[..., : mlp.n_weights], {**hyper, **precisions}
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """The particles in turn: there is nothing random about them."""
-        weights, _ = self._read(posterior.mlp, posterior.state["loc"], posterior.hyper)
+        """Cycle through the particles; nothing is random."""
+        weights, _ = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
         return weights[torch.arange(samples, device=weights.device) % self.particles]
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """One component per particle, with its own noise where that is learnt."""
-        weights, own = self._read(posterior.mlp, posterior.state["loc"], posterior.hyper)
-        outputs = [forward(posterior.mlp, one[None], inputs)[0] for one in weights]
-        return self.likelihood.prediction(torch.cat(outputs), own)
+        """Predict one mixture component per particle, with its own noise if that is learned."""
+        weights, effective = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
+        outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in weights]
+        return self.likelihood.prediction(torch.cat(outputs), effective)
 
 
-def _repelled(outputs: Tensor, d_outputs: Tensor, batch: Batch) -> Tensor:
-    """Slopes of the loss at the outputs, `[M, R, B, O]`, less the drift that keeps these apart."""
+def _with_repulsion(outputs: Tensor, d_outputs: Tensor, batch: Batch) -> Tensor:
+    """Add the repulsion between outputs to their loss gradients, `[M, R, B, O]`."""
     real = (batch.weights > 0)[:, :, None]
     functions = torch.where(real, outputs, 0).transpose(0, 1)
     scores = -d_outputs.transpose(0, 1).flatten(2)

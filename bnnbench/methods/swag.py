@@ -1,8 +1,8 @@
-"""SWAG and MultiSWAG: a Gaussian about the networks that stochastic gradient descent goes through.
+"""SWAG and MultiSWAG: a Gaussian fitted to the iterates of stochastic gradient descent.
 
 Maddox et al., "A Simple Baseline for Bayesian Uncertainty in Deep Learning", NeurIPS 2019, section
-3 and Algorithm 1, and their program, github.com/wjmaddox/swa_gaussian; Wilson & Izmailov, "Bayesian
-Deep Learning and a Probabilistic Perspective of Generalization", NeurIPS 2020, for more than one.
+3 and Algorithm 1, and their code, github.com/wjmaddox/swa_gaussian. MultiSWAG: Wilson & Izmailov,
+"Bayesian Deep Learning and a Probabilistic Perspective of Generalization", NeurIPS 2020.
 """
 
 from __future__ import annotations
@@ -21,58 +21,59 @@ from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State, train
 from bnnbench.nn import MLP, forward
-from bnnbench.optim import Rule, adam_on
+from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
-TYPICAL_PRECISION = 10.0  # where networks predict their noise, as for SGLD
+TYPICAL_PRECISION = 10.0  # used as the noise precision if networks predict the noise
 
 
 @dataclass(frozen=True, kw_only=True)
 class SWAG(StochasticMethod):
-    """The mean and a covariance of one network after every epoch of descent by steps of one size.
+    """Gaussian with the mean and covariance of the networks after each epoch of SGD.
 
-    `method=map`'s loss, the mean negative log-likelihood plus `prior_precision / (2 N) ||w||^2`,
-    is first minimised by Adam, for the share `burn_in` of the epochs. Then
+    The loss of `method=map`, the mean negative log-likelihood plus
+    `prior_precision / (2 N) ||w||^2`, is first minimised by Adam, for a fraction `burn_in` of the
+    epochs. Then SGD with a constant step size,
 
-        v <- momentum v + slope,    w <- w - step_size / noise_precision v
+        v <- momentum v + gradient,    w <- w - step_size / noise_precision v
 
-    and of w_1 to w_T, the networks after each further epoch, a posterior is made:
+    gives networks w_1 to w_T, one after each epoch, and the posterior
 
         mean = mean_t w_t,    var = mean_t w_t^2 - mean^2,    K = min(rank, T)
         F = (w_t - mean of w_1 to w_t) / sqrt(K - 1) for the last K
         w = mean + sqrt(scale) (F z_1 + sqrt(var) z_2),    z_1, z_2 ~ Normal(0, I)
 
-    `scale` is a factor of the variance. The paper has two halves, which is `scale=0.5`; its program
-    calls that 0.5 too, and its own default of 1 is twice the covariance: both parts hold all of the
-    variances. Of iterates that are independent draws of a Gaussian with covariance C, 0.5 gives
-    `(C + diag C) / 2`: its variances, and half of its covariances. With 0 all samples are the
-    averaged network of SWA (Izmailov et al. 2018).
+    `scale` is a factor of the covariance. The paper uses 0.5. The default of its code is 1, which
+    doubles the variances, since both terms contain them. If the iterates were independent draws
+    from a Gaussian with covariance C, 0.5 would give `(C + diag C) / 2`: the correct variances, and
+    half of the covariances. With 0, all samples are the averaged network of SWA (Izmailov et al.
+    2018).
 
-    The width is that of the descent about a minimum, and follows its step size, momentum and
-    minibatch as much as the posterior's: no prior is in it but by the slope. Dividing by the noise
-    precision, as SGLD does, has one step size do for every value that a search tries.
+    The covariance is that of SGD around a minimum. It depends on the step size, the momentum and
+    the minibatch size as much as on the posterior, and on the prior only through the gradient. The
+    step size is divided by the noise precision, as for SGLD, so that one value suits all noise
+    precisions that a search tries.
 
-    Where text and programs disagree: the paper divides by K - 1, its program by `rank - 1`, even
-    while there are fewer columns, and this by the K - 1 of those there are. The authors' regression
-    on UCI sets (github.com/wjmaddox/drbayes) is another method under the name: principal components
-    for the last columns; until its issue 6, as in MultiSWAG's program once, `var` for `sqrt(var)`;
-    rows standardised before they are split, splits and settings of its own for each set, and a
-    log-likelihood of one Gaussian. Its table cannot be had on other splits, and is not among the
-    published values here.
+    The paper divides by K - 1; its code by `rank - 1`, even if there are fewer columns; this file
+    by K - 1. The authors' UCI regression experiments (github.com/wjmaddox/drbayes) use a different
+    method of the same name. It has principal components instead of the last columns and, until
+    its issue 6 (as in an early version of the MultiSWAG code), `var` in place of `sqrt(var)`. Rows
+    are standardised before splitting, each data set has its own splits and settings, and the
+    log-likelihood is that of a single Gaussian. Its results are not comparable on other splits, so
+    they are not among the published values here.
 
-    MultiSWAG is the mixture of `members` such posteriors from starts of their own, and draws from
-    them in turn.
+    MultiSWAG is a mixture of `members` such posteriors from different initial weights.
 
     Attributes:
         prior_precision: of the weights, biases included, standardised units; None is searched.
-        members: how many.
-        burn_in: share of a fit's epochs, from its start, that Adam takes.
-        step_size: of the descent, for a noise precision of 1.
-        momentum: of the descent.
-        rank: at most so many networks make the covariances.
-        scale: factor of the variance; 0 averages the network.
+        members: number of Gaussians.
+        burn_in: fraction of the epochs, at the start, that are trained by Adam.
+        step_size: of SGD, for a noise precision of 1.
+        momentum: of SGD.
+        rank: maximum number of networks in the low-rank covariance.
+        scale: factor of the covariance; 0 predicts with the averaged network.
     """
 
     prior_precision: float | None = None
@@ -98,30 +99,30 @@ class SWAG(StochasticMethod):
         check_between("method.scale", self.scale, 0, low_included=True)
 
     @property
-    def draws(self) -> bool:
+    def is_stochastic(self) -> bool:
         return self.scale > 0
 
     @property
     def point_estimate(self) -> bool:
         return self.scale == 0 and self.members == 1
 
-    def parameters(self, mlp: MLP) -> int:
-        """Means, variances and the columns beside them."""
+    def n_parameters(self, mlp: MLP) -> int:
+        """Return the number of means, variances and low-rank entries."""
         return self.members * mlp.n_weights * (2 + self.rank)
 
-    def epochs_of_adam(self, task: FitTask) -> int:
-        """Of a fit: at least one epoch is left for the descent."""
+    def adam_epochs(self, task: FitTask) -> int:
+        """Return the number of epochs trained by Adam; at least one epoch remains for SGD."""
         return min(int(self.burn_in * task.epochs), task.epochs - 1)
 
     def init(self, task: FitTask) -> State:
-        """The members' weights lie side by side, `[R, M P]`."""
-        starts = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
-        loc = starts.expand(task.data.replicas, -1).clone()
+        """Return the concatenated weights of the members, `[R, M P]`."""
+        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
+        loc = initial.expand(task.data.replicas, -1).clone()
         zeros = torch.zeros_like(loc)
-        epochs = self.epochs_of_adam(task)
+        epochs = self.adam_epochs(task)
         steps = [epochs * math.ceil(count / task.batch_size) for count in task.data.counts]
-        by_adam = loc.new_tensor(steps)[:, None].expand(-1, self.members).clone()
-        return {"loc": loc, "loc_first": zeros, "loc_second": zeros, "by_adam": by_adam}
+        adam_steps = loc.new_tensor(steps)[:, None].expand(-1, self.members).clone()
+        return {"loc": loc, "loc_first": zeros, "loc_second": zeros, "adam_steps": adam_steps}
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
@@ -129,86 +130,86 @@ class SWAG(StochasticMethod):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, by_adam, first = state["loc"], state["by_adam"][:, :1], state["loc_first"]
-        found = gradients(mlp, self.likelihood, self._apart(loc), hyper, batch)
+        loc, adam_steps, first = state["loc"], state["adam_steps"][:, :1], state["loc_first"]
+        by_member = gradients(mlp, self.likelihood, self._by_member(loc), hyper, batch)
         decay = hyper["prior_precision"] / batch.counts
-        slope = torch.addcmul(found.transpose(0, 1).flatten(1), decay, loc)
-        warm = adam_on("loc", state, slope, batch.unbias, training)
-        velocity = torch.where(batch.taken > by_adam, self.momentum * first, 0) + slope
+        gradient = torch.addcmul(by_member.transpose(0, 1).flatten(1), decay, loc)
+        adam = adam_on("loc", state, gradient, batch.bias_correction, training)
+        velocity = torch.where(batch.steps_taken > adam_steps, self.momentum * first, 0) + gradient
         size = self.step_size / hyper.get("noise_precision", TYPICAL_PRECISION)
-        steady = {"loc": loc - size * velocity, "loc_first": velocity}
-        still = batch.taken < by_adam
-        new = {name: torch.where(still, warm[name], value) for name, value in steady.items()}
-        return {**warm, **new, "by_adam": state["by_adam"]}
+        sgd = {"loc": loc - size * velocity, "loc_first": velocity}
+        use_adam = batch.steps_taken < adam_steps
+        new = {name: torch.where(use_adam, adam[name], value) for name, value in sgd.items()}
+        return {**adam, **new, "adam_steps": state["adam_steps"]}
 
-    def rule(self) -> Rule:
-        names = ("loc", "loc_first", "loc_second", "by_adam")
-        own = (self.step_size, self.momentum, TYPICAL_PRECISION)
-        return Rule("swag", names, own, self.members)
+    def native_update(self) -> NativeUpdate:
+        names = ("loc", "loc_first", "loc_second", "adam_steps")
+        constants = (self.step_size, self.momentum, TYPICAL_PRECISION)
+        return NativeUpdate("swag", names, constants, self.members)
 
     def fit(self, task: FitTask) -> Posterior:
         task = replace(task, outputs=self.likelihood.outputs)
         batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
-        first = self.epochs_of_adam(task) + 1
-        kept = range(first * batches, task.epochs * batches + 1, batches)
-        fitted = train(self, task, kept)
-        loc, deviations, factor = covariance_of(fitted.state["chain"], self.rank)
+        first = self.adam_epochs(task) + 1
+        saved_steps = range(first * batches, task.epochs * batches + 1, batches)
+        fitted = train(self, task, saved_steps)
+        loc, deviations, factor = fit_gaussian(fitted.state["chain"], self.rank)
         return replace(fitted, state={"loc": loc, "deviations": deviations, "factor": factor})
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """Of the members in turn."""
+        """Draw from the members in turn."""
         state = posterior.state
         owner = torch.arange(samples, device=state["loc"].device) % self.members
-        means = self._apart(state["loc"])[owner]
+        means = self._by_member(state["loc"])[owner]
         if self.scale == 0:
             return means
         columns = state["factor"].unflatten(2, (self.members, -1))  # [R, K, M, P]
-        low = streams.normal(samples, columns.shape[1]).expand(-1, len(columns), -1)
-        wide = streams.normal(samples, posterior.mlp.n_weights)
-        drawn = means.new_empty(means.shape)
+        low_rank = streams.normal(samples, columns.shape[1]).expand(-1, len(columns), -1)
+        diagonal = streams.normal(samples, posterior.mlp.n_weights)
+        networks = means.new_empty(means.shape)
         for member in range(self.members):
-            own = owner == member
-            drawn[own] = torch.einsum("srk,rkp->srp", low[own], columns[:, :, member])
-        drawn.addcmul_(self._apart(state["deviations"])[owner], wide)
-        return torch.add(means, drawn, alpha=math.sqrt(self.scale))
+            mask = owner == member
+            networks[mask] = torch.einsum("srk,rkp->srp", low_rank[mask], columns[:, :, member])
+        networks.addcmul_(self._by_member(state["deviations"])[owner], diagonal)
+        return torch.add(means, networks, alpha=math.sqrt(self.scale))
 
     def outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """Averaged networks are all alike: one sample for each member."""
+        """Use one sample per member if networks are averaged."""
         count = self.members if self.scale == 0 else samples
         return super().outputs(posterior, inputs, count, streams)
 
     def training_outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """Of the members' present networks: one sample each."""
-        own = self._apart(posterior.state["loc"])
-        return torch.cat([forward(posterior.mlp, w[None], inputs)[0] for w in own])
+        """Use the current networks of the members: one sample each."""
+        networks = self._by_member(posterior.state["loc"])
+        return torch.cat([forward(posterior.mlp, w[None], inputs)[0] for w in networks])
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """`prior_precision / 2 ||w||^2` of the present networks, averaged over the members."""
-        squares = self._apart(posterior.state["loc"]).square().sum(2).mean(0)
+        """Return `prior_precision / 2 ||w||^2` of the current networks, averaged over members."""
+        squares = self._by_member(posterior.state["loc"]).square().sum(2).mean(0)
         return 0.5 * posterior.hyper["prior_precision"][:, 0] * squares
 
-    def _apart(self, flat: Tensor) -> Tensor:
-        """`[M, R, P]` from `[R, M P]`."""
+    def _by_member(self, flat: Tensor) -> Tensor:
+        """Reshape `[R, M P]` into `[M, R, P]`."""
         return flat.unflatten(1, (self.members, -1)).transpose(0, 1)
 
 
-def covariance_of(iterates: Tensor, rank: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The parts of SWAG's Gaussian, before its scale.
+def fit_gaussian(iterates: Tensor, rank: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the parameters of SWAG's Gaussian, without `scale`.
 
     Args:
-        iterates: `[R, T, P]`, networks in the order in which they were visited.
-        rank: at most so many of the last make the factor.
+        iterates: `[R, T, P]`, networks in the order of training.
+        rank: maximum number of columns of the factor.
 
     Returns:
-        Means and the roots of the variances, `[R, P]` each, and the factor's columns as rows,
+        Means and standard deviations, `[R, P]` each, and the columns of the factor as rows,
         `[R, K, P]`.
     """
     count = torch.arange(1, iterates.shape[1] + 1, device=iterates.device, dtype=iterates.dtype)
     running = iterates.cumsum(1) / count[:, None]
-    away = (iterates - running)[:, -rank:]
+    columns = (iterates - running)[:, -rank:]
     deviations = iterates.var(1, correction=0).sqrt()
-    return iterates.mean(1), deviations, away / math.sqrt(max(1, away.shape[1] - 1))
+    return iterates.mean(1), deviations, columns / math.sqrt(max(1, columns.shape[1] - 1))

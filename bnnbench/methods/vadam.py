@@ -15,10 +15,10 @@ from torch import Tensor
 from bnnbench.checks import check_between
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.gradients import Draws, mean_and_square
+from bnnbench.methods.shared.gradients import WeightSamples, mean_and_square
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -28,16 +28,16 @@ from bnnbench.types import Hyper
 class Vadam(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, 1 / (N s + prior_precision))`.
 
-    `s` is the running mean of squared gradients. They are squared after the mean over the
-    minibatch and before the mean over weight samples (eq. 4.60's gradient magnitude). Where the
-    model is right, squared gradients of a log-likelihood average to its second derivative; those
-    of another loss do not quite, and serve as a scale all the same.
+    `s` is the running mean of squared gradients, which are averaged over the minibatch before and
+    over weight samples after squaring (gradient magnitude, eq. 4.60). For a correct model, the mean
+    squared gradient of the log-likelihood equals its second derivative. For another loss it does
+    not, but still serves as a scale.
 
     Attributes:
         prior_precision: of the weights, standardised units; None is searched.
-        initial_precision: of the posterior. None starts it at the prior precision (`s = 0`), as
-            the authors' code does; their paper and the book say 10, and the code's notes call
-            that a mistake. A number below the prior precision starts at the prior precision.
+        initial_precision: of the posterior. None uses the prior precision (`s = 0`), as in the
+            authors' code; their paper and the book say 10, which the notes of the code call a
+            mistake. A number below the prior precision is replaced by the prior precision.
     """
 
     prior_precision: float | None = None
@@ -65,32 +65,32 @@ class Vadam(VariationalMethod):
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         decay_m, decay_s = training.betas
-        gradient, square, pull = self.perturbed_gradient(mlp, state, hyper, batch, noise)
+        gradient, square, decay = self.perturbed_gradient(mlp, state, hyper, batch, noise)
         momentum = torch.lerp(gradient, state["momentum"], decay_m)
         s = torch.lerp(square, state["s"], decay_s)
-        unbias_m, unbias_s = batch.unbias
-        scale = (s * unbias_s).sqrt_().add_(pull)
-        size = -training.learning_rate * unbias_m
+        correction_m, correction_s = batch.bias_correction
+        scale = (s * correction_s).sqrt_().add_(decay)
+        size = -training.learning_rate * correction_m
         loc = torch.addcdiv(state["loc"], size * momentum, scale)
         return {"loc": loc, "momentum": momentum, "s": s}
 
-    def rule(self) -> Rule:
-        return Rule("vadam", ("loc", "s", "momentum"))
+    def native_update(self) -> NativeUpdate:
+        return NativeUpdate("vadam", ("loc", "s", "momentum"))
 
     def perturbed_gradient(
         self, mlp: MLP, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """What weights drawn from the posterior say about one minibatch.
+        """Compute gradients at weights drawn from the posterior.
 
         Returns:
-            The mean's gradient with the prior's part, the mean over samples of the squared
-            gradient without it, `[R, P]` each, and `prior_precision / N`, `[R, 1]`.
+            The mean gradient including the prior, the mean squared gradient without it, `[R, P]`
+            each, and `prior_precision / N`, `[R, 1]`.
         """
         loc, prior = state["loc"], hyper["prior_precision"]
-        draws = Draws(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
-        mean, square = mean_and_square(mlp, self.likelihood, draws, hyper, batch)
-        pull = prior / batch.counts
-        return torch.addcmul(mean, pull, loc), square, pull
+        weights = WeightSamples(loc, torch.rsqrt(batch.counts * state["s"] + prior), noise[0])
+        mean, square = mean_and_square(mlp, self.likelihood, weights, hyper, batch)
+        decay = prior / batch.counts
+        return torch.addcmul(mean, decay, loc), square, decay
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
         loc, s = posterior.state["loc"], posterior.state["s"]

@@ -1,4 +1,4 @@
-"""Vprop: variational RMSprop, which is Vadam without momentum.
+"""Vprop: variational RMSprop, i.e. Vadam without momentum.
 
 Khan et al., "Fast and Scalable Bayesian Deep Learning by Weight-Perturbation in Adam", ICML 2018;
 Khan et al., "Vprop: Variational Inference using RMSprop", 2017. In the book: eqs. 4.61 and 4.62
@@ -13,29 +13,29 @@ from typing import Any, ClassVar
 
 import torch
 
+from bnnbench.checks import check_bool
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, UserError
+from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vprop(Vadam):
-    """Vadam's posterior and samples; the mean follows the perturbed gradient itself.
+    """The posterior and samples of Vadam, updated without momentum.
 
     `s <- beta s + (1 - beta) g^2`, then `loc <- loc - rate (g + prior loc / N) / (sqrt(s) +
-    prior / N)`, with the second of `training.betas` and no correction for the start at zero. The
-    authors ran it with the hyper-parameters that Vadam's search had chosen; here it searches its
-    own.
+    prior / N)`, with `beta = training.betas[1]` and no bias correction. The authors used the
+    hyper-parameters from Vadam's search; here they are searched separately.
 
     Attributes:
-        square_root: divide by `sqrt(s)`, as RMSprop and the authors' optimiser do. False divides
-            by `s + prior / N = 1 / (N sigma^2)`, the natural-gradient step as derived. Both rest
-            at the same posterior; only the way there differs, and with it the learning rate that
-            suits. Only the root comes near the published results (yacht, 40 epochs).
+        square_root: whether to divide by `sqrt(s)`, like RMSprop and the authors' optimiser. False
+            divides by `s + prior / N = 1 / (N sigma^2)`, the natural-gradient step as derived. Both
+            have the same fixed point, but need different learning rates. Only the root comes close
+            to the published results (yacht, 40 epochs).
     """
 
     square_root: bool = True
@@ -43,8 +43,7 @@ class Vprop(Vadam):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.square_root, bool):
-            raise UserError(f"method.square_root must be true or false, not {self.square_root!r}.")
+        check_bool("method.square_root", self.square_root)
 
     def init(self, task: FitTask) -> State:
         state = super().init(task)
@@ -53,13 +52,13 @@ class Vprop(Vadam):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        gradient, square, pull = self.perturbed_gradient(mlp, state, hyper, batch, noise)
+        gradient, square, decay = self.perturbed_gradient(mlp, state, hyper, batch, noise)
         s = torch.lerp(square, state["s"], training.betas[1])
-        scale = (s.sqrt() if self.square_root else s) + pull
+        scale = (s.sqrt() if self.square_root else s) + decay
         return {
             "loc": torch.addcdiv(state["loc"], -training.learning_rate * gradient, scale),
             "s": s,
         }
 
-    def rule(self) -> Rule:
-        return Rule("vprop", ("loc", "s"), own=(self.square_root,))
+    def native_update(self) -> NativeUpdate:
+        return NativeUpdate("vprop", ("loc", "s"), constants=(self.square_root,))

@@ -1,5 +1,5 @@
-"""What training asks of the C++ files: gradients, whole epochs, passes of PBP over the data.
+"""Training in native code: gradients, epochs of update rules, HMC trajectories and PBP passes.
 
-May import cpp, nn, optim, likelihoods, losses, settings and types. The torch code of the methods is
-the reference.
+The torch code of the methods is the reference implementation. May import cpp, nn, optim,
+likelihoods, losses, settings and types.
 """

@@ -1,4 +1,4 @@
-"""What stacked networks put out, for tensors on the CPU."""
+"""Outputs of stacked networks, for tensors on the CPU."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from bnnbench.cpp.library import library
 from bnnbench.nn import MLP
 
 
-def put_out(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor) -> None:
-    """Writes what networks `[S, R, P]` make of inputs `[R, M, D]` into outputs `[S, R, M, O]`.
+def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor) -> None:
+    """Write the outputs of networks to `outputs`.
 
-    All are float32; the outputs have to be contiguous.
+    Args:
+        mlp: the network shape.
+        networks: `[S, R, P]`, float32.
+        inputs: `[R, M, D]`, float32.
+        outputs: `[S, R, M, O]`, float32, contiguous.
     """
     code = library().code
     assert code is not None and outputs.is_contiguous()

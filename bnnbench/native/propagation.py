@@ -1,4 +1,4 @@
-"""Passes of probabilistic backpropagation over the data in one call, for networks on the CPU."""
+"""Passes of probabilistic backpropagation over the data in native code, on the CPU."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bnnbench.cpp.library import library
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
-ENTRIES = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta",
+STATE_ENTRIES = ("loc", "var", "factor_precision", "factor_alpha", "factor_beta",
            "noise_alpha", "noise_beta", "prior_alpha", "prior_beta")  # fmt: skip
-"""Of the state, in the order of Entry in propagation.cpp."""
+"""State entries in the order of `Entry` in propagation.cpp."""
 
 NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
 
 
-class Pass(ctypes.Structure):
-    """What `propagate` of propagation.cpp is given, which says what each of them is."""
+class PassArguments(ctypes.Structure):
+    """The struct `PassArguments` of propagation.cpp, where the fields are documented."""
 
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("sets", NUMBER),
@@ -30,16 +30,17 @@ class Pass(ctypes.Structure):
     )  # fmt: skip
 
 
-class Propagation:
-    """Stacked networks on their way through their data, one row or a few at a time.
+class NativePropagation:
+    """Runs passes over the data for stacked networks.
 
     Args:
-        mlp: the shape, with one output.
+        mlp: the network shape, with one output.
         data: R training sets in float64.
-        batch: rows that are incorporated at once.
-        refine: whether the prior factors are refined after a pass.
-        state: `ENTRIES`, `[R, P]` or `[R, 1]`, contiguous float64: changed in place.
-        alive: `[R]`: what is not finite leaves it, for good, and stays as it is.
+        batch: number of rows to incorporate at once.
+        refine: whether to refine the prior factors after a pass.
+        state: `STATE_ENTRIES`, `[R, P]` or `[R, 1]`, contiguous float64, updated in place.
+        alive: `[R]`, updated in place: networks that are not finite after a pass are no longer
+            alive, and later passes skip them.
     """
 
     def __init__(
@@ -54,10 +55,10 @@ class Propagation:
         code = library().code
         assert code is not None and mlp.sizes[-1] == 1
         self._propagate = code.propagate
-        entries = [state[name] for name in ENTRIES]
+        entries = [state[name] for name in STATE_ENTRIES]
         assert all(one.is_contiguous() and one.dtype == torch.float64 for one in entries)
-        # All that the bare addresses lead to is kept as long as they are.
-        self._entries, self._kept = (
+        # Keep references to all tensors whose addresses are passed.
+        self._entries, self._tensors = (
             entries,
             {
                 "sizes": torch.tensor(mlp.sizes),
@@ -68,17 +69,17 @@ class Propagation:
                 "alive": alive,
             },
         )
-        self._given = Pass(
-            **{name: kept.data_ptr() for name, kept in self._kept.items()},
+        self._given = PassArguments(
+            **{name: tensor.data_ptr() for name, tensor in self._tensors.items()},
             layers=len(mlp.sizes) - 1, sets=data.replicas, length=data.inputs.shape[1],
             batch=batch, refine=refine,
         )  # fmt: skip
 
-    def go(self, order: Tensor) -> None:
-        """One pass.
+    def run_pass(self, order: Tensor) -> None:
+        """Run one pass.
 
         Args:
-            order: `[R or 1, N]` int64, in which the rows are visited.
+            order: `[R or 1, N]` int64, the order in which rows are visited.
         """
         self._given.order, self._given.orders = order.data_ptr(), len(order)
         self._propagate(ctypes.byref(self._given))

@@ -1,4 +1,4 @@
-"""Whole trajectories of Hamiltonian dynamics in one call, for stacked networks on the CPU."""
+"""Trajectories of Hamiltonian dynamics in native code, for stacked networks on the CPU."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bnnbench.types import TrainingSet
 NUMBER, ARRAY = ctypes.c_int64, ctypes.c_void_p
 
 
-class Given(ctypes.Structure):
-    """What `take_trajectories` of trajectories.cpp is given, which says what each of them is."""
+class TrajectoryArguments(ctypes.Structure):
+    """The struct `Trajectories` of trajectories.cpp, where the fields are documented."""
 
     _fields_ = (
         ("sizes", ARRAY), ("layers", NUMBER), ("chains", NUMBER), ("sets", NUMBER),
@@ -25,32 +25,33 @@ class Given(ctypes.Structure):
     )  # fmt: skip
 
 
-def trajectories(
+def leapfrog_trajectories(
     mlp: MLP,
     data: TrainingSet,
     position: Tensor,
     momentum: Tensor,
     factors: Tensor,
-    size: Tensor,
+    step_size: Tensor,
     steps: Tensor,
     roots: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Leapfrogs of every chain through the posterior of its network.
+    """Run a trajectory of leapfrog steps for every chain.
 
     Args:
-        mlp: the shape, with one output or two, as for `moments`.
+        mlp: the network shape, with one or two outputs, as for `gradient_moments`.
         data: R training sets, float32.
         position: `[C, R, P]`, float32.
         momentum: `[C, R, P]`, float32.
-        factors: `[2, C, R]`, float64: of the loss, which is 1 with two outputs, and of the prior.
-        size: of a step, `[C, R]`, float64.
-        steps: `[C, R]`, int64, at least one.
-        roots: of the metric, `[R, ...]`, float32, the `[fan_in + 1, fan_in + 1]` of all layers
-            behind one another; None for the identity.
+        factors: `[2, C, R]`, float64: the noise precision, or 1 with two outputs, and the prior
+            precision.
+        step_size: `[C, R]`, float64.
+        steps: `[C, R]`, int64, numbers of steps, at least one.
+        roots: symmetric roots of the inverse metric, `[R, ...]`, float32: the concatenated
+            `[fan_in + 1, fan_in + 1]` of all layers; None for the identity.
 
     Returns:
-        Positions and momenta at the end, and the two parts of the energy at both ends, `[2, C, R]`,
-        float64.
+        Final positions and momenta, and the two parts of the potential energy before and after,
+        `[2, C, R]` each, float64.
     """
     code = library().code
     assert code is not None
@@ -59,14 +60,14 @@ def trajectories(
         one.clone(memory_format=torch.contiguous_format) for one in (position, momentum)
     )
     before, after = (torch.empty(factors.shape, dtype=torch.float64) for _ in range(2))
-    # All that the bare addresses lead to is kept as long as they are.
-    kept = {
+    # Keep references to all tensors whose addresses are passed.
+    tensors = {
         "sizes": torch.tensor(mlp.sizes),
         "inputs": data.inputs.contiguous(),
         "targets": data.targets.contiguous(),
         "counts": torch.tensor(data.counts),
         "factors": factors.contiguous(),
-        "step": size.contiguous(),
+        "step": step_size.contiguous(),
         "steps": steps.contiguous(),
         "roots": torch.empty(0) if roots is None else roots.contiguous(),
         "position": position,
@@ -74,9 +75,9 @@ def trajectories(
         "before": before,
         "after": after,
     }
-    given = Given(
-        **{name: tensor.data_ptr() for name, tensor in kept.items()},
+    arguments = TrajectoryArguments(
+        **{name: tensor.data_ptr() for name, tensor in tensors.items()},
         layers=len(mlp.sizes) - 1, chains=chains, sets=sets, length=data.inputs.shape[1],
     )  # fmt: skip
-    code.take_trajectories(ctypes.byref(given))
+    code.take_trajectories(ctypes.byref(arguments))
     return position, momentum, before, after

@@ -1,4 +1,5 @@
-"""Pages, sections, figures and renderers; imports results and what lies below, names no source.
+"""Reports: sections, figures, run pages and renderers.
 
-Read `section` first, then `overview` (the report over many runs) and `split_page` (of one run).
+Start with `blocks` (what pages consist of), `report_writer` (the report over many runs) and
+`run_output` (the results of one run). Imports `results` and the layers below; names no publication.
 """

@@ -1,4 +1,4 @@
-"""What a source says and what our runs say to it, as blocks of a page."""
+"""Tables of claims from publications and whether our runs support them."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bnnbench.report.section import Block, Column, Data, Table, words
+from bnnbench.report.blocks import Block, Column, DataFile, Table, label_columns
 from bnnbench.results.claims import Claim
 
-COLUMNS = (*words("Claim", "Source", "Verdict"), Column("Evidence", "text"), Column("Rule", "text"))
+COLUMNS = (
+    *label_columns("Claim", "Source", "Verdict"),
+    Column("Evidence", "text"),
+    Column("Rule", "text"),
+)
 
-THEIRS = Column("The same rule on the source's own numbers", "text")
+PUBLISHED_EVIDENCE = Column("Same rule applied to the published numbers", "text")
 
 
-def claims_table(found: Sequence[Claim]) -> Table:
-    """The verdicts as a printed table; the source's own numbers only where it prints any."""
-    with_theirs = any(c.theirs for c in found)
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """The verdicts as a printed table."""
+    published = any(c.theirs for c in claims)
     rows = tuple(
-        (c.text, c.source, c.verdict, c.evidence, c.rule, *((c.theirs,) if with_theirs else ()))
-        for c in found
+        (c.text, c.source, c.verdict, c.evidence, c.rule, *((c.theirs,) if published else ()))
+        for c in claims
     )
-    return Table((*COLUMNS, *((THEIRS,) if with_theirs else ())), rows)
+    return Table((*COLUMNS, *((PUBLISHED_EVIDENCE,) if published else ())), rows)
 
 
-def claims_data(found: Sequence[Claim]) -> pd.DataFrame:
-    """The same as rows at full length."""
-    table = pd.DataFrame(found)
-    return table if any(c.theirs for c in found) else table.drop(columns="theirs")
+def claims_data(claims: Sequence[Claim]) -> pd.DataFrame:
+    """The verdicts as a data frame."""
+    table = pd.DataFrame(claims)
+    return table if any(c.theirs for c in claims) else table.drop(columns="theirs")
 
 
-def claims_blocks(found: Sequence[Claim], name: str) -> tuple[Block, ...]:
-    """The verdicts as a printed table and as a file.
-
-    Args:
-        found: of `results.claims.checked`.
-        name: of the file.
-    """
-    return claims_table(found), Data(name, claims_data(found))
+def claims_blocks(claims: Sequence[Claim], name: str) -> tuple[Block, ...]:
+    """The verdicts as a printed table and as a file with this name."""
+    return claims_table(claims), DataFile(name, claims_data(claims))

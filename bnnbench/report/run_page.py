@@ -1,66 +1,44 @@
-"""The page of one run, to open in a browser: its table, figures, splits and settings."""
+"""How each kind of experiment presents the results of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from joblib import cpu_count
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import write_text
-from bnnbench.report.figures.saving import save_for_page
-from bnnbench.report.page import Drawings
-from bnnbench.report.pages import page_of
-from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails, details_of
-from bnnbench.report.section import (
-    Block,
-    Column,
-    Drawing,
-    Heading,
-    Items,
-    Paragraph,
-    Section,
-    Table,
-)
-from bnnbench.results.reader import read_runs
+from bnnbench.report.blocks import Table
+from bnnbench.report.run_summary import RunSummary
+from bnnbench.results.reader import Runs
 
-PAIR = (Column("Name", "words"), Column("Value", "text"))
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FigureFunctions = Mapping[str, Callable[[], "Figure"]]
+"""Functions that draw figures, by figure name."""
 
 
-def write_run_page(folder: RunFolder) -> Path:
-    """Writes `page.html` into the folder of a finished run.
+@dataclass(frozen=True)
+class RunPage:
+    """How runs of one kind of experiment are presented.
 
-    Raises:
-        UserError: if the run is damaged or of a kind that no page shows.
-        PermissionError: if nothing may be written there.
+    Attributes:
+        kind: the kind of experiment, as in `record.json`.
+        write: derives summary tables from the other files of a run folder and writes them there.
+        table: the main results of a run.
+        notes: remarks to print below the table.
+        report_tables: names of the tables from `write` that the report over many runs reads.
+        figures: the figures that can be drawn from the files of a run.
+        captions: captions of the figures, by figure name.
+        summarise: returns the digest and summary of each run of a report, with or without charts,
+            from data that is already loaded. None builds summaries from `table` and `notes`.
     """
-    drawings = page_of(folder).drawings(folder)
-    (details,) = details_of(read_runs(folder.root), folder.root, with_charts=False)
-    figures = save_for_page(drawings, processes=cpu_count())
-    blocks = tuple(blocks_of(details, drawings))
-    target = folder.root / "page.html"
-    write_text(target, html.page(details.shown.table.title, [Section(blocks)], figures))
-    return target
 
-
-def blocks_of(details: RunDetails, drawings: Drawings) -> Iterator[Block]:
-    """What the page of a run is made of, from top to bottom."""
-    shown = details.shown
-    yield Heading(shown.table.title, 1)
-    if details.started:
-        yield Paragraph(f"Begun {details.started}.")
-    yield Table(shown.table.columns, shown.table.rows)
-    if shown.table.caption:
-        yield Paragraph(f"{shown.table.caption}.")
-    if shown.notes:
-        yield Items(shown.notes)
-    for name, draw in drawings.items():
-        yield Drawing(name, name.replace("_", " "), draw)
-    for table in shown.tables:
-        yield Heading(table.title)
-        yield Table(table.columns, table.rows)
-    for title, found in (("Settings", details.settings), ("Environment", details.environment)):
-        yield Heading(title)
-        yield Table(PAIR, tuple(sorted(found.items())))
+    kind: str
+    write: Callable[[RunFolder], None]
+    table: Callable[[RunFolder], Table]
+    notes: Callable[[RunFolder], list[str]]
+    report_tables: tuple[str, ...] = ()
+    figures: Callable[[RunFolder], FigureFunctions] = lambda folder: {}
+    captions: Mapping[str, str] = field(default_factory=dict)
+    summarise: Callable[[Runs, bool], Iterator[tuple[str, RunSummary]]] | None = None

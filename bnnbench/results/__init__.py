@@ -1,4 +1,4 @@
-"""What finished runs say, as pandas tables; imports experiments and what lies below, draws nothing.
+"""Results of finished runs as pandas tables; draws nothing.
 
-Read `reader` first: it makes `Runs` of a folder, from which every other table here follows.
+Start with `reader`: it reads a folder into `Runs`, from which every other table is computed.
 """

@@ -1,4 +1,4 @@
-"""Numbers beside exact and published ones: what a run on a problem with a known answer leaves."""
+"""Results of a run on a problem with a known answer, next to exact and published values."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.run_files import damaged, holds
+from bnnbench.results.run_files import damaged_file_error, has_numeric_columns
 
 ANSWERS = "answers"
-"""Table of a run: a row per number that a reader would quote."""
+"""Table of a run: one row per number."""
 
 CLAIMS = "claims"
-"""Table that the run's page adds: what its source says, and the verdicts."""
+"""Table that the run's page adds: the claims of its source and their verdicts."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One number of a run, in the units that its quantity names.
+    """One number computed by a run, in the unit of its quantity.
 
     Attributes:
         quantity: what was computed.
-        approximation: by which algorithm.
+        approximation: the algorithm.
         value: the number.
-        setting: under what, where one algorithm has several.
-        standard_error: of `value`, where it is a mean over random repetitions.
-        exact: the true value, where it is known.
-        published: the source's own value, where it prints one.
+        setting: the algorithm's setting, if it was run with several.
+        standard_error: standard error of `value`, if it is a mean over random repetitions.
+        exact: the true value, if known.
+        published: the source's own value, if it prints one.
     """
 
     quantity: str
@@ -41,45 +41,52 @@ class Answer:
     published: float = nan
 
     def row(self) -> dict[str, Any]:
-        """Its cells by column, for `UnitStore.save`."""
+        """Return the cells by column, for `UnitStore.save`."""
         return asdict(self)
 
 
-WORDS = ("quantity", "approximation", "setting")
+TEXT_COLUMNS = ("quantity", "approximation", "setting")
 
-COLUMNS = (*WORDS, *(field.name for field in fields(Answer) if field.name not in WORDS))
-"""The columns of `answers.csv`, in their order."""
+COLUMNS = (
+    *TEXT_COLUMNS,
+    *(field.name for field in fields(Answer) if field.name not in TEXT_COLUMNS),
+)
+"""The columns of `answers.csv`, in order."""
 
 
 def read_answers(folder: RunFolder) -> pd.DataFrame:
-    """The rows of `answers.csv`, columns `COLUMNS`; words that were left out are empty.
+    """Read `answers.csv`, with columns `COLUMNS`; missing texts are empty strings.
 
     Raises:
         UserError: if the file is missing or not such a table.
     """
     path = folder.table(ANSWERS)
     try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(WORDS, str), keep_default_na=True)
-        if len(table) and set(COLUMNS) <= set(table) and holds(table, COLUMNS[len(WORDS) :]):
-            return table[list(COLUMNS)].fillna(dict.fromkeys(WORDS, ""))
+        table = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, str), keep_default_na=True)
+        if (
+            len(table)
+            and set(COLUMNS) <= set(table)
+            and has_numeric_columns(table, COLUMNS[len(TEXT_COLUMNS) :])
+        ):
+            return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
     except (OSError, ValueError):
         pass
-    raise damaged(path, "is missing or not a table of answers")
+    raise damaged_file_error(path, "is missing or not a table of answers")
 
 
 def value_of(
     answers: pd.DataFrame, quantity: str, approximation: str, setting: str | None = None
 ) -> float:
-    """One number; NaN where it is not there.
+    """Return one number, or NaN if it is missing.
 
     Args:
-        answers: of `read_answers`.
+        answers: as returned by `read_answers`.
         quantity: its name.
         approximation: the algorithm.
-        setting: under what; the first row of any if not given.
+        setting: the setting; None takes the first row of any setting.
     """
-    chosen = (answers["quantity"] == quantity) & (answers["approximation"] == approximation)
+    selected = (answers["quantity"] == quantity) & (answers["approximation"] == approximation)
     if setting is not None:
-        chosen &= answers["setting"] == setting
-    values = answers.loc[chosen, "value"]
+        selected &= answers["setting"] == setting
+    values = answers.loc[selected, "value"]
     return float(values.iloc[0]) if len(values) else nan

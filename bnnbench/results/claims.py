@@ -1,4 +1,4 @@
-"""What a source says about its experiments, each claim checked by a rule on our numbers."""
+"""Claims of a publication, each tested by an explicit rule on our numbers."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ from typing import Any, Protocol, TypeVar
 import pandas as pd
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.significance import shared, verdicts
+from bnnbench.results.significance import describe_shared_splits, verdicts
 
-MOST = 0.75  # the share of comparisons that counts as "most"
+MAJORITY = 0.75
+"""Fraction of comparisons that counts as "most"."""
 
 VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 
-Finding = tuple[bool | None, str]
-"""Whether a rule holds, None where its runs are missing, and the numbers."""
+CheckResult = tuple[bool | None, str]
+"""Whether a rule holds (None if its runs are missing), and the numbers."""
 
-Given = TypeVar("Given", contravariant=True)
-"""What a source's rules look at: its own runs, in its own shape."""
+RunsT = TypeVar("RunsT", contravariant=True)
+"""Type of the runs that the rules of one publication read."""
 
 
-class Check(Protocol[Given]):
-    """A rule that says of some runs whether a claim holds."""
+class Rule(Protocol[RunsT]):
+    """Decides whether a claim holds for some runs."""
 
     @property
     def rule(self) -> str:
-        """What has to hold."""
+        """The criterion in words."""
 
-    def find(self, runs: Given) -> Finding:
+    def check(self, runs: RunsT) -> CheckResult:
         """Applies the rule."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a source and what our runs say to it.
+    """A statement of a publication and the verdict on it.
 
     Attributes:
         text: the statement.
         source: its section, table or figure.
         verdict: one of `VERDICTS`.
         evidence: the numbers that the rule was applied to, or what is missing.
-        rule: what has to hold for the claim to count as confirmed.
-        theirs: the verdict of the same rule on the source's own numbers, with these; empty where
-            it prints none that the rule could be applied to.
+        rule: the criterion for "confirmed".
+        theirs: verdict and evidence of the same rule on the publication's own numbers; empty if it
+            prints none to which the rule applies.
     """
 
     text: str
@@ -55,71 +56,71 @@ class Claim:
     theirs: str = ""
 
 
-def checked(
-    statements: Iterable[tuple[str, str, Check[Given]]], runs: Given, theirs: Given | None = None
+def check_claims(
+    statements: Iterable[tuple[str, str, Rule[RunsT]]], runs: RunsT, theirs: RunsT | None = None
 ) -> list[Claim]:
-    """Every statement (text, source, check) with its verdict, in their order.
+    """Test every statement `(text, source, rule)`.
 
     Args:
-        statements: of the source.
-        runs: ours.
-        theirs: what the source prints, in the shape of `runs`.
+        statements: of the publication.
+        runs: our runs.
+        theirs: the publication's own numbers, in the type of `runs`.
     """
-    found = []
-    for text, source, check in statements:
-        holds, evidence = check.find(runs)
-        own = _said(check, theirs)
-        found.append(Claim(text, source, VERDICTS[holds], evidence, check.rule, own))
-    return found
+    claims = []
+    for text, source, rule in statements:
+        holds, evidence = rule.check(runs)
+        published_verdict = _describe(rule, theirs)
+        claims.append(Claim(text, source, VERDICTS[holds], evidence, rule.rule, published_verdict))
+    return claims
 
 
-def _said(check: Check[Given], theirs: Given | None) -> str:
-    holds, evidence = (None, "") if theirs is None else check.find(theirs)
+def _describe(rule: Rule[RunsT], theirs: RunsT | None) -> str:
+    holds, evidence = (None, "") if theirs is None else rule.check(theirs)
     return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
 
 
-def duel(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
-    """The rows in which `a` and `b` meet, and how many t-tests `a` won and lost.
+def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
+    """Return the rows that compare `a` with `b`, and how many t-tests `a` won and lost.
 
     Args:
-        pairs: of `significance.named`.
+        pairs: as returned by `significance.add_names`.
         a: one name.
-        b: the other.
+        b: the other name.
     """
     rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
-    found = verdicts(rows)
-    winners = rows["a"].where(found == "a", rows["b"].where(found == "b")).tolist()
+    results = verdicts(rows)
+    winners = rows["a"].where(results == "a", rows["b"].where(results == "b")).tolist()
     return rows, winners.count(a), winners.count(b)
 
 
-def ahead(pairs: pd.DataFrame, a: str, b: str) -> Finding | None:
-    """Whether `a` scores better than `b`, be it slightly; None where they have not met.
+def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
+    """Check whether `a` scores better than `b`, even if slightly; None if they were not compared.
 
-    It has the better mean in three quarters of the comparisons and loses no more t-tests than it
-    wins.
+    `a` must have the better mean in three quarters of the comparisons and lose no more t-tests
+    than it wins.
 
     Args:
-        pairs: of `significance.named`, one per data set and score.
-        a: the one said to be better.
-        b: the other.
+        pairs: as returned by `significance.add_names`, one per data set and score.
+        a: the one claimed to be better.
+        b: the other name.
     """
-    rows, won, lost = duel(pairs, a, b)
+    rows, won, lost = head_to_head(pairs, a, b)
     if rows.empty:
         return None
-    better = [is_better(row, a) for row in rows.to_dict("records")]
+    better = [has_better_mean(row, a) for row in rows.to_dict("records")]
     evidence = (
         f"better mean in {sum(better)} of {len(better)}; t-tests won {won}, lost {lost} "
-        f"({counted(rows['dataset'].nunique())}, {shared(rows)})"
+        f"({count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)})"
     )
-    return sum(better) >= MOST * len(better) and won >= lost, evidence
+    return sum(better) >= MAJORITY * len(better) and won >= lost, evidence
 
 
-def is_better(row: Mapping[Any, Any], name: str) -> bool:
-    """Whether `name`, one of the pair of a row, has the better mean."""
+def has_better_mean(row: Mapping[Any, Any], name: str) -> bool:
+    """Return whether `name`, `a` or `b` of the row, has the better mean."""
     a_is_higher = (row["difference"] > 0) == (row["a"] == name)
     return row["difference"] != 0 and a_is_higher == (BY_KEY[row["metric"]].better == "higher")
 
 
-def counted(datasets: int) -> str:
-    """`1 data set`, `8 data sets`."""
+def count_datasets(datasets: int) -> str:
+    """Return `1 data set`, `8 data sets`, ..."""
     return f"{datasets} data set{'s' if datasets > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Scores against the order alpha of families of divergences (GVI thesis, Fig. 5.2)."""
+"""Scores as a function of the order alpha of a family of divergences (GVI thesis, Fig. 5.2)."""
 
 from __future__ import annotations
 
@@ -6,59 +6,61 @@ import pandas as pd
 
 from bnnbench.results.metrics import Metric, printed_in
 
-LEAST_ORDERS = 3
-"""Of one family, from which on scores stand against the order."""
+MIN_ORDERS = 3
+"""Minimum number of orders of a family."""
 
-SETTINGS = ["dataset", "method", "likelihood", "loss", "depth"]
-"""What a family's runs share."""
+SHARED_COLUMNS = ["dataset", "method", "likelihood", "loss", "depth"]
+"""Settings that all runs of a family share."""
 
 
 def with_orders(table: pd.DataFrame) -> pd.DataFrame:
-    """The runs that belong to a family of at least `LEAST_ORDERS` orders, by family and order.
+    """Return the runs of families with at least `MIN_ORDERS` orders, by family and order.
 
     Args:
         table: rows of `Runs.scored`.
     """
     rows = table[table["order"].notna()]
-    keys = [*SETTINGS, "experiment", "divergence_family"]
+    keys = [*SHARED_COLUMNS, "experiment", "divergence_family"]
     orders = rows.groupby(keys)["order"].transform("nunique")
-    return rows[orders >= LEAST_ORDERS].sort_values([*keys, "order"]).astype({"order": float})
+    return rows[orders >= MIN_ORDERS].sort_values([*keys, "order"]).astype({"order": float})
 
 
-def reference(table: pd.DataFrame, group: pd.DataFrame) -> pd.Series | None:
-    """The KL run with the settings of a group of runs; of several, that of most splits.
+def kl_reference(table: pd.DataFrame, group: pd.DataFrame) -> pd.Series | None:
+    """Return the KL run with the settings of a group; of several, the one with the most splits.
 
     Args:
         table: rows of `Runs.scored`.
-        group: some of them.
+        group: some of these rows.
     """
     first = group.iloc[0]
-    same = (table[SETTINGS] == first[SETTINGS]).all(axis=1) & (table["divergence"] == "kl")
+    same = (table[SHARED_COLUMNS] == first[SHARED_COLUMNS]).all(axis=1) & (
+        table["divergence"] == "kl"
+    )
     kl = table[same].sort_values("splits", ascending=False, kind="stable")
     return kl.iloc[0] if len(kl) else None
 
 
 def losses_by_order(group: pd.DataFrame, metric: Metric) -> pd.Series:
-    """The mean of a score by order, with the sign by which lower is better; gaps left out.
+    """Return the mean of a score by order as a loss, without missing values.
 
     Args:
-        group: of `with_orders`, of one family and data set.
+        group: rows of `with_orders` of one family and data set.
         metric: the score.
     """
     return (metric.sign * group.set_index("order")[f"{metric.key}_mean"]).dropna()
 
 
 def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per data set, family and score: the best order, and the means below and above 1.
+    """Return the best order per data set, family and score, and the mean losses below and above 1.
 
     Args:
-        rows: of `with_orders`, of one method and depth.
+        rows: rows of `with_orders` of one method and depth.
 
     Returns:
-        Columns `dataset`, `divergence_family`, `metric`, `order` (the best), `mean` and `stderr`
-        there, `below` and `above`; lower is better, missing where there is no such order.
+        Columns `dataset`, `divergence_family`, `metric`, `order` (the best), its `mean` and
+        `stderr`, `below` and `above`; lower is better, missing if there is no such order.
     """
-    found = []
+    tables = []
     for (dataset, family), group in rows.groupby(["dataset", "divergence_family"], sort=False):
         for metric in printed_in("figures"):
             losses = losses_by_order(group, metric)
@@ -66,11 +68,11 @@ def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
                 continue
             best = losses.idxmin()
             run = group[group["order"] == best].iloc[0]
-            found.append({
+            tables.append({
                 "dataset": dataset, "divergence_family": family, "metric": metric.key,
                 "order": best, "mean": metric.sign * run[f"{metric.key}_mean"],
                 "stderr": run[f"{metric.key}_stderr"],
                 "below": losses[losses.index < 1].mean(),
                 "above": losses[losses.index > 1].mean(),
             })  # fmt: skip
-    return pd.DataFrame(found)
+    return pd.DataFrame(tables)

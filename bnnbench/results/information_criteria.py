@@ -1,4 +1,4 @@
-"""Information criteria of runs that scored the rows they were trained on (GVI thesis, 5.0.2)."""
+"""Information criteria of runs that scored their training rows (GVI thesis, section 5.0.2)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pandas as pd
 from bnnbench.results.reader import Runs
 
 CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
-"""Column to printed name; lower is better in all."""
+"""Printed name by column; lower is better."""
 
 
 def criteria(splits: pd.DataFrame) -> pd.DataFrame:
-    """The columns of `CRITERIA` of each split (thesis, section 5.0.2).
+    """Return the columns of `CRITERIA` for each split (GVI thesis, section 5.0.2).
 
-    The thesis prints HQC with `2 L` for `2 ln L`.
+    The thesis prints HQC with `2 L` in place of `2 ln L`.
 
     Args:
         splits: `training_rows` (n, at least 2), `parameters` (p) and `train_log_likelihood`, the
@@ -31,17 +31,17 @@ def criteria(splits: pd.DataFrame) -> pd.DataFrame:
 
 
 def criteria_table(runs: Runs) -> pd.DataFrame:
-    """A row per run that scored its training part, index `run`; no row where none did.
+    """Return a row per run that scored its training rows, index `run`.
 
-    Columns: `parameters`, `rows` (of a split, on average) and those of `CRITERIA`, means over the
-    splits that did not diverge; missing where all of them did.
+    Columns: `parameters`, `rows` (training rows per split, on average) and those of `CRITERIA`,
+    means over the splits that did not diverge; missing if all of them diverged.
     """
     scored = runs.scored
-    if scored.empty or not scored["training_part"].any():
+    if scored.empty or not scored["score_training_rows"].any():
         return pd.DataFrame()
-    splits = runs.splits[runs.splits["run"].isin(scored.index[scored["training_part"]])]
+    splits = runs.splits[runs.splits["run"].isin(scored.index[scored["score_training_rows"]])]
     groups = splits.groupby("run", sort=False)
-    kept = splits[splits["diverged"] == 0]
-    means = criteria(kept).groupby(kept["run"]).mean()
+    valid = splits[splits["diverged"] == 0]
+    means = criteria(valid).groupby(valid["run"]).mean()
     sizes = groups.agg(parameters=("parameters", "first"), rows=("training_rows", "mean"))
     return sizes.astype({"parameters": int}).join(means)

@@ -1,4 +1,4 @@
-"""Names of runs for readers: as short as they can be and still tell the runs apart."""
+"""Labels of runs in tables and figures: as short as possible, yet distinct."""
 
 from __future__ import annotations
 
@@ -7,134 +7,131 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.results.published_protocol import has_protocol, usual_of
-from bnnbench.results.settings import ABSENT, spoken, telling
+from bnnbench.results.published.protocol import expected_settings, has_protocol
+from bnnbench.results.settings import ABSENT, describe_setting, distinguishing_settings
 
-APART = {
+DISTINGUISHING_COLUMNS = {
     "divergence": "{}",
     "likelihood": "{}",
     "loss": "{}",
     "depth": "depth {}",
     "experiment": "{}",
 }
-"""Columns that may tell runs of one method apart, in the order in which they are tried."""
+"""Columns that may distinguish runs of one method, with the text added to the label, in the order
+in which they are tried."""
 
-USUAL = {"divergence": "kl", "likelihood": "gaussian", "loss": "nll", "depth": 1}
-"""What goes unsaid where a run stands alone."""
+DEFAULT_VALUES = {"divergence": "kl", "likelihood": "gaussian", "loss": "nll", "depth": 1}
+"""Values that the name of a single run leaves out."""
 
 SEPARATOR = ", "
-"""Between the parts of a name."""
+"""Separates the parts of a label."""
 
-MOST_SAID = 3
-"""Experiments or seeds that a figure names; more are counted."""
+MAX_LISTED = 3
+"""Up to this many experiments or seeds are named in a figure's title; more are counted."""
 
 
-def labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
-    """A name for each row, unique among the rows of its data set.
+def labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
+    """Return a label for each row, unique among the rows of its data set.
 
-    The method's label, followed where several runs share it by whatever tells them apart:
-    divergence, likelihood, loss, depth and experiment; then every setting in which those that still
-    agree differ, but where it is as the published protocol has it: `vadam`, `vadam, epochs 5` and
-    `vadam, width 20`. The variant's folder is named only if nothing else differs.
+    The label is the method's. If several runs share it, whatever distinguishes them is added:
+    divergence, likelihood, loss, depth and experiment; then every setting in which the remaining
+    ones differ, unless it has the value of the published protocol: `vadam`, `vadam, epochs 5` and
+    `vadam, width 20`. The variant's folder is added only if nothing else differs.
 
     Args:
         table: rows of `Runs.scored`.
-        aside: columns that are shown otherwise, by place or colour: rows that differ in them may
-            have one name.
+        ignore: columns that the reader sees elsewhere, by position or colour. Rows that differ
+            only in these may share a label.
 
     Returns:
-        The names under the index of `table`. They are for printing; to join, use the index.
+        The labels under the index of `table`. They are for printing; to join, use the index.
     """
     names = table["method"].astype(str)
-    groups = [table[column] for column in ("dataset", *aside)]
-    for column, form in APART.items():
+    groups = [table[column] for column in ("dataset", *ignore)]
+    for column, form in DISTINGUISHING_COLUMNS.items():
         values = table.groupby([*groups, names])[column].transform("nunique")
         names = names.where(values == 1, names + SEPARATOR + table[column].map(form.format))
     keys = pd.concat([*groups, names], axis=1)
     shared = keys[keys.duplicated(keep=False)]
-    for places in shared.groupby([*shared.to_numpy().T]).groups.values():
-        names.loc[places] += told_apart(table.loc[places])
+    for rows in shared.groupby([*shared.to_numpy().T]).groups.values():
+        names.loc[rows] += distinguishing_suffixes(table.loc[rows])
     return names.rename("label")
 
 
 def full_name(names: Mapping[str, Any]) -> str:
-    """One run by its record: `vadam on boston, depth 2, seed 0, experiment uci`.
-
-    Args:
-        names: of its record.
-    """
+    """Return the name of one run: `vadam on boston, depth 2, seed 0, experiment uci`."""
     unusual = [
-        APART[column].format(names[column])
-        for column, usual in USUAL.items()
-        if names[column] != usual
+        DISTINGUISHING_COLUMNS[column].format(names[column])
+        for column, default in DEFAULT_VALUES.items()
+        if names[column] != default
     ]
     first = f"{names['method']} on {names['dataset']}"
     last = f"seed {names['seed']}", f"experiment {names['experiment']}"
     return SEPARATOR.join((first, *unusual, *last))
 
 
-def in_common(table: pd.DataFrame) -> str:
-    """What a figure over many runs is of: `experiment book_uci, seed 0`.
-
-    Args:
-        table: rows of `Runs.scored`.
-    """
+def common_settings(table: pd.DataFrame) -> str:
+    """Return what the runs of a figure have in common: `experiment book_uci, seed 0`."""
     parts = []
     for column, several in (("experiment", "experiments"), ("seed", "seeds")):
-        found = sorted(table[column].astype(str).unique())
-        said = SEPARATOR.join(found) if len(found) <= MOST_SAID else f"{len(found)}"
-        before = several if len(found) > 1 else column
-        parts.append(f"{said} {before}" if len(found) > MOST_SAID else f"{before} {said}")
+        values = sorted(table[column].astype(str).unique())
+        text = SEPARATOR.join(values) if len(values) <= MAX_LISTED else f"{len(values)}"
+        noun = several if len(values) > 1 else column
+        parts.append(f"{text} {noun}" if len(values) > MAX_LISTED else f"{noun} {text}")
     return " · ".join(parts)
 
 
-def marked_labels(table: pd.DataFrame, aside: Sequence[str] = ()) -> pd.Series:
-    """The names for a table, each with a mark where the run departs from the published protocol.
+def marked_labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
+    """Return `labels`, marked where a run deviates from the published protocol.
 
-    The mark says in what, as far as the name does not: `vadam, epochs 5 (settings differ: 2 of 20
-    splits)`.
-
-    Args:
-        table: as for `labels`.
-        aside: likewise.
+    The mark lists the differences that the label does not: `vadam, epochs 5 (settings differ: 2 of
+    20 splits)`.
     """
-    names = labels(table, aside)
+    names = labels(table, ignore)
     pairs = zip(names, table["mark"], strict=True)
-    return pd.Series([name + mark(words, name) for name, words in pairs], names.index, name="label")
+    return pd.Series(
+        [name + difference_mark(differences, name) for name, differences in pairs],
+        names.index,
+        name="label",
+    )
 
 
-def mark(words: str, name: str = "") -> str:
-    """What follows the name of a run whose settings are not those of the published protocol.
+def difference_mark(differences: str, name: str = "") -> str:
+    """Return the suffix that marks a run whose settings deviate from the published protocol.
 
     Args:
-        words: in what they differ, `settings_differ` of a row of `Runs.scored`.
-        name: that says some of it already.
+        differences: the differences, `settings_differ` of a row of `Runs.scored`.
+        name: the label, which may list some of them already.
     """
-    said_already = name.split(SEPARATOR)
-    left = [part for part in words.split(SEPARATOR) if part not in said_already]
-    more = f": {SEPARATOR.join(left)}" if left else ""
-    return f" (settings differ{more})" if words else ""
+    in_name = name.split(SEPARATOR)
+    unlisted = [part for part in differences.split(SEPARATOR) if part not in in_name]
+    suffix = f": {SEPARATOR.join(unlisted)}" if unlisted else ""
+    return f" (settings differ{suffix})" if differences else ""
 
 
-def told_apart(group: pd.DataFrame) -> list[str]:
-    """What follows the shared name of some runs on one data set."""
+def distinguishing_suffixes(group: pd.DataFrame) -> list[str]:
+    """Return the suffixes that distinguish runs that share a label on one data set."""
     runs = group.to_dict("records")
-    names = telling([run["settings"] for run in runs])
-    parts = [said(run, names) for run in runs]
-    if len(set(map(tuple, parts))) < len(runs):  # what went unsaid told them apart
-        parts = [[spoken(n, run["settings"].get(n)) for n in names] for run in runs]
+    names = distinguishing_settings([run["settings"] for run in runs])
+    parts = [unusual_settings(run, names) for run in runs]
+    if len(set(map(tuple, parts))) < len(runs):  # the differences were left out
+        parts = [[describe_setting(n, run["settings"].get(n)) for n in names] for run in runs]
     if not names:
         parts = [[str(run["variant"])] for run in runs]
-    return ["".join(SEPARATOR + part for part in own) for own in parts]
+    return ["".join(SEPARATOR + part for part in run_parts) for run_parts in parts]
 
 
-def said(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
-    """The settings of a run under some names, but those that are the protocol's.
+def unusual_settings(run: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
+    """Describe those of the named settings in which a run deviates from the protocol.
 
-    Final fits as long as the others are not mentioned.
+    `final_epochs` is left out where it equals `epochs`.
     """
-    own, usual = run["settings"], usual_of(run) if has_protocol(run) else {}
-    other = [name for name in names if name in own and own[name] != usual.get(name, ABSENT)]
-    if "training.epochs" in other and own["training.epochs"] == own.get("training.final_epochs"):
-        other = [name for name in other if name != "training.final_epochs"]
-    return [spoken(name, own[name]) for name in other]
+    settings, expected = run["settings"], expected_settings(run) if has_protocol(run) else {}
+    deviating = [
+        name for name in names if name in settings and settings[name] != expected.get(name, ABSENT)
+    ]
+    if "training.epochs" in deviating and settings["training.epochs"] == settings.get(
+        "training.final_epochs"
+    ):
+        deviating = [name for name in deviating if name != "training.final_epochs"]
+    return [describe_setting(name, settings[name]) for name in deviating]

@@ -1,4 +1,4 @@
-"""Every published value on the data sets of some runs, ours among them."""
+"""Published values on the data sets of some runs, with our own values."""
 
 from __future__ import annotations
 
@@ -9,90 +9,100 @@ import pandas as pd
 
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.published import published, published_modern
-from bnnbench.results.published_protocol import has_protocol
+from bnnbench.results.published.protocol import has_protocol
+from bnnbench.results.published.values import published_modern, published_uci
 from bnnbench.results.reader import Runs
 
 COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
 
 OURS = "ours"
-"""The source of our own runs."""
+"""Source of our own runs."""
 
 PUBLIC = "public"
-"""Of a row whose mean is over the public splits; `own` of others, `unknown` if nobody says."""
+"""Value of the column `splits` for means over the public splits; others are `own` or `unknown`."""
 
 
 def leaderboard(
-    runs: Runs, metrics: Sequence[Metric] = printed_in("published"), every: bool = True
+    runs: Runs, metrics: Sequence[Metric] = printed_in("published"), all_published: bool = True
 ) -> pd.DataFrame:
-    """Published values of every method on the data sets of these runs, and the runs' own.
+    """Return published values on the data sets of these runs, and the runs' own values.
 
     Args:
-        runs: with what the reader brought.
-        metrics: which, in their order.
-        every: whether everything on record stands there, or only what was brought.
+        runs: with the user's published values.
+        metrics: in the order of the result.
+        all_published: whether to include all built-in published values, or only the user's.
 
     Returns:
-        Rows under `COLUMNS`, by data set and metric the best first; the unit is the target's or
-        nats. None where no run is on data that anything was published on.
+        Columns `COLUMNS`, sorted by data set and metric, best first; units of the target or nats.
+        Empty if nothing was published on the data sets of these runs.
     """
-    own = runs.scored
-    like = np.array([has_protocol(run) for run in own.to_dict("records")], dtype=bool) & every
-    like |= own["dataset"].isin(runs.beside["dataset"]).to_numpy()
-    if not like.any():
+    scored = runs.scored
+    selected = (
+        np.array([has_protocol(run) for run in scored.to_dict("records")], dtype=bool)
+        & all_published
+    )
+    selected |= scored["dataset"].isin(runs.user_published["dataset"]).to_numpy()
+    if not selected.any():
         return pd.DataFrame(columns=COLUMNS)
-    found = [*([theirs()] if every else []), brought(runs.beside), ours(own[like], metrics)]
-    rows = pd.concat([table[list(COLUMNS)] for table in found if len(table)])
-    order = {str(name): place for place, name in enumerate(own.loc[like, "dataset"].unique())}
-    places = {metric.key: place for place, metric in enumerate(metrics)}
-    rows = rows[rows["dataset"].isin(order) & rows["metric"].isin(places)]
-    if not every:
-        there = pd.MultiIndex.from_frame(runs.beside[["dataset", "metric"]])
-        rows = rows[pd.MultiIndex.from_frame(rows[["dataset", "metric"]]).isin(there)]
+    tables = [
+        *([published_rows()] if all_published else []),
+        user_rows(runs.user_published),
+        own_rows(scored[selected], metrics),
+    ]
+    rows = pd.concat([table[list(COLUMNS)] for table in tables if len(table)])
+    order = {
+        str(name): position
+        for position, name in enumerate(scored.loc[selected, "dataset"].unique())
+    }
+    metric_order = {metric.key: position for position, metric in enumerate(metrics)}
+    rows = rows[rows["dataset"].isin(order) & rows["metric"].isin(metric_order)]
+    if not all_published:
+        user_pairs = pd.MultiIndex.from_frame(runs.user_published[["dataset", "metric"]])
+        rows = rows[pd.MultiIndex.from_frame(rows[["dataset", "metric"]]).isin(user_pairs)]
     signs = rows["metric"].map({metric.key: metric.sign for metric in metrics})
     rows = rows.assign(
         loss=signs * rows["mean"],
         set=rows["dataset"].map(order),
-        place=rows["metric"].map(places),
+        place=rows["metric"].map(metric_order),
     )
-    best_first = rows.dropna(subset=["loss"]).sort_values(["set", "place", "loss"])
-    return best_first[list(COLUMNS)].reset_index(drop=True)
+    ordered = rows.dropna(subset=["loss"]).sort_values(["set", "place", "loss"])
+    return ordered[list(COLUMNS)].reset_index(drop=True)
 
 
-def theirs() -> pd.DataFrame:
-    """Everything on record, under `COLUMNS`."""
-    rows = pd.concat([published().assign(splits=PUBLIC), published_modern()])
+def published_rows() -> pd.DataFrame:
+    """Return all built-in published values, columns `COLUMNS`."""
+    rows = pd.concat([published_uci().assign(splits=PUBLIC), published_modern()])
     return rows.assign(source=rows["source"] + " " + rows["year"].astype(str))
 
 
-def brought(rows: pd.DataFrame) -> pd.DataFrame:
-    """What the reader brought, under `COLUMNS`.
+def user_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the user's published values, columns `COLUMNS`.
 
     Args:
-        rows: `Runs.beside`.
+        rows: `Runs.user_published`.
     """
     source = (rows["source"] + " " + rows["year"]).str.strip()
     known = rows["splits"].where(rows["splits"] != "", "unknown")
-    return rows.assign(source=source.where(source != "", "brought"), splits=known)
+    return rows.assign(source=source.where(source != "", "user"), splits=known)
 
 
-def ours(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The means of runs under `COLUMNS`.
+def own_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return the means of runs, columns `COLUMNS`.
 
     Args:
         table: rows of `Runs.scored`.
-        metrics: which.
+        metrics: the metrics.
     """
     names = marked_labels(table)
     public = table["settings"].map(lambda settings: settings.get("dataset.seeded_splits") is None)
-    whose = {
+    run_columns = {
         "dataset": table["dataset"],
         "method": names,
         "splits": public.map({True: PUBLIC, False: "own"}),
     }
     return pd.concat(
         pd.DataFrame({
-            **whose, "metric": metric.key, "source": OURS,
+            **run_columns, "metric": metric.key, "source": OURS,
             "mean": table[f"{metric.key}_mean"], "stderr": table[f"{metric.key}_stderr"],
         })
         for metric in metrics

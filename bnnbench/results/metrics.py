@@ -1,4 +1,4 @@
-"""The one table of metrics: what each is, which way is better, and where it is printed."""
+"""The table of metrics: title, unit, direction, and where each is printed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Unit = Literal["target", "nats", "s"]
-"""Of a metric: that of the data set's target, nats, or seconds."""
+"""Unit of a metric: that of the data set's target, nats, or seconds."""
 
 Place = Literal["page", "terminal", "pairs", "figures", "published"]
 """Where a metric is printed.
 
-`page`: the report's tables of results; `terminal`: those for a terminal of 80 columns; `pairs`:
-the comparison of every pair of runs; `figures`: every figure of scores; `published`: beside what
-papers print.
+`page`: the report's result tables; `terminal`: those for a terminal of 80 columns; `pairs`: the
+comparison of every pair of runs; `figures`: every figure of scores; `published`: comparisons with
+published values.
 """
 
 DIAGNOSTIC = "diag."
-"""What the columns begin with in which a method tells of its fit's quality."""
-
+"""Prefix of the columns of a method's own diagnostics."""
 
 DIAGNOSTICS = {
     "diag.r_hat": "R-hat, 95 % of points",
@@ -27,20 +26,20 @@ DIAGNOSTICS = {
     "diag.r_hat_noise_precision": "R-hat, noise precision",
     "diag.r_hat_prior_precision": "R-hat, prior precision",
 }
-"""Printed heads of those whose columns do not say them."""
+"""Column headings of the diagnostics whose key does not give one."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One column of numbers that every split has.
+    """A number that every split has.
 
     Attributes:
         key: the column's name.
-        title: as the head of a printed column, without its unit.
+        title: the heading of a printed column, without its unit.
         unit: see `Unit`.
-        better: which way.
-        printed: see `Place`; a run's own table and `results.csv` have every metric.
-        loss: the title with the sign by which lower is better.
+        better: whether lower or higher values are better.
+        printed: see `Place`; a run's own table and `results.csv` contain every metric.
+        loss: the title with the sign such that lower is better.
     """
 
     key: str
@@ -52,32 +51,32 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """The head of a printed column."""
+        """The heading of a printed column."""
         return f"{self.title} [s]" if self.unit == "s" else self.title
 
     @property
-    def word(self) -> str:
-        """The title inside a sentence: only abbreviations keep their capitals."""
+    def inline_title(self) -> str:
+        """The title for use inside a sentence: only abbreviations keep their capitals."""
         return self.title if self.title.isupper() else self.title[0].lower() + self.title[1:]
 
     @property
     def sign(self) -> int:
-        """By which the metric becomes a loss: lower is better."""
+        """The factor that turns the metric into a loss (lower is better)."""
         return -1 if self.better == "higher" else 1
 
     @property
     def axis(self) -> str:
         """The label of an axis that shows the metric."""
-        return f"test {self.word} [{self.printed_unit}]"
+        return f"test {self.inline_title} [{self.printed_unit}]"
 
     @property
     def loss_axis(self) -> str:
-        """The label of an axis that shows it as a loss."""
+        """The label of an axis that shows the metric as a loss."""
         return f"test {self.loss} [{self.printed_unit}]"
 
     @property
     def printed_unit(self) -> str:
-        """The unit, where several data sets share an axis."""
+        """The unit on an axis shared by several data sets."""
         return "original units" if self.unit == "target" else self.unit
 
 
@@ -108,18 +107,18 @@ METRICS = (
     Metric("predict_seconds", "Predict", "s"),
     Metric("total_seconds", "Total", "s", printed=("page", "terminal")),
 )
-"""In the order in which they are printed."""
+"""All metrics, in the order in which they are printed."""
 
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def printed_in(place: Place) -> tuple[Metric, ...]:
-    """The metrics of one place, in their order."""
+    """Return the metrics printed in one place, in their order."""
     return tuple(metric for metric in METRICS if place in metric.printed)
 
 
 def heading_of(column: str) -> str:
-    """The printed head of a metric's or a diagnostic's column: "Kept samples"."""
+    """Return the heading of a metric's or diagnostic's column: "Kept samples"."""
     if column in BY_KEY:
         return BY_KEY[column].heading
     if column in DIAGNOSTICS:

@@ -1,29 +1,29 @@
-"""Whether the chains of a run have mixed, by what its method says of its test points."""
+"""Convergence of a run's Markov chains, judged by R-hat of its predictions."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 R_HAT = "diag.r_hat"
-"""Column of `splits.csv`: what R-hat is at most at 95 % of the test points."""
+"""Column of `splits.csv`: the 95th percentile of R-hat over the test points."""
 
-MOST = 1.05
-"""Of R-hat, for chains that agree."""
+MAX_R_HAT = 1.05
+"""Chains with a larger R-hat have not converged."""
 
 
-def told(splits: pd.DataFrame) -> bool:
-    """Whether the method of these splits runs chains and compares them."""
+def has_r_hat(splits: pd.DataFrame) -> bool:
+    """Return whether the method reports R-hat."""
     return R_HAT in splits and bool(splits[R_HAT].notna().any())
 
 
-def unmixed(splits: pd.DataFrame) -> list[int]:
-    """The splits with an R-hat over 1.05 at more than 5 % of the test points.
+def unmixed_splits(splits: pd.DataFrame) -> list[int]:
+    """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
 
-    A split without an R-hat is among them where others have one: too few draws to tell.
+    If some splits have an R-hat, those without one count as unmixed: they have too few draws.
 
     Args:
         splits: rows of `splits.csv` of one run.
     """
-    if not told(splits):
+    if not has_r_hat(splits):
         return []
-    return splits.loc[~(splits[R_HAT] <= MOST), "split"].tolist()
+    return splits.loc[~(splits[R_HAT] <= MAX_R_HAT), "split"].tolist()

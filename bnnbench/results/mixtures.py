@@ -1,4 +1,4 @@
-"""Predictive distributions that runs kept: one mixture of Gaussians per test point."""
+"""Stored predictive distributions: one mixture of Gaussians per test point."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.results.run_files import BROKEN, damaged
+from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Of each of M points the equally weighted `Normal(loc[m, s], epistemic[m, s] + noise[m, s])`.
+    """Equally weighted components `Normal(loc[m, s], epistemic[m, s] + noise[m, s])` of M points.
 
     Attributes:
         loc: `[M, S]`.
         epistemic: variance inside a component, `[M, S]`, or `[M, 1]` where all share it.
-        noise: variance of the observation noise, likewise.
+        noise: variance of the observation noise, same shape.
     """
 
     loc: np.ndarray
@@ -28,7 +28,7 @@ class Mixture:
 
     @property
     def components(self) -> int:
-        """S."""
+        """The number S of components per point."""
         return self.loc.shape[1]
 
     @cached_property
@@ -37,29 +37,29 @@ class Mixture:
         return np.sqrt(self.epistemic + self.noise)
 
     def epistemic_deviation(self) -> np.ndarray:
-        """What the weights are unsure of, `[M]`: spread of `loc` and mean inner variance."""
-        found: np.ndarray = np.sqrt(self.loc.var(1) + self.epistemic.mean(1))
-        return found
+        """Return the epistemic standard deviation, `[M]`: spread of `loc` plus mean `epistemic`."""
+        deviation: np.ndarray = np.sqrt(self.loc.var(1) + self.epistemic.mean(1))
+        return deviation
 
-    def rows(self, some: np.ndarray | slice) -> Mixture:
-        """The mixtures of some points."""
-        return Mixture(self.loc[some], self.epistemic[some], self.noise[some])
+    def select_points(self, index: np.ndarray | slice) -> Mixture:
+        """Return the mixtures of the selected points."""
+        return Mixture(self.loc[index], self.epistemic[index], self.noise[index])
 
-    def some(self, which: slice) -> Mixture:
-        """Some of the components of every point."""
+    def select_components(self, index: slice) -> Mixture:
+        """Return the selected components of every point."""
         parts = (self.epistemic, self.noise)
-        return Mixture(self.loc[:, which], *(p[:, which] if p.shape[1] > 1 else p for p in parts))
+        return Mixture(self.loc[:, index], *(p[:, index] if p.shape[1] > 1 else p for p in parts))
 
 
 @dataclass(frozen=True)
-class KeptMixtures:
-    """What one run kept.
+class StoredMixtures:
+    """The predictive mixtures of one run.
 
     Attributes:
-        split: of each point, `[M]`.
-        row: of the table, likewise.
-        mixture: of all points, in standardised units: the target less its mean over the training
-            part, over its standard deviation there.
+        split: split of each point, `[M]`.
+        row: row of each point in the table, `[M]`.
+        mixture: mixtures of all points, in standardised units (mean and standard deviation of the
+            split's training targets).
     """
 
     split: np.ndarray
@@ -67,13 +67,13 @@ class KeptMixtures:
     mixture: Mixture
 
 
-def keeps_mixtures(folder: RunFolder) -> bool:
-    """Whether a run was asked to keep them."""
+def has_mixtures(folder: RunFolder) -> bool:
+    """Return whether a run stored its predictive mixtures."""
     return folder.arrays(MIXTURE).exists()
 
 
-def read_mixtures(folder: RunFolder) -> KeptMixtures:
-    """The predictive mixtures of a run's test points.
+def read_mixtures(folder: RunFolder) -> StoredMixtures:
+    """Read the predictive mixtures of a run's test points.
 
     Raises:
         UserError: if the file is missing or damaged.
@@ -82,6 +82,6 @@ def read_mixtures(folder: RunFolder) -> KeptMixtures:
     try:
         with np.load(path) as arrays:
             parts = [arrays[name].astype(float) for name in ("loc", "epistemic", "noise")]
-            return KeptMixtures(arrays["split"], arrays["row"], Mixture(*parts))
-    except BROKEN:
-        raise damaged(path) from None
+            return StoredMixtures(arrays["split"], arrays["row"], Mixture(*parts))
+    except READ_ERRORS:
+        raise damaged_file_error(path) from None

@@ -1,4 +1,4 @@
-"""What training minimised, epoch by epoch, of the runs that kept it (GVI thesis, Fig. 5.3)."""
+"""Training objective by epoch, for runs that saved it (GVI thesis, Fig. 5.3)."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from bnnbench.results.run_files import read_objective
 
 
 def medians_by_epoch(table: pd.DataFrame, column: str) -> pd.Series:
-    """The median over splits, by epoch.
+    """Return the median over splits, by epoch.
 
     Args:
-        table: of `read_objective`.
+        table: as returned by `read_objective`.
         column: `objective`, `loss` or `complexity`.
     """
     return table.groupby("epoch")[column].median()
 
 
 def median_objectives(runs: Runs) -> pd.DataFrame:
-    """The median objective of every run that kept one, by epoch.
+    """Return the median objective by epoch of every run that saved it.
 
     Returns:
-        Rows of `run`, `dataset`, `depth`, `label` (which leaves out the depth), `epoch` and
+        Columns `run`, `dataset`, `depth`, `label` (without the depth), `epoch` and
         `objective`, in the order of `Runs.scored`.
     """
-    found = {}
+    medians = {}
     for run in runs.scored.index:
         table = read_objective(runs.folders[str(run)])
         if table is not None:
-            found[run] = medians_by_epoch(table, "objective")
-    if not found:
+            medians[run] = medians_by_epoch(table, "objective")
+    if not medians:
         return pd.DataFrame()
-    own = runs.scored.loc[list(found)]
-    names = own.assign(label=labels(own, aside=("depth",)))[["dataset", "depth", "label"]]
-    curves = pd.concat(found, names=["run"]).reset_index()
+    scored = runs.scored.loc[list(medians)]
+    names = scored.assign(label=labels(scored, ignore=("depth",)))[["dataset", "depth", "label"]]
+    curves = pd.concat(medians, names=["run"]).reset_index()
     return curves.join(names, on="run")

@@ -1,7 +1,7 @@
-"""Which splits runs share, so that their scores may be compared one by one.
+"""Pair the scores of runs on the splits that they share.
 
-Splits are paired by the fingerprint of their test parts and never by their numbers, which say
-nothing: split 3 of one seed is another one than split 3 of another.
+Splits are paired by the fingerprint of their test rows, not by number: split 3 of one seed is not
+split 3 of another.
 """
 
 from __future__ import annotations
@@ -17,119 +17,123 @@ from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
 
-LEAST_SPLITS = 3  # common ones, from which a t-test is made: two leave it one degree of freedom
-MOST_NAMED = 3  # couples, or counts of their splits, that a sentence lists
+MIN_COMMON_SPLITS = 3  # for a t-test: two common splits leave one degree of freedom
+MAX_LISTED = 3  # pairs, or numbers of shared splits, listed in a sentence
 
 
 @dataclass(frozen=True)
 class SplitScores:
-    """What some runs scored, on the same splits in the same order.
+    """Scores of several runs on the same splits in the same order.
 
     Attributes:
-        scores: by metric and run, `[S]`; NaN where the split diverged or did not run.
-        tested: by run, the share of its rows that each split tests on, `[S]`; NaN where it did not
-            run.
+        scores: by metric and run, `[S]`; NaN where the split diverged or was not run.
+        test_fraction: by run, the fraction of rows in each split's test part, `[S]`; NaN where the
+            split was not run.
     """
 
     scores: Mapping[str, Mapping[str, np.ndarray]]
-    tested: Mapping[str, np.ndarray]
+    test_fraction: Mapping[str, np.ndarray]
 
-    def has(self, run: str) -> np.ndarray:
-        """Whether a run has each split, diverged or not, `[S]`."""
-        return ~np.isnan(self.tested[run])
+    def has_split(self, run: str) -> np.ndarray:
+        """Return which splits a run has finished, diverged or not, `[S]`."""
+        return ~np.isnan(self.test_fraction[run])
 
-    def presence(self) -> pd.DataFrame:
-        """The same of all runs, `[runs, S]`, as ones and zeros."""
-        return pd.DataFrame({run: self.has(run) for run in self.tested}).T.astype(int)
-
-
-Meeting = tuple[str, SplitScores, SplitScores, Iterable[tuple[str, str]]]
-"""A data set, what the first and the second of each couple scored on it, and the couples."""
+    def indicator_matrix(self) -> pd.DataFrame:
+        """Return `has_split` of all runs as ones and zeros, `[runs, S]`."""
+        return pd.DataFrame({run: self.has_split(run) for run in self.test_fraction}).T.astype(int)
 
 
-def meetings(
+DatasetPairs = tuple[str, SplitScores, SplitScores, Iterable[tuple[str, str]]]
+"""A data set, scores of the first run of each pair, scores of the second, and the pairs."""
+
+
+def dataset_pairs(
     first: Runs, second: Runs | None = None, *, metrics: Sequence[Metric] = printed_in("pairs")
-) -> Iterator[Meeting]:
-    """By data set, the couples that may be compared, in the order of their methods and labels.
+) -> Iterator[DatasetPairs]:
+    """Yield the pairs of runs on each data set, in the order of their methods and labels.
 
     Args:
-        first: runs, in the order in which their methods are.
-        second: whose runs they meet; each other if not given.
-        metrics: that are compared.
+        first: runs, in the order of the result.
+        second: runs to pair them with; each other if not given.
+        metrics: the metrics to compare.
     """
-    places = first.scored.groupby(["dataset", "method"], sort=False).ngroup()
-    table = first.scored.assign(label=labels(first.scored), place=places)
+    positions = first.scored.groupby(["dataset", "method"], sort=False).ngroup()
+    table = first.scored.assign(label=labels(first.scored), place=positions)
     for dataset, group in table.sort_values(["place", "label"]).groupby("dataset", sort=False):
-        own = first.splits[first.splits["run"].isin(group.index)]
+        first_splits = first.splits[first.splits["run"].isin(group.index)]
         if second is None:
-            scores = scores_of(own, metrics)
+            scores = split_scores(first_splits, metrics)
             yield str(dataset), scores, scores, combinations(group.index, 2)
             continue
-        others = second.scored.index[second.scored["dataset"] == dataset]
-        other = second.splits[second.splits["run"].isin(others)]
-        # A folder may hold the same run as the other, with other numbers: each keeps its own.
-        keys = keyed(own).index.union(keyed(other).index).unique()
-        ours, theirs = scores_of(own, metrics, keys), scores_of(other, metrics, keys)
-        yield str(dataset), ours, theirs, product(group.index, others)
+        second_runs = second.scored.index[second.scored["dataset"] == dataset]
+        second_splits = second.splits[second.splits["run"].isin(second_runs)]
+        # Both folders may contain the same run with different numbers, so scores stay separate.
+        keys = index_splits(first_splits).index.union(index_splits(second_splits).index).unique()
+        ours, theirs = (
+            split_scores(first_splits, metrics, keys),
+            split_scores(second_splits, metrics, keys),
+        )
+        yield str(dataset), ours, theirs, product(group.index, second_runs)
 
 
-def keyed(splits: pd.DataFrame) -> pd.DataFrame:
-    """The rows by fingerprint and how often their run had that before: small sets repeat parts.
+def index_splits(splits: pd.DataFrame) -> pd.DataFrame:
+    """Index rows of `Runs.splits` by fingerprint and its number of earlier occurrences.
 
-    Args:
-        splits: rows of `Runs.splits`.
+    On small data sets, several splits of a run may test the same rows.
     """
-    again = splits.groupby(["run", "fingerprint"]).cumcount().rename("again")
-    return splits.set_index([splits["fingerprint"], again])
+    earlier = splits.groupby(["run", "fingerprint"]).cumcount().rename("earlier")
+    return splits.set_index([splits["fingerprint"], earlier])
 
 
-def scores_of(
+def split_scores(
     splits: pd.DataFrame, metrics: Sequence[Metric], keys: pd.Index | None = None
 ) -> SplitScores:
-    """The scores of all runs of some rows.
+    """Return the scores of all runs on one data set.
 
     Args:
-        splits: rows of `Runs.splits` on one data set.
-        metrics: which scores.
-        keys: which splits, in the order of the scores, an index of `keyed`; all if not given.
+        splits: rows of `Runs.splits` on the data set.
+        metrics: the scores.
+        keys: the splits, in the order of the scores (an index of `index_splits`); all if not given.
     """
-    own = keyed(splits)
-    share = own["test_rows"] / (own["training_rows"] + own["test_rows"])
+    indexed = index_splits(splits)
+    fraction = indexed["test_rows"] / (indexed["training_rows"] + indexed["test_rows"])
 
     def by_run(column: pd.Series) -> dict[str, np.ndarray]:
-        wide = column.to_frame("value").set_index(own["run"], append=True)["value"].unstack("run")
+        wide = (
+            column.to_frame("value").set_index(indexed["run"], append=True)["value"].unstack("run")
+        )
         wide = wide if keys is None else wide.reindex(keys)
         return {str(run): wide[run].to_numpy(float) for run in wide}
 
-    scores = {metric.key: by_run(own[metric.key]) for metric in metrics}
-    return SplitScores(scores, by_run(share))
+    scores = {metric.key: by_run(indexed[metric.key]) for metric in metrics}
+    return SplitScores(scores, by_run(fraction))
 
 
-def unpaired(met: Iterable[Meeting], names: pd.Series) -> list[str]:
-    """A sentence for each data set on the couples that share too few splits to be compared.
+def unpaired_messages(pairs_by_dataset: Iterable[DatasetPairs], names: pd.Series) -> list[str]:
+    """Return a message per data set about pairs that share too few splits to be compared.
 
-    Those of which one has too few splits itself are not among them.
+    Pairs in which one run has too few splits itself are not listed.
 
     Args:
-        met: of `meetings`.
-        names: of runs, by digest.
+        pairs_by_dataset: as returned by `dataset_pairs`.
+        names: labels of runs, by digest.
     """
     sentences = []
-    for dataset, first, second, couples in met:
-        every = list(couples)
-        # Of many runs nearly all couples share enough, which one product of matrices says.
-        here, there = first.presence(), second.presence()
-        common = here @ there.T
-        few = common.to_numpy() < LEAST_SPLITS
-        here, there = here.to_numpy().sum(1), there.to_numpy().sum(1)
-        enough = np.minimum.outer(here, there) >= LEAST_SPLITS
-        found = {(common.index[a], common.columns[b]) for a, b in np.argwhere(few & enough)}
-        strange = [f"{names[a]} and {names[b]}" for a, b in every if (a, b) in found]
-        more = f" and {len(strange) - MOST_NAMED} more" if len(strange) > MOST_NAMED else ""
-        if strange:
+    for dataset, first, second, pairs in pairs_by_dataset:
+        all_pairs = list(pairs)
+        # One matrix product finds the rare pairs that share too few splits.
+        n_first, n_second = first.indicator_matrix(), second.indicator_matrix()
+        common = n_first @ n_second.T
+        few = common.to_numpy() < MIN_COMMON_SPLITS
+        n_first, n_second = n_first.to_numpy().sum(1), n_second.to_numpy().sum(1)
+        enough = np.minimum.outer(n_first, n_second) >= MIN_COMMON_SPLITS
+        too_few = {(common.index[a], common.columns[b]) for a, b in np.argwhere(few & enough)}
+        unpaired = [f"{names[a]} and {names[b]}" for a, b in all_pairs if (a, b) in too_few]
+        rest = f" and {len(unpaired) - MAX_LISTED} more" if len(unpaired) > MAX_LISTED else ""
+        if unpaired:
             sentences.append(
-                f"On {dataset} {len(strange)} of {len(every)} pairs of runs share fewer than "
-                f"{LEAST_SPLITS} splits (theirs test other rows), and nothing can be said of them: "
-                f"{'; '.join(strange[:MOST_NAMED])}{more}."
+                f"On {dataset} {len(unpaired)} of {len(all_pairs)} pairs of runs share fewer than "
+                f"{MIN_COMMON_SPLITS} splits (they test different rows) and were not compared: "
+                f"{'; '.join(unpaired[:MAX_LISTED])}{rest}."
             )
     return sentences

@@ -1,16 +1,17 @@
-"""How far apart two predictive distributions are, point by point: pure functions of mixtures.
+"""Distances between predictive distributions, point by point.
 
 In one dimension the Wasserstein distance of order p is the distance of quantile functions,
 
     W_p(F, G)^p = int_0^1 |F^-1(u) - G^-1(u)|^p du = int |F^-1(Phi(z)) - G^-1(Phi(z))|^p phi(z) dz
 
-(Villani, "Topics in Optimal Transportation", 2003, theorem 2.18). Over normal scores z the quantile
-function of a Gaussian is a straight line and that of a mixture a smooth curve, so that an even grid
-of scores integrates them closely: to 1e-4 of the mixture's width where components overlap, and to
-0.2 % of what separates them (W1; W2 to 2 %) where they leave gaps. The tests hold it to that.
+(Villani, "Topics in Optimal Transportation", 2003, theorem 2.18). As a function of the normal score
+z, the quantile function of a Gaussian is a straight line and that of a mixture a smooth curve, so
+an even grid of scores integrates them accurately: to 1e-4 of the mixture's width where components
+overlap, and to 0.2 % of their separation (W1; W2 to 2 %) where they leave gaps. The tests verify
+this.
 
-Never a divergence between sample sets: without smoothing it is infinite, and with smoothing it
-measures the smoothing.
+There is no divergence between sample sets here: without smoothing it is infinite, and with
+smoothing it depends on the smoothing.
 """
 
 from __future__ import annotations
@@ -19,122 +20,131 @@ import numpy as np
 
 from bnnbench.results.mixtures import Mixture
 
-CELLS, INSIDE = 1000, 8
-"""Intervals of scores over which quantile functions are averaged, and points in each."""
+N_CELLS, POINTS_PER_CELL = 1000, 8
+"""Number of cells of scores over which quantile functions are averaged, and points in each."""
 
-_FINE = np.linspace(-6.0, 6.0, CELLS * INSIDE)
-_DENSITY = np.exp(-0.5 * _FINE**2).reshape(CELLS, INSIDE)
+_FINE = np.linspace(-6.0, 6.0, N_CELLS * POINTS_PER_CELL)
+_DENSITY = np.exp(-0.5 * _FINE**2).reshape(N_CELLS, POINTS_PER_CELL)
 
 WEIGHTS = _DENSITY.sum(1) / _DENSITY.sum()
-"""The probability of each cell, `[K]`; 2e-9 lies beyond all of them."""
+"""Probability of each cell, `[K]`; 2e-9 lies outside."""
 
-SCORES = (_FINE.reshape(CELLS, INSIDE) * _DENSITY).sum(1) / _DENSITY.sum(1)
-"""The mean score of each cell, `[K]`: the quantiles of a standard normal distribution."""
+NORMAL_SCORES = (_FINE.reshape(N_CELLS, POINTS_PER_CELL) * _DENSITY).sum(1) / _DENSITY.sum(1)
+"""Mean score of each cell, `[K]`: quantiles of a standard normal distribution."""
 
-REACH = 7.5
-"""Deviations beyond the outermost components where a distribution function is 0 or 1."""
+GRID_MARGIN = 7.5
+"""Standard deviations beyond the outermost components where the CDF is taken to be 0 or 1."""
 
-FINE, COARSE = 16, 4
-"""Points per deviation of the grid of a distribution function, where all components share theirs,
-and the middle one's where each has its own."""
+SHARED_RESOLUTION, SEPARATE_RESOLUTION = 16, 4
+"""CDF grid points per standard deviation, if all components share one, or else per median one."""
 
-FEWEST, MOST = 256, 8192
-"""Points of such a grid."""
+MIN_GRID_POINTS, MAX_GRID_POINTS = 256, 8192
+"""Limits of the size of such a grid."""
 
-ELEMENTS = 4_000_000
-"""Numbers of an array that is held at once: 32 MB."""
+MAX_ARRAY_ELEMENTS = 4_000_000
+"""Maximum size of an intermediate array (32 MB)."""
 
-DRAWS = 1000
-"""Of `drawn_wasserstein`."""
+N_DRAWS = 1000
 
 
 def quantiles(mixture: Mixture) -> np.ndarray:
-    """The quantile function of every point, averaged over each cell of scores, `[M, K]`."""
+    """Return the quantile function of every point, averaged over each cell, `[M, K]`."""
     if mixture.components == 1:
-        return mixture.loc + mixture.deviation * SCORES
-    low = (mixture.loc - REACH * mixture.deviation).min(1)
-    high = (mixture.loc + REACH * mixture.deviation).max(1)
+        return mixture.loc + mixture.deviation * NORMAL_SCORES
+    low = (mixture.loc - GRID_MARGIN * mixture.deviation).min(1)
+    high = (mixture.loc + GRID_MARGIN * mixture.deviation).max(1)
     shared = mixture.deviation.shape[1] == 1
-    wanted = (FINE if shared else COARSE) * (high - low) / np.median(mixture.deviation, 1)
-    sizes = 2 ** np.ceil(np.log2(np.clip(wanted, FEWEST, MOST))).astype(int)
-    found = np.empty((len(low), CELLS))
+    resolution = (
+        (SHARED_RESOLUTION if shared else SEPARATE_RESOLUTION)
+        * (high - low)
+        / np.median(mixture.deviation, 1)
+    )
+    sizes = 2 ** np.ceil(np.log2(np.clip(resolution, MIN_GRID_POINTS, MAX_GRID_POINTS))).astype(int)
+    result = np.empty((len(low), N_CELLS))
     for size in np.unique(sizes):
-        own = np.flatnonzero(sizes == size)
-        each = max(4 * size, CELLS * INSIDE) if shared else size * mixture.components
-        for some in np.array_split(own, 1 + len(own) * each // ELEMENTS):
-            grid = np.linspace(low[some], high[some], size, axis=1)
-            function = (_convolved if shared else _summed)(mixture.rows(some), grid)
-            found[some] = _inverted(grid, function)
-    return found
+        same_size = np.flatnonzero(sizes == size)
+        elements_per_point = (
+            max(4 * size, N_CELLS * POINTS_PER_CELL) if shared else size * mixture.components
+        )
+        for chunk in np.array_split(
+            same_size, 1 + len(same_size) * elements_per_point // MAX_ARRAY_ELEMENTS
+        ):
+            grid = np.linspace(low[chunk], high[chunk], size, axis=1)
+            function = (_mixture_cdf_by_fft if shared else _mixture_cdf)(
+                mixture.select_points(chunk), grid
+            )
+            result[chunk] = _invert_cdf(grid, function)
+    return result
 
 
 def wasserstein(p: np.ndarray, q: np.ndarray, order: int = 1) -> np.ndarray:
-    """`W_order` of every point, `[M]`, in the unit of the quantiles.
+    """Return `W_order` of every point, `[M]`, in the unit of the quantiles.
 
     Args:
-        p: quantiles at `SCORES`, `[M, K]`.
-        q: of the other distributions, likewise.
+        p: quantiles at `NORMAL_SCORES`, `[M, K]`.
+        q: quantiles of the other distributions, `[M, K]`.
         order: 1 or 2.
     """
-    found: np.ndarray = (np.abs(p - q) ** order @ WEIGHTS) ** (1 / order)
-    return found
+    distance: np.ndarray = (np.abs(p - q) ** order @ WEIGHTS) ** (1 / order)
+    return distance
 
 
-def drawn_wasserstein(
-    p: Mixture, q: Mixture, generator: np.random.Generator, draws: int = DRAWS
+def sampled_wasserstein(
+    p: Mixture, q: Mixture, generator: np.random.Generator, draws: int = N_DRAWS
 ) -> np.ndarray:
-    """W1 of two sets of draws, `[M]`: a distance with the noise of both sets in it, never 0.
+    """Return W1 between two sets of draws, `[M]`; sampling noise makes it positive.
 
-    The score of the NeurIPS 2021 competition on approximate inference: 1,000 draws of a target
-    against 1,000 of its reference, W1 under the name of W2.
+    This is the score of the NeurIPS 2021 competition on approximate inference (1,000 draws of the
+    prediction and of the reference), which calls W1 "W2".
     """
-    return wasserstein_of_sets(drawn(p, generator, draws), drawn(q, generator, draws))
+    return wasserstein_of_sets(sample(p, generator, draws), sample(q, generator, draws))
 
 
 def wasserstein_of_sets(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """W1 of two sets of draws of one size at every point, `[M]`, from `[M, draws]` each."""
-    found: np.ndarray = np.abs(np.sort(a, 1) - np.sort(b, 1)).mean(1)
-    return found
+    """Return W1 between two sets of draws of equal size, `[M]`, from `[M, draws]` each."""
+    distance: np.ndarray = np.abs(np.sort(a, 1) - np.sort(b, 1)).mean(1)
+    return distance
 
 
-def drawn(mixture: Mixture, generator: np.random.Generator, draws: int = DRAWS) -> np.ndarray:
-    """Independent draws of every point's target, `[M, draws]`."""
-    chosen = generator.integers(mixture.components, size=(len(mixture.loc), draws))
+def sample(mixture: Mixture, generator: np.random.Generator, draws: int = N_DRAWS) -> np.ndarray:
+    """Draw independent targets at every point, `[M, draws]`."""
+    component = generator.integers(mixture.components, size=(len(mixture.loc), draws))
     loc, deviation = (
-        np.take_along_axis(part, chosen if part.shape[1] > 1 else np.zeros_like(chosen), 1)
+        np.take_along_axis(part, component if part.shape[1] > 1 else np.zeros_like(component), 1)
         for part in (mixture.loc, mixture.deviation)
     )
-    found: np.ndarray = loc + deviation * generator.standard_normal(chosen.shape)
-    return found
+    targets: np.ndarray = loc + deviation * generator.standard_normal(component.shape)
+    return targets
 
 
 def mass_inside(p: np.ndarray, q: np.ndarray, level: float = 0.9) -> np.ndarray:
-    """The probability that `p` gives to the central interval that holds `level` of `q`, `[M]`.
+    """Return the probability under `p` of the central interval of `q` with mass `level`, `[M]`.
 
     Args:
-        p: quantiles at `SCORES`, `[M, K]`.
-        q: of the reference, likewise.
-        level: of the interval.
+        p: quantiles at `NORMAL_SCORES`, `[M, K]`.
+        q: quantiles of the reference, `[M, K]`.
+        level: mass of the interval under `q`.
     """
     from scipy.special import ndtr, ndtri
 
     end = ndtri(0.5 + level / 2)
-    ends = [[np.interp(score, SCORES, own) for own in q] for score in (-end, end)]
+    ends = [[np.interp(score, NORMAL_SCORES, values) for values in q] for score in (-end, end)]
     inside = [
-        ndtr(np.interp(upper, own, SCORES)) - ndtr(np.interp(lower, own, SCORES))
-        for lower, upper, own in zip(*ends, p, strict=True)
+        ndtr(np.interp(upper, values, NORMAL_SCORES))
+        - ndtr(np.interp(lower, values, NORMAL_SCORES))
+        for lower, upper, values in zip(*ends, p, strict=True)
     ]
     return np.array(inside)
 
 
 def geometric_mean_ratio(a: np.ndarray, b: np.ndarray) -> float:
-    """Of `a / b`: twice too wide and twice too narrow make 1; 0 where `a` is 0 anywhere."""
+    """Return the geometric mean of `a / b`; 0 if any `a` is 0."""
     with np.errstate(divide="ignore"):
         return float(np.exp(np.mean(np.log(a) - np.log(b))))
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's; NaN where one of them is the same everywhere."""
+    """Return Spearman's rank correlation; NaN if `a` or `b` is constant."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (a, b)]
@@ -142,46 +152,50 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float((ranks[0] * ranks[1]).sum() / norm) if norm else float("nan")
 
 
-def _summed(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
-    """The distribution functions on their grids, `[M, G]`, one component after another."""
+def _mixture_cdf(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
+    """Return the CDFs on their grids, `[M, G]`, averaged over components."""
     from scipy.special import ndtr
 
     scores = (grid[:, :, None] - mixture.loc[:, None]) / mixture.deviation[:, None]
-    found: np.ndarray = ndtr(scores).mean(2)
-    return found
+    cdf: np.ndarray = ndtr(scores).mean(2)
+    return cdf
 
 
-def _convolved(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
-    """The same where all components of a point share their deviation, in a hundredth of the time.
+def _mixture_cdf_by_fft(mixture: Mixture, grid: np.ndarray) -> np.ndarray:
+    """Return `_mixture_cdf` for components of equal standard deviation, about 100 times faster.
 
-    Each component is divided between the two points of the grid it lies between, which keeps means
-    and adds `h^2 / 6` to variances on average; so much is taken off the Gaussian that the shares
-    are then convolved with.
+    Each component's mass is split between its two neighbouring grid points. This preserves means
+    and adds `h^2 / 6` to variances on average, which is subtracted from the variance of the
+    Gaussian that the masses are convolved with.
     """
     from scipy.fft import irfft, rfft
     from scipy.special import ndtr
 
     points, size = grid.shape
     width = (grid[:, -1:] - grid[:, :1]) / (size - 1)
-    place = (mixture.loc - grid[:, :1]) / width
-    below = place.astype(int)
-    share = place - below
+    position = (mixture.loc - grid[:, :1]) / width
+    below = position.astype(int)
+    fraction = position - below
     flat = (below + size * np.arange(points)[:, None]).ravel()
-    masses = np.bincount(flat, (1 - share).ravel(), points * size)
-    masses += np.bincount(flat + 1, share.ravel(), points * size)
-    own = mixture.deviation**2
-    steps = np.arange(1 - size, size) * width / np.sqrt(np.maximum(own - width**2 / 6, own / 4))
+    masses = np.bincount(flat, (1 - fraction).ravel(), points * size)
+    masses += np.bincount(flat + 1, fraction.ravel(), points * size)
+    variance = mixture.deviation**2
+    steps = (
+        np.arange(1 - size, size)
+        * width
+        / np.sqrt(np.maximum(variance - width**2 / 6, variance / 4))
+    )
     spectrum = rfft(masses.reshape(points, size), 2 * size) * rfft(ndtr(steps), 2 * size)
-    found: np.ndarray = irfft(spectrum)[:, size - 1 : 2 * size - 1] / mixture.components
-    return found
+    cdf: np.ndarray = irfft(spectrum)[:, size - 1 : 2 * size - 1] / mixture.components
+    return cdf
 
 
-def _inverted(grid: np.ndarray, function: np.ndarray) -> np.ndarray:
-    """Quantiles by interpolation of the scores of a distribution function, `[M, K]`."""
+def _invert_cdf(grid: np.ndarray, function: np.ndarray) -> np.ndarray:
+    """Return quantiles, `[M, K]`, by interpolating the normal scores of a CDF."""
     from scipy.special import ndtri
 
     rising = np.maximum.accumulate(np.clip(function, 1e-16, 1 - 1e-16), 1)
-    at = [np.interp(_FINE, z, x) for z, x in zip(ndtri(rising), grid, strict=True)]
-    cells = np.stack(at).reshape(len(grid), CELLS, INSIDE)
-    found: np.ndarray = (cells * _DENSITY).sum(2) / _DENSITY.sum(1)
-    return found
+    scores = [np.interp(_FINE, z, x) for z, x in zip(ndtri(rising), grid, strict=True)]
+    cells = np.stack(scores).reshape(len(grid), N_CELLS, POINTS_PER_CELL)
+    result: np.ndarray = (cells * _DENSITY).sum(2) / _DENSITY.sum(1)
+    return result

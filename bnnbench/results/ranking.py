@@ -1,7 +1,7 @@
-"""Which methods rank before which over data sets (Demsar 2006).
+"""Mean ranks of methods over data sets (Demsar 2006).
 
 Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, section 3.2.2: the
-Friedman test of mean ranks, and Nemenyi's critical difference between two of them.
+Friedman test of mean ranks, and Nemenyi's critical difference.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import METRICS, Metric
 from bnnbench.results.reader import Runs
 
-LEVEL = 0.05
-"""Of both tests."""
+SIGNIFICANCE_LEVEL = 0.05
 
-LEAST_DATASETS, LEAST_METHODS = 2, 3
-"""Below which nothing is ranked: of two methods the t-test of every pair says more."""
+MIN_DATASETS, MIN_METHODS = 2, 3
+"""Minimum numbers for a ranking; for two methods the pairwise t-test is more informative."""
 
-RANKED = tuple(metric for metric in METRICS if metric.key in ("rmse", "log_likelihood", "crps"))
+RANKED_METRICS = tuple(
+    metric for metric in METRICS if metric.key in ("rmse", "log_likelihood", "crps")
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Ranking:
     """The ranks of `k` methods on `N` data sets by one metric.
 
     Attributes:
-        metric: by which they rank.
-        ranks: rows are data sets, columns methods; the best has 1, equals share the mean of theirs.
+        metric: the metric.
+        ranks: rows are data sets, columns methods; the best has rank 1, ties share their mean rank.
     """
 
     metric: Metric
@@ -39,26 +40,26 @@ class Ranking:
 
     @property
     def mean_ranks(self) -> pd.Series:
-        """By method, the best first."""
+        """Mean rank by method, best first."""
         return self.ranks.mean().sort_values(kind="stable")
 
     @property
     def chi2(self) -> float:
-        """Friedman's statistic, chi-squared with `k - 1` degrees of freedom for many data sets."""
+        """Friedman's statistic, asymptotically chi-squared with `k - 1` degrees of freedom."""
         n, k = self.ranks.shape
         means = self.ranks.mean()
         return float(12 * n / (k * (k + 1)) * ((means**2).sum() - k * (k + 1) ** 2 / 4))
 
     @property
     def f(self) -> float:
-        """Iman and Davenport's statistic, which is less conservative; infinite if all agree."""
+        """Iman and Davenport's less conservative statistic; infinite if all data sets agree."""
         n, k = self.ranks.shape
         rest = n * (k - 1) - self.chi2
         return (n - 1) * self.chi2 / rest if rest > 1e-9 * n * (k - 1) else math.inf
 
     @property
     def p_value(self) -> float:
-        """The chance of such an `f` or a greater one if no method is better than another."""
+        """The p-value of `f` under the hypothesis that all methods are equal."""
         from scipy.stats import f
 
         n, k = self.ranks.shape
@@ -66,102 +67,112 @@ class Ranking:
 
     @property
     def critical_difference(self) -> float:
-        """Nemenyi's: mean ranks that are closer are not told apart at `LEVEL`."""
+        """Nemenyi's critical difference: closer mean ranks do not differ significantly."""
         from scipy.stats import studentized_range
 
         n, k = self.ranks.shape
-        q = studentized_range.ppf(1 - LEVEL, k, math.inf) / math.sqrt(2)
+        q = studentized_range.ppf(1 - SIGNIFICANCE_LEVEL, k, math.inf) / math.sqrt(2)
         return float(q * math.sqrt(k * (k + 1) / (6 * n)))
 
     def groups(self) -> list[tuple[str, str]]:
-        """First and last of the methods that are not told apart, the largest such groups."""
-        means, found = self.mean_ranks, list[tuple[int, int]]()
+        """Return first and last method of each maximal group without significant differences."""
+        means, ranges = self.mean_ranks, list[tuple[int, int]]()
         for first in range(len(means)):
             near = means.to_numpy() - means.iloc[first] < self.critical_difference
             last = int(near.nonzero()[0].max())
-            if last > first and not any(last <= end for _, end in found):
-                found.append((first, last))
+            if last > first and not any(last <= end for _, end in ranges):
+                ranges.append((first, last))
         names = [str(name) for name in means.index]
-        return [(names[first], names[last]) for first, last in found]
+        return [(names[first], names[last]) for first, last in ranges]
 
 
 @dataclass(frozen=True)
 class Rankings:
-    """What can be ranked of the runs of one experiment, which share their splits.
+    """The rankings of one experiment, whose runs share their splits.
 
     Attributes:
         experiment: its label.
-        by: a ranking per metric, over the same methods and data sets.
-        runs: the digests of the runs in them.
-        left_out: methods that did not run on all of these data sets.
+        by_metric: a ranking per metric, over the same methods and data sets.
+        runs: digests of the ranked runs.
+        excluded: methods that were not run on all of these data sets.
     """
 
     experiment: str
-    by: tuple[Ranking, ...]
+    by_metric: tuple[Ranking, ...]
     runs: tuple[str, ...]
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
 
-def ranked(scores: pd.DataFrame, metric: Metric) -> Ranking:
-    """The ranking by some scores.
+def rank_scores(scores: pd.DataFrame, metric: Metric) -> Ranking:
+    """Rank methods by their scores.
 
     Args:
         scores: rows are data sets, columns methods.
-        metric: what they are.
+        metric: the metric.
     """
     return Ranking(metric, (metric.sign * scores).rank(axis=1))
 
 
-def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED) -> list[Rankings]:
-    """Mean ranks over the data sets that all methods of an experiment have.
+def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Rankings]:
+    """Rank the methods of each experiment over the data sets that all of them have.
 
-    Of all ways to leave out the methods with the fewest data sets, that which keeps most runs.
-    Made data are no data sets, and a run of which every split was lost has no rank. Experiments
-    with too few of either are left out.
+    Methods with the fewest data sets are excluded, to keep as many runs as possible.
+    Synthetic data and runs without a finished split are ignored, and experiments with too few
+    methods or data sets are skipped.
 
     Args:
-        runs: all kinds of them.
-        metrics: by which they rank.
+        runs: runs of any kind.
+        metrics: the metrics.
     """
     table = runs.scored
     if table.empty:
         return []
-    own = table[~table["made"].astype(bool) & table["rmse_mean"].notna()]
-    groups = own.groupby("experiment", sort=False)
-    return [found for name, group in groups if (found := _of_one(str(name), group, metrics))]
+    rows = table[~table["synthetic"].astype(bool) & table["rmse_mean"].notna()]
+    groups = rows.groupby("experiment", sort=False)
+    return [
+        ranking
+        for name, group in groups
+        if (ranking := _rank_experiment(str(name), group, metrics))
+    ]
 
 
-def _of_one(experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]) -> Rankings | None:
-    """The rankings of the runs of one experiment, under their names in it."""
+def _rank_experiment(
+    experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]
+) -> Rankings | None:
+    """Rank the runs of one experiment by their labels within it."""
     table = table.assign(label=marked_labels(table))
 
     def scores(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
         return rows.pivot(index="dataset", columns="label", values=f"{metric.key}_mean")
 
-    kept = largest_block(scores(table, RANKED[0]).notna())
-    if kept is None:
+    block = largest_block(scores(table, RANKED_METRICS[0]).notna())
+    if block is None:
         return None
-    datasets, methods = kept
+    datasets, methods = block
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
-    whole = {metric: scores(inside, metric) for metric in metrics}
-    by = [ranked(own, metric) for metric, own in whole.items() if own.notna().all(axis=None)]
+    tables = {metric: scores(inside, metric) for metric in metrics}
+    by = [
+        rank_scores(table_of_metric, metric)
+        for metric, table_of_metric in tables.items()
+        if table_of_metric.notna().all(axis=None)
+    ]
     if not by:
         return None
-    left_out = sorted(set(table["label"]) - set(methods))
-    return Rankings(experiment, tuple(by), tuple(inside.index), tuple(left_out))
+    excluded = sorted(set(table["label"]) - set(methods))
+    return Rankings(experiment, tuple(by), tuple(inside.index), tuple(excluded))
 
 
-def largest_block(there: pd.DataFrame) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Data sets and methods that all met, as many runs as can be; None if too few did.
+def largest_block(present: pd.DataFrame) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return data sets and methods without gaps, with as many runs as possible; None if too few.
 
     Args:
-        there: whether a method (column) has a data set (row).
+        present: whether a method (column) has a data set (row).
     """
     best: tuple[Sequence[str], Sequence[str]] | None = None
-    for least in sorted(there.sum().unique()):
-        methods = list(there.columns[there.sum() >= least])
-        datasets = list(there.index[there[methods].all(axis=1)])
-        enough = len(datasets) >= LEAST_DATASETS and len(methods) >= LEAST_METHODS
+    for minimum in sorted(present.sum().unique()):
+        methods = list(present.columns[present.sum() >= minimum])
+        datasets = list(present.index[present[methods].all(axis=1)])
+        enough = len(datasets) >= MIN_DATASETS and len(methods) >= MIN_METHODS
         if enough and (best is None or len(datasets) * len(methods) > len(best[0]) * len(best[1])):
             best = datasets, methods
     return best

@@ -1,4 +1,4 @@
-"""Reads a folder of finished runs, once, into tables keyed by the digest of each run."""
+"""Read a folder of finished runs into tables indexed by the digest of each run."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import pandas as pd
 from bnnbench.experiment.record import Record, read_record
 from bnnbench.experiment.run_folder import RunFolder, finished_runs
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.intact import Intact, read_intact
-from bnnbench.results.published_protocol import departures, other_noise
+from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.settings import flatten
-from bnnbench.results.summary import over_splits, side_by_side
+from bnnbench.results.summary import summarise_runs, to_wide
+from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
-REPORT = "report"
-"""Folders of this name hold what was made of runs, perhaps copies: nothing below is read."""
+REPORT_FOLDER = "report"
+"""Folders of this name contain reports and perhaps copies of runs; they are not read."""
 
-ORDER = ("dataset", "method", "experiment", "variant")
+SORT_COLUMNS = ("dataset", "method", "experiment", "variant")
 """Columns by which the runs are sorted."""
 
-BESIDE = ("method", "dataset", "metric", "mean", "stderr", "n_splits", "decimals", "source",
-          "year", "splits")  # fmt: skip
-"""What published values that a reader brings have at least."""
+USER_PUBLISHED_COLUMNS = ("method", "dataset", "metric", "mean", "stderr", "n_splits", "decimals",
+                          "source", "year", "splits")  # fmt: skip
+"""Columns of the user's published values (`read_user_published`)."""
 
 T = TypeVar("T")
 
@@ -37,20 +37,20 @@ class Runs:
     """The finished runs of a folder.
 
     Attributes:
-        path: of the folder.
-        tables: by kind of experiment, a row per run, index `run` (the digest of its record),
-            sorted by `ORDER`. Columns: the names in its record, `variant`, the name of its folder,
-            and `settings`, all of them by dotted name; for runs on splits also `splits` (how many),
-            `diverged` (of them; left out of the means), `settings_differ` (words that say in what
-            they depart from the published protocol, empty where in nothing), `mark` (the same, but
-            empty where all runs are of one other noise law) and for each metric and diagnostic
+        path: the folder.
+        tables: by kind of experiment, one row per run, index `run` (the digest of its record),
+            sorted by `SORT_COLUMNS`. Columns: the metadata of its record, `variant` (name of its
+            folder) and `settings` (by dotted name); for runs on splits also `splits` (how many),
+            `diverged` (how many of them diverged; left out of the means), `settings_differ`
+            (deviations from the published protocol in words, empty if none), `mark` (the same, but
+            empty if all runs share one other noise model), and for each metric and diagnostic
             `<metric>_mean`, `<metric>_std` and `<metric>_stderr`.
         splits: every row of `splits.csv` of every run on splits, with the column `run`.
-        folders: of each run.
-        calibrations: of each run that has one, what its page found, of `read_calibration`.
-        left_out: a sentence on every run that is not in it, since a file of it is damaged.
-        mended: a sentence on every damaged file whose numbers are computed anew.
-        beside: published values that the reader brought, of `read_beside`; none as a rule.
+        folders: folder of each run.
+        calibrations: calibration table of each run that has one (`read_calibration`).
+        skipped: a message for every run left out because a file of it is damaged.
+        recomputed: a message for every damaged file whose numbers were recomputed.
+        user_published: published values given by the user (`read_user_published`).
     """
 
     path: Path
@@ -58,168 +58,174 @@ class Runs:
     splits: pd.DataFrame
     folders: Mapping[str, RunFolder]
     calibrations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
-    beside: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(BESIDE)))
-    _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    skipped: tuple[str, ...] = ()
+    recomputed: tuple[str, ...] = ()
+    user_published: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=list(USER_PUBLISHED_COLUMNS))
+    )
+    _cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def scored(self) -> pd.DataFrame:
-        """The table of the runs that have scores on splits; empty where there is none."""
+        """The table of the runs that have scores on splits; empty if there are none."""
         return self.tables.get(KIND, pd.DataFrame())
 
-    def once(self, make: Callable[[Runs], T]) -> T:
-        """What a function makes of these runs, computed at its first use.
-
-        So sections may share a table, and files are parsed once, without knowing of each other.
-        """
-        if make not in self._made:
-            self._made[make] = make(self)
-        return self._made[make]
+    def cached(self, make: Callable[[Runs], T]) -> T:
+        """Return `make(self)`, computed on first use, so that sections can share tables."""
+        if make not in self._cache:
+            self._cache[make] = make(self)
+        return self._cache[make]
 
 
 def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
-    """Every finished run at or below `path`, but damaged ones; of copies of a run the fullest.
+    """Read every finished, undamaged run at or below `path`.
+
+    Of several copies of a run, the one with the most splits is used.
 
     Args:
         path: a folder.
-        labels: of the folders in it that are read; all of them if not given.
+        labels: names of the subfolders to read; all if not given.
 
     Raises:
-        UserError: if `path` does not exist or holds no finished run, or all of them are damaged.
+        UserError: if `path` does not exist, contains no finished run, or only damaged ones.
     """
-    found, left_out = intact_below(path, labels)
+    verified, skipped = read_verified_runs(path, labels)
     rows: dict[str, list[dict[str, Any]]] = {}
-    for run in found.values():
-        rows.setdefault(run.record.kind, []).append(named_row(run.folder, run.record))
-    tables = {kind: pd.DataFrame(named).set_index("run") for kind, named in rows.items()}
+    for run in verified.values():
+        rows.setdefault(run.record.kind, []).append(metadata_row(run.folder, run.record))
+    tables = {kind: pd.DataFrame(kind_rows).set_index("run") for kind, kind_rows in rows.items()}
     splits = pd.DataFrame()
     if KIND in tables:
-        pieces = {run: found[run].splits for run in tables[KIND].index}
+        pieces = {run: verified[run].splits for run in tables[KIND].index}
         splits = pd.concat(pieces.values(), ignore_index=True)
         splits["run"] = np.repeat(list(pieces), [len(piece) for piece in pieces.values()])
-        scores = side_by_side(over_splits(splits))
-        tables[KIND] = marked(tables[KIND].join(counted(splits))).join(scores)
-    tables = {kind: ordered(table) for kind, table in tables.items()}
-    folders = {name: run.folder for name, run in found.items()}
-    kept = {n: run.calibration for n, run in found.items() if run.calibration is not None}
-    mended = tuple(run.mended for run in found.values() if run.mended)
-    return Runs(path, tables, splits, folders, kept, left_out, mended)
+        scores = to_wide(summarise_runs(splits))
+        tables[KIND] = with_differences(tables[KIND].join(count_splits(splits))).join(scores)
+    tables = {kind: sort_runs(table) for kind, table in tables.items()}
+    folders = {name: run.folder for name, run in verified.items()}
+    calibrations = {
+        n: run.calibration for n, run in verified.items() if run.calibration is not None
+    }
+    recomputed = tuple(run.recomputed for run in verified.values() if run.recomputed)
+    return Runs(path, tables, splits, folders, calibrations, skipped, recomputed)
 
 
-def intact_below(
+def read_verified_runs(
     path: Path, labels: Collection[str] | None = None
-) -> tuple[dict[str, Intact], tuple[str, ...]]:
-    """The finished runs by digest, and a sentence on each that is damaged.
+) -> tuple[dict[str, VerifiedRun], tuple[str, ...]]:
+    """Return the finished runs by digest, and a sentence on each damaged one.
 
     Raises:
-        UserError: if none is left.
+        UserError: if all are damaged.
     """
-    found: dict[str, Intact] = {}
-    left_out = []
+    verified: dict[str, VerifiedRun] = {}
+    errors: list[UserError] = []
     for folder in folders_below(path, labels):
         try:
-            run = read_intact(folder)
-            found[run.record.digest] = fuller(found.get(run.record.digest), run)
+            run = read_verified(folder)
+            verified[run.record.digest] = more_complete(verified.get(run.record.digest), run)
         except UserError as error:
-            left_out.append(str(error))
-    if not found:
-        more = f" So are {len(left_out) - 1} more runs." if len(left_out) > 1 else ""
-        raise UserError(f"{left_out[0]}{more}")
-    return found, tuple(left_out)
+            errors.append(error)
+    if not verified:
+        rest = f" Damaged runs in addition to this one: {len(errors) - 1}."
+        message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
+        raise UserError(message, errors[0].setting, errors[0].code)
+    return verified, tuple(map(str, errors))
 
 
-def fuller(first: Intact | None, second: Intact) -> Intact:
-    """Of two copies of a run the one with more splits; the first of equals."""
+def more_complete(first: VerifiedRun | None, second: VerifiedRun) -> VerifiedRun:
+    """Return the copy of a run with more splits, or the first if they have equally many."""
     if first is None:
         return second
     return second if len(second.splits) > len(first.splits) else first
 
 
 def folders_below(path: Path, labels: Collection[str] | None = None) -> list[RunFolder]:
-    """The folders of all finished runs, in path order, copies in a report left out.
+    """Return the folders of all finished runs in path order, without copies in reports.
 
     Args:
         path: a folder.
         labels: as for `read_runs`.
 
     Raises:
-        UserError: if `path` does not exist or holds none.
+        UserError: if `path` does not exist or contains no finished run.
     """
     if not is_folder(path):
         raise UserError(
-            f"There is no folder {path}; give the folder that your runs were written to "
-            "(outputs, unless you set outputs_dir) or any folder inside it."
+            f"folder {path} does not exist; give the folder that contains your runs (outputs, "
+            "unless you set outputs_dir) or any folder inside it.",
+            setting="path",
+            code="no_folder",
         )
-    places = {run: run.root.relative_to(path).parts for run in finished_runs(path)}
+    path_parts = {run: run.root.relative_to(path).parts for run in finished_runs(path)}
     folders = [
         run
-        for run, parts in places.items()
-        if REPORT not in parts and (labels is None or parts[0] in labels)
+        for run, parts in path_parts.items()
+        if REPORT_FOLDER not in parts and (labels is None or parts[0] in labels)
     ]
     if not folders:
         raise UserError(
-            f"{path} holds no finished run, that is no folder with a DONE file; let a run finish "
-            "first or give the folder that your runs were written to."
+            f"{path} contains no finished run (a folder with a DONE file); let a run finish first "
+            "or give the folder that contains your runs.",
+            setting="path",
+            code="no_run",
         )
     return folders
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder; not under a name that no folder can have."""
+    """Return whether the folder exists; False for invalid names."""
     try:
         return path.is_dir()
     except (OSError, ValueError):  # too long, or with a null byte
         return False
 
 
-def named_row(folder: RunFolder, record: Record) -> dict[str, Any]:
-    """What a row of `Runs.tables` begins with."""
+def metadata_row(folder: RunFolder, record: Record) -> dict[str, Any]:
+    """Return the first cells of a run's row in `Runs.tables`."""
     settings = flatten(record.identity)
     variant = folder.root.resolve().name
-    return {"run": record.digest, **record.names, "variant": variant, "settings": settings}
+    return {"run": record.digest, **record.metadata, "variant": variant, "settings": settings}
 
 
-def counted(splits: pd.DataFrame) -> pd.DataFrame:
-    """By run, how many `splits` it has and how many of them `diverged`."""
+def count_splits(splits: pd.DataFrame) -> pd.DataFrame:
+    """Return by run the number of `splits` and how many of them `diverged`."""
     return splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
 
 
-def marked(table: pd.DataFrame) -> pd.DataFrame:
-    """With the columns `settings_differ` and `mark`."""
+def with_differences(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns `settings_differ` and `mark`."""
     rows = table.to_dict("records")
-    words = [", ".join(departures(run)) for run in rows]
-    other = len(set(words)) == 1 and all(map(other_noise, rows))
-    return table.assign(settings_differ=words, mark="" if other else words)
+    differences = [", ".join(protocol_differences(run)) for run in rows]
+    other = len(set(differences)) == 1 and all(map(noise_differences, rows))
+    return table.assign(settings_differ=differences, mark="" if other else differences)
 
 
-def row_of(folder: RunFolder, splits: pd.DataFrame) -> dict[str, Any]:
-    """What a row of `Runs.scored` says of one run on splits, but for its scores.
+def run_row(folder: RunFolder, splits: pd.DataFrame) -> dict[str, Any]:
+    """Return a run's row of `Runs.scored` without its scores.
 
     Args:
-        folder: of the run.
-        splits: of `read_splits`.
+        folder: the run's folder.
+        splits: as returned by `read_splits`.
     """
-    row = named_row(folder, read_record(folder))
-    (found,) = marked(pd.DataFrame([{**row, "splits": len(splits)}])).to_dict("records")
-    return {**row, "splits": len(splits), "settings_differ": found["settings_differ"]}
+    row = metadata_row(folder, read_record(folder))
+    (marked,) = with_differences(pd.DataFrame([{**row, "splits": len(splits)}])).to_dict("records")
+    return {**row, "splits": len(splits), "settings_differ": marked["settings_differ"]}
 
 
-def ordered(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows sorted by `ORDER`, as far as the kind of run has these columns."""
-    return table.sort_values([column for column in ORDER if column in table], kind="stable")
+def sort_runs(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort the rows by those of `SORT_COLUMNS` that they have."""
+    return table.sort_values([column for column in SORT_COLUMNS if column in table], kind="stable")
 
 
 def require_scores(runs: Runs) -> None:
-    """Refuses runs none of which has scores on splits.
-
-    Raises:
-        UserError: naming their experiments.
-    """
+    """Raise a `UserError` if no run has scores on splits."""
     if runs.scored.empty:
         labels = {str(label) for table in runs.tables.values() for label in table["experiment"]}
         names = " and ".join(f"experiment={label}" for label in sorted(labels))
         raise UserError(
-            f"{runs.path} holds finished runs, but none with scores on splits: those of {names} "
-            "show their results themselves."
+            f"{runs.path} contains no run with scores on splits; runs of {names} have a report "
+            "page of their own.",
+            setting="path",
+            code="no_scores",
         )

@@ -1,9 +1,9 @@
-"""Maps from predicted to observed probability, learned on ranks of held-out targets.
+"""Maps from predicted to observed probability, fitted to the PIT values of held-out targets.
 
 Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", ICML
-2018: if targets fall below the predicted quantile `p` with frequency `R(p)`, then `R` after the
-predicted distribution function is calibrated. The book (section 4.2.2, Fig. 4.2) names the two
-ways to learn `R` that stand here.
+2018: if targets fall below the predicted quantile `p` with frequency `R(p)`, then the composition
+of `R` and the predicted CDF is calibrated. The book names both ways to fit `R` (section 4.2.2,
+Fig. 4.2).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EDGE = 1e-6
-"""Ranks are kept this far from 0 and 1, where the logit and the Gaussian quantile are infinite."""
+MIN_PIT = 1e-6
+"""PIT values are clipped to `[MIN_PIT, 1 - MIN_PIT]`, where the logit is finite."""
 
 
 @dataclass(frozen=True)
@@ -24,58 +24,58 @@ class Recalibration:
     forward: Callable[[np.ndarray], np.ndarray]
     inverse: Callable[[np.ndarray], np.ndarray]
 
-    def __call__(self, ranks: np.ndarray) -> np.ndarray:
-        return self.forward(ranks)
+    def __call__(self, pit: np.ndarray) -> np.ndarray:
+        return self.forward(pit)
 
 
-identity = Recalibration(lambda ranks: ranks, lambda ranks: ranks)
+identity = Recalibration(lambda pit: pit, lambda pit: pit)
 
 
-def observed_frequencies(ranks: np.ndarray) -> np.ndarray:
-    """For each of the sorted ranks the share of all ranks below it, ends kept inside (0, 1)."""
-    return (np.arange(len(ranks)) + 0.5) / len(ranks)
+def observed_frequencies(pit: np.ndarray) -> np.ndarray:
+    """Return the fraction of values below each of the sorted values, inside (0, 1)."""
+    return (np.arange(len(pit)) + 0.5) / len(pit)
 
 
-def isotonic(ranks: np.ndarray) -> Recalibration:
-    """Isotonic regression of the observed frequency on the predicted probability.
+def isotonic(pit: np.ndarray) -> Recalibration:
+    """Fit an isotonic regression of the observed frequency on the predicted probability.
 
-    It is exact where held-out ranks lie and straight between them, so it needs many; beyond the
-    outermost rank it runs to 0 and 1.
+    The map interpolates linearly between held-out values, so it needs many of them; beyond the
+    outermost one it continues to 0 and 1.
 
     Args:
-        ranks: predicted distribution functions at held-out targets.
+        pit: PIT values of held-out targets.
     """
     from sklearn.isotonic import IsotonicRegression
 
-    p = np.clip(np.sort(ranks), EDGE, 1 - EDGE)
+    p = np.clip(np.sort(pit), MIN_PIT, 1 - MIN_PIT)
     fitted = IsotonicRegression(y_min=0, y_max=1).fit(p, observed_frequencies(p))
     x = np.concatenate([[0.0], fitted.X_thresholds_, [1.0]])
     y = np.concatenate([[0.0], fitted.y_thresholds_, [1.0]])
 
     def inverse(levels: np.ndarray) -> np.ndarray:
-        # Past the outermost rank nothing was seen: the interval ends there, not at infinity.
+        # Intervals end at the outermost observed value, not at infinity.
         return np.clip(np.interp(levels, y, x), x[1], x[-2])
 
     return Recalibration(lambda new: np.interp(new, x, y), inverse)
 
 
-def platt(ranks: np.ndarray) -> Recalibration:
-    """Platt-style scaling, `R(p) = sigmoid(slope * logit(p) + shift)`.
+def platt(pit: np.ndarray) -> Recalibration:
+    """Fit Platt-style scaling, `R(p) = sigmoid(slope * logit(p) + shift)`.
 
-    Logistic regression of the observed frequency on the logit of the predicted probability, by
-    maximum likelihood; two numbers, so it needs few ranks and corrects scale and bias only.
+    Maximum-likelihood logistic regression of the observed frequency on the logit of the predicted
+    probability. With two parameters it needs little data and corrects only scale and bias.
 
     Args:
-        ranks: predicted distribution functions at held-out targets.
+        pit: PIT values of held-out targets.
     """
     from scipy.optimize import minimize
     from scipy.special import expit, logit
 
-    p = np.clip(np.sort(ranks), EDGE, 1 - EDGE)
+    p = np.clip(np.sort(pit), MIN_PIT, 1 - MIN_PIT)
     x, y = logit(p), observed_frequencies(p)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        slope, shift = np.exp(parameters[0]), parameters[1]  # a falling map is no recalibration
+        slope, shift = np.exp(parameters[0]), parameters[1]  # the map must increase
         z = slope * x + shift
         error = expit(z) - y
         value = (np.logaddexp(0, z) - y * z).mean()
@@ -85,11 +85,11 @@ def platt(ranks: np.ndarray) -> Recalibration:
     slope, shift = float(np.exp(parameters[0])), float(parameters[1])
 
     def forward(new: np.ndarray) -> np.ndarray:
-        return np.asarray(expit(slope * logit(np.clip(new, EDGE, 1 - EDGE)) + shift))
+        return np.asarray(expit(slope * logit(np.clip(new, MIN_PIT, 1 - MIN_PIT)) + shift))
 
     def inverse(levels: np.ndarray) -> np.ndarray:
-        there = expit((logit(np.clip(levels, EDGE, 1 - EDGE)) - shift) / slope)
-        return np.asarray(np.clip(there, EDGE, 1 - EDGE))
+        pit = expit((logit(np.clip(levels, MIN_PIT, 1 - MIN_PIT)) - shift) / slope)
+        return np.asarray(np.clip(pit, MIN_PIT, 1 - MIN_PIT))
 
     return Recalibration(forward, inverse)
 

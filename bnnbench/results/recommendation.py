@@ -1,4 +1,4 @@
-"""Which of some methods to take for one data set, in words, and how sure that is."""
+"""Recommend a method for a data set, with the probability that others are as good."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ import pandas as pd
 
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import DECIDED, ROPE, all_pairs
+from bnnbench.results.significance import DECISION_PROBABILITY, ROPE, all_pairs
 
 SCORE = "log_likelihood"
-"""What methods are chosen by: it asks for the right mean and for the right uncertainty."""
+"""Methods are chosen by this metric because it rewards both accuracy and calibration."""
 
-INTERVAL = "coverage_90"
+COVERAGE = "coverage_90"
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A method beside the one with the best mean score.
+    """A method compared with the one that has the best mean score.
 
     Attributes:
         name: its label.
-        better: the probability that it is worse than the best by more than the ROPE.
-        equivalent: the probability that the two are practically equivalent.
-        worse: the probability that it is better by more than the ROPE.
+        better: probability that the best is better by more than the ROPE.
+        equivalent: probability that the two are practically equivalent.
+        worse: probability that the best is worse by more than the ROPE.
     """
 
     name: str
@@ -35,22 +36,22 @@ class Rival:
     worse: float
 
     @property
-    def level(self) -> bool:
-        """Whether it may be taken instead, for all that the splits can tell."""
-        return self.better <= DECIDED
+    def tied(self) -> bool:
+        """Whether the splits do not show that it is worse than the best."""
+        return self.better <= DECISION_PROBABILITY
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The outcome for one data set.
+    """The recommendation for one data set.
 
     Attributes:
-        dataset: its name.
+        dataset: name of the data set.
         best: label of the method with the best mean score.
-        run: its digest.
+        run: digest of its run.
         score: mean and standard error of its score.
-        rivals: the others that a t-test could compare with it, the nearest first.
-        incomparable: those that it could not.
+        rivals: the other methods that a t-test could compare with it, closest first.
+        incomparable: methods that share too few splits with it.
     """
 
     dataset: str
@@ -61,39 +62,43 @@ class Recommendation:
     incomparable: tuple[str, ...]
 
     def sentences(self, coverage: Mapping[str, float]) -> list[str]:
-        """The recommendation in words.
+        """Return the recommendation in words.
 
         Args:
-            coverage: share of test targets inside the 90 % interval, by run.
+            coverage: fraction of test targets inside the 90 % interval, by run.
         """
         mean, error = self.score
-        title = BY_KEY[SCORE].word
-        said = [
+        title = BY_KEY[SCORE].inline_title
+        sentences = [
             f"{self.dataset}: {self.best} has the best {title}, {mean:.3f} ± {error:.3f} "
             "(mean ± standard error over splits)."
         ]
-        level = [r for r in self.rivals if r.level]
-        worse = [r.name for r in self.rivals if not r.level]
-        if level:
-            said.append(f"It may as well be {_listed([_chances(r) for r in level], 'or')}.")
+        tied = [r for r in self.rivals if r.tied]
+        worse = [r.name for r in self.rivals if not r.tied]
+        if tied:
+            names = _join([_describe(r) for r in tied], "and")
+            sentences.append(f"Not significantly worse: {names}.")
         if worse:
-            verb = "are" if len(worse) > 1 else "is"
-            said.append(f"{_listed(worse, 'and')} {verb} worse, with more than {DECIDED:.0%}.")
+            names = _join(worse, "and")
+            sentences.append(f"Worse with probability over {DECISION_PROBABILITY:.0%}: {names}.")
         if self.incomparable:
-            said.append(f"Of {_listed(self.incomparable, 'and')} nothing can be said.")
+            names = _join(self.incomparable, "and")
+            sentences.append(
+                f"Not compared (fewer than {MIN_COMMON_SPLITS} common splits): {names}."
+            )
         if self.run in coverage:
-            said.append(
-                f"The 90 % intervals of {self.best} hold {coverage[self.run]:.0%} of the test "
+            sentences.append(
+                f"The 90 % intervals of {self.best} contain {coverage[self.run]:.0%} of the test "
                 "targets."
             )
-        return said
+        return sentences
 
 
 def recommendation(runs: Runs, rope: float = ROPE) -> Recommendation:
-    """Compares the runs on one data set by the correlated t-test.
+    """Compare the runs on one data set by the correlated t-test.
 
     Args:
-        runs: of several methods on one data set.
+        runs: several methods on one data set.
         rope: half-width of the region of practical equivalence, nats.
     """
     table = runs.scored
@@ -102,8 +107,8 @@ def recommendation(runs: Runs, rope: float = ROPE) -> Recommendation:
     best = str(table.index[0])
     pairs = all_pairs(runs, rope)
     pairs = pairs[pairs["metric"] == SCORE]
-    found = [_rival(pair, best, names) for _, pair in pairs.iterrows()]
-    rivals = sorted((r for r in found if r is not None), key=lambda r: r.better)
+    candidates = [_rival(pair, best, names) for _, pair in pairs.iterrows()]
+    rivals = sorted((r for r in candidates if r is not None), key=lambda r: r.better)
     compared = {names[best], *(rival.name for rival in rivals)}
     return Recommendation(
         str(table["dataset"].iloc[0]),
@@ -116,16 +121,16 @@ def recommendation(runs: Runs, rope: float = ROPE) -> Recommendation:
 
 
 def coverages(runs: Runs) -> dict[str, float]:
-    """The share of test targets inside the 90 % interval of each run, as it predicts."""
-    found = {}
+    """Return the fraction of test targets inside each run's 90 % interval, not recalibrated."""
+    fractions = {}
     for run, table in runs.calibrations.items():
         plain = table[table["recalibration"] == "none"]
-        found[run] = float(plain[INTERVAL].mean())
-    return found
+        fractions[run] = float(plain[COVERAGE].mean())
+    return fractions
 
 
 def _rival(pair: pd.Series, best: str, names: pd.Series) -> Rival | None:
-    """The other of a pair, seen from the best; None if that is not in it."""
+    """Return the run compared with the best; None if the pair does not contain the best."""
     chances = (pair["p_better"], pair["p_equivalent"], pair["p_worse"])
     if pair["run_a"] == best and pair["run_b"] in names:
         return Rival(str(names[pair["run_b"]]), *chances)
@@ -134,11 +139,11 @@ def _rival(pair: pd.Series, best: str, names: pd.Series) -> Rival | None:
     return None
 
 
-def _chances(rival: Rival) -> str:
-    if rival.equivalent > DECIDED:
+def _describe(rival: Rival) -> str:
+    if rival.equivalent > DECISION_PROBABILITY:
         return f"{rival.name} (equal within {ROPE:g} nats with probability {rival.equivalent:.2f})"
     return f"{rival.name} (worse with probability {rival.better:.2f})"
 
 
-def _listed(names: Sequence[str], word: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+def _join(names: Sequence[str], conjunction: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {conjunction} {names[-1]}"

@@ -1,4 +1,4 @@
-"""What one run on splits left, file by file; which file is which only the experiment knows."""
+"""Read the result files of a run on splits."""
 
 from __future__ import annotations
 
@@ -24,71 +24,79 @@ from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
 
 CALIBRATION = "calibration"
-"""Table that the run's own page adds: rows of `calibration.calibration_table`."""
+"""Table that the run's page adds: `calibration.calibration_table`."""
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
 
-TEXTS = ("at_bound", "fingerprint")
-"""Columns of words in `splits.csv`: bounds met by the search, and which rows are tested."""
+TEXT_COLUMNS = ("at_bound", "fingerprint")
+"""Text columns of `splits.csv`: search bounds that were hit, and fingerprint of the test rows."""
 
-SIZES = ("training_rows", "test_rows")
+SIZE_COLUMNS = ("training_rows", "test_rows")
 
-NUMBERS = ("split", *SIZES, "diverged", *(metric.key for metric in METRICS))
-"""Columns of numbers in `splits.csv` that every run has."""
+NUMERIC_COLUMNS = ("split", *SIZE_COLUMNS, "diverged", *(metric.key for metric in METRICS))
+"""Numeric columns that every `splits.csv` has."""
 
-ARRAYS = {
+ARRAY_COLUMNS = {
     PREDICTIONS: POINT_COLUMNS,
     OUT_OF_FOLD: POINT_COLUMNS,
     TRAINING: ("split", "target"),
     DIAGNOSIS: ("split",),
     OBJECTIVE: ("split", "epoch", "loss", "complexity"),
 }
-"""What the files of arrays hold at the least."""
+"""Minimum columns of the array files."""
 
-BROKEN = (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile, zlib.error)
-"""What a reader raises of a file that is not what its name says."""
+READ_ERRORS = (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile, zlib.error)
+"""Errors raised when a damaged file is read."""
 
 
 def read_splits(folder: RunFolder) -> pd.DataFrame:
-    """The rows of `splits.csv`, one per split.
+    """Read `splits.csv`, one row per split.
 
     Raises:
-        UserError: if the file is missing, empty or not such a table, or of an earlier version.
+        UserError: if the file is missing, damaged or of an earlier version.
     """
     path = folder.table(SPLITS)
     try:
-        # pandas reads an empty cell, and the word "None", as a missing number.
-        splits = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, object))
-        if len(splits) and {*TEXTS} <= {*splits} and holds(splits, NUMBERS):
+        # pandas reads an empty cell and the word "None" as missing numbers.
+        splits = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, object))
+        if (
+            len(splits)
+            and {*TEXT_COLUMNS} <= {*splits}
+            and has_numeric_columns(splits, NUMERIC_COLUMNS)
+        ):
             return splits.fillna({"at_bound": ""})
-        before = [name for name in NUMBERS if name != "test_rows"]
-        if holds(splits, before) and "fingerprint" not in splits:
+        before = [name for name in NUMERIC_COLUMNS if name != "test_rows"]
+        if has_numeric_columns(splits, before) and "fingerprint" not in splits:
             raise UserError(
-                f"{path} does not say which rows its splits test, since an earlier version wrote "
-                "it; run the same experiment again with --force."
+                f"{path} lacks fingerprints of its test rows because an earlier version wrote it; "
+                "run the same experiment again with resume=false.",
+                setting=path.name,
+                code="outdated",
             )
     except (OSError, ValueError):
         pass
-    raise damaged(path, "is missing or not a table of splits")
+    raise damaged_file_error(path, "is missing or not a table of splits")
 
 
-def damaged(path: Path, what: str = "is damaged") -> UserError:
-    """The sentence on a file of a run that is marked as complete."""
+def damaged_file_error(path: Path, problem: str = "is damaged") -> UserError:
+    """Return the error for a damaged file of a finished run."""
     return UserError(
-        f"{path} {what} although the run is marked DONE; run the same experiment again, which "
-        "writes it anew."
+        f"{path} {problem} although the run is marked DONE; run the same experiment again to "
+        "rewrite it.",
+        setting=path.name,
+        code="damaged",
     )
 
 
-def holds(table: pd.DataFrame, columns: Iterable[str]) -> bool:
-    """Whether there are such columns, of numbers."""
+def has_numeric_columns(table: pd.DataFrame, columns: Iterable[str]) -> bool:
+    """Return whether the table has these columns and all are numeric."""
     return all(
         name in table and pd.api.types.is_numeric_dtype(table[name].dtype) for name in columns
     )
 
 
 def read_search(folder: RunFolder) -> pd.DataFrame:
-    """The rows of `search.csv`; none where nothing was searched.
+    """Read `search.csv`; empty if nothing was searched.
 
     Raises:
         UserError: if the file is damaged.
@@ -99,14 +107,14 @@ def read_search(folder: RunFolder) -> pd.DataFrame:
     except (FileNotFoundError, pd.errors.EmptyDataError):
         return pd.DataFrame()
     except (OSError, ValueError):
-        raise damaged(path) from None
-    if not holds(table, ("split", "iteration", "objective")):
-        raise damaged(path)
+        raise damaged_file_error(path) from None
+    if not has_numeric_columns(table, ("split", "iteration", "objective")):
+        raise damaged_file_error(path)
     return table
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
-    """The flat arrays of one file as columns; None where the run was not asked for them.
+    """Read the flat arrays of one file as columns; None if the run did not save them.
 
     Raises:
         UserError: if the file is damaged.
@@ -117,26 +125,26 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
             table = pd.DataFrame({key: arrays[key] for key in arrays.files})
     except FileNotFoundError:
         return None
-    except BROKEN:
-        raise damaged(path) from None
-    if not holds(table, ARRAYS[name]):
-        raise damaged(path)
+    except READ_ERRORS:
+        raise damaged_file_error(path) from None
+    if not has_numeric_columns(table, ARRAY_COLUMNS[name]):
+        raise damaged_file_error(path)
     return table
 
 
 def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
-    """One row per test point, original units."""
+    """Read the predictions, one row per test point, original units."""
     return read_arrays(folder, PREDICTIONS)
 
 
-def read_held_out(folder: RunFolder) -> pd.DataFrame | None:
-    """One row per training point, predicted out of fold; points of diverged folds are left out."""
+def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
+    """Read the out-of-fold predictions of the training points, without diverged folds."""
     points = read_arrays(folder, OUT_OF_FOLD)
     return None if points is None else points[list(POINT_COLUMNS)].dropna()
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
-    """Every training point of a run with one input: `split`, `input` and `target`."""
+    """Read `split`, `input` and `target` of the training points of a run with one input."""
     for name in (TRAINING, OUT_OF_FOLD):
         points = read_arrays(folder, name)
         if points is not None:
@@ -145,18 +153,18 @@ def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
 
 
 def read_objective(folder: RunFolder) -> pd.DataFrame | None:
-    """Rows of `split`, `epoch`, `loss`, `complexity` and their sum `objective`, if it was kept."""
+    """Read `split`, `epoch`, `loss`, `complexity` and their sum `objective`, if saved."""
     table = read_arrays(folder, OBJECTIVE)
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
 
 
 def read_diagnosis(folder: RunFolder) -> pd.DataFrame | None:
-    """One row per test point: what the method says of its prediction there, if it does."""
+    """Read the method's diagnostics of its predictions, one row per test point, if any."""
     return read_arrays(folder, DIAGNOSIS)
 
 
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
-    """What the run's page found of its calibration, by recalibration and split.
+    """Read the calibration table of the run's page, by recalibration and split.
 
     Raises:
         UserError: if the file is damaged.
@@ -169,18 +177,13 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
         return None
     except (OSError, ValueError):
         text, table = "", pd.DataFrame()
-    # One that was cut off has no last line, one that was emptied has none at all.
-    whole = text.endswith("\n") and "recalibration" in table
-    if not (whole and holds(table, ("split", "calibration_error"))):
-        raise damaged(path)
+    # A truncated file does not end with a line break.
+    complete = text.endswith("\n") and "recalibration" in table
+    if not (complete and has_numeric_columns(table, ("split", "calibration_error"))):
+        raise damaged_file_error(path)
     return table
 
 
-def kept_points(points: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:
-    """The test points of the splits that did not diverge.
-
-    Args:
-        points: of `read_predictions`.
-        splits: of `read_splits`.
-    """
+def exclude_diverged(points: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:
+    """Return the test points of the splits that did not diverge."""
     return points[points["split"].isin(splits.loc[splits["diverged"] == 0, "split"])]

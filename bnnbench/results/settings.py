@@ -1,4 +1,4 @@
-"""Settings of runs by dotted name, and which of them tell runs apart."""
+"""Settings of runs by dotted name, and which of them distinguish runs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-TITLES = ("label", "name")
-"""Settings of a component that stand for it: `likelihood` is `gaussian`."""
+LABEL_KEYS = ("label", "name")
+"""Settings that give a component its value: `likelihood` is `gaussian`."""
 
-SAID_LAST = ("class", "table")
-"""Last parts of names that say little to readers: paths of classes, fingerprints of data."""
+IGNORED_SUFFIXES = ("class", "table")
+"""Last parts of names that readers need not see: class paths, fingerprints of data."""
 
-READABLE = {
+READABLE_NAMES = {
     "network.width": "width",
     "network.depth": "depth",
     "training.epochs": "epochs",
@@ -33,97 +33,99 @@ READABLE = {
     "bounds.noise_precision": "bounds of noise precision",
     "bounds.prior_precision": "bounds of prior precision",
     "bounds.dropout": "bounds of dropout",
-    "dataset.n_splits": "splits made",
+    "dataset.n_splits": "generated splits",
     "dataset.seeded_splits": "seeded splits",
     "dataset.split_seed": "split seed",
     "dataset.test_fraction": "test fraction",
     "table": "data",
 }
-"""What readers are told of common settings, by dotted name; others go by the dotted name."""
+"""Printed names of common settings; others are printed with their dotted name."""
 
-SEARCHED = ("method.noise_precision", "method.prior_precision", "method.dropout")
-"""What a search finds for a run that gives it no value."""
+SEARCHED_BY_DEFAULT = ("method.noise_precision", "method.prior_precision", "method.dropout")
+"""Hyper-parameters that are searched unless a run sets them."""
 
 ABSENT = object()
+"""Value of a setting that a run does not have."""
 
 Settings = Mapping[str, Any]
-"""By dotted name, as on the command line; lists are tuples."""
+"""Values by dotted name, as on the command line; lists become tuples."""
 
 
 def flatten(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run's identity, `training.epochs` for one.
+    """Flatten the identity of a run to dotted names such as `training.epochs`.
 
-    A component goes by its label or name where it has one, so that `method` is `vadam`. The
-    experiment's own label is `experiment`.
-
-    Args:
-        identity: of a record.
+    A component with a label or name also gets an entry of its own: `method` is `vadam`. The
+    experiment's label becomes `experiment`.
     """
-    own = {"experiment" if key == "label" else key: value for key, value in identity.items()}
-    return dict(_leaves(own, ""))
+    entries = {"experiment" if key == "label" else key: value for key, value in identity.items()}
+    return dict(_leaves(entries, ""))
 
 
 def _leaves(component: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for key, value in component.items():
         name = f"{above}{key}"
         if isinstance(value, Mapping):
-            title = next((title for title in TITLES if title in value), None)
+            title = next((title for title in LABEL_KEYS if title in value), None)
             if title:
                 yield name, value[title]
             yield from _leaves({k: v for k, v in value.items() if k != title}, f"{name}.")
         else:
-            yield name, _fixed(value)
+            yield name, _hashable(value)
 
 
-def _fixed(value: Any) -> Any:
-    return tuple(map(_fixed, value)) if isinstance(value, list) else value
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
-def spoken(name: str, value: Any) -> str:
-    """`epochs 5`: a setting and its value as readers are told."""
-    found = value is None and name in SEARCHED
-    return f"{READABLE.get(name, name)} {'searched' if found else written(value)}"
+def describe_setting(name: str, value: Any) -> str:
+    """Return a setting and its value as printed, `epochs 5`."""
+    is_searched = value is None and name in SEARCHED_BY_DEFAULT
+    return f"{READABLE_NAMES.get(name, name)} {'searched' if is_searched else format_value(value)}"
 
 
-def written(value: Any) -> str:
-    """A value as it is typed on the command line, but that lists have strokes: `100/200`."""
+def format_value(value: Any) -> str:
+    """Format a value as on the command line, except that lists use slashes: `100/200`."""
     if isinstance(value, tuple):
-        return "/".join(map(written, value))
+        return "/".join(map(format_value, value))
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def differing(settings: Sequence[Settings]) -> dict[str, tuple[Any, ...]]:
-    """The settings in which some runs differ, each with the value of every run or `ABSENT`.
+def differing_settings(settings: Sequence[Settings]) -> dict[str, tuple[Any, ...]]:
+    """Return the settings in which runs differ, each with the value of every run or `ABSENT`.
 
-    What only some runs have (the folds of a search that others do without) counts if those differ
-    in it. Paths of classes and fingerprints are left out.
+    A setting that only some runs have (such as the folds of a search) counts if its value differs
+    between them. Class paths and fingerprints are left out.
     """
-    names = dict.fromkeys(name for own in settings for name in own)
-    columns = {name: tuple(own.get(name, ABSENT) for own in settings) for name in names}
+    names = dict.fromkeys(name for one_run in settings for name in one_run)
+    columns = {name: tuple(one_run.get(name, ABSENT) for one_run in settings) for name in names}
     return {
         name: column
         for name, column in columns.items()
-        if len({*column} - {ABSENT}) > 1 and name.rpartition(".")[2] not in SAID_LAST
+        if len({*column} - {ABSENT}) > 1 and name.rpartition(".")[2] not in IGNORED_SUFFIXES
     }
 
 
-def telling(settings: Sequence[Settings]) -> tuple[str, ...]:
-    """Names of the settings that tell some runs apart, those of equal values once.
+def distinguishing_settings(settings: Sequence[Settings]) -> tuple[str, ...]:
+    """Return the names of the settings that distinguish runs, one per set of equal columns.
 
-    Where such as readers understand do not tell all of them apart, whatever else differs counts:
-    what only some runs have, a class, the data.
+    If readable settings do not distinguish all runs, everything else that differs is added:
+    settings that only some runs have, classes, data.
     """
-    chosen = _once(differing(settings))
-    if len({tuple(own.get(name, ABSENT) for name in chosen) for own in settings}) == len(settings):
-        return chosen
-    names = dict.fromkeys(name for own in settings for name in own)
-    columns = {name: tuple(own.get(name, ABSENT) for own in settings) for name in names}
-    return _once({name: column for name, column in columns.items() if len({*column}) > 1})
+    readable = _without_duplicates(differing_settings(settings))
+    if len({tuple(one_run.get(name, ABSENT) for name in readable) for one_run in settings}) == len(
+        settings
+    ):
+        return readable
+    names = dict.fromkeys(name for one_run in settings for name in one_run)
+    columns = {name: tuple(one_run.get(name, ABSENT) for one_run in settings) for name in names}
+    return _without_duplicates(
+        {name: column for name, column in columns.items() if len({*column}) > 1}
+    )
 
 
-def _once(columns: Mapping[str, tuple[Any, ...]]) -> tuple[str, ...]:
+def _without_duplicates(columns: Mapping[str, tuple[Any, ...]]) -> tuple[str, ...]:
     first: dict[tuple[Any, ...], str] = {}
     for name, column in columns.items():
         first.setdefault(column, name)
@@ -131,28 +133,28 @@ def _once(columns: Mapping[str, tuple[Any, ...]]) -> tuple[str, ...]:
 
 
 def differing_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """A column for every setting that differs between the rows and is no column of theirs yet.
+    """Return a column for every setting that differs between rows and is not yet a column.
 
-    A depth is there as `depth`. What belongs to the data sets (their columns, their files) is told
-    by their names; it has a column where runs on one data set differ in it.
+    Settings of data sets (columns, files) get a column only if runs on one data set differ in
+    them, because otherwise the data set's name identifies them.
 
     Args:
         table: rows of `Runs.scored`.
     """
-    own = differing(list(table["settings"]))
-    described = {name for name in own if name.startswith("dataset.")}
+    differing = differing_settings(list(table["settings"]))
+    described = {name for name in differing if name.startswith("dataset.")}
     for _, group in table.groupby("dataset"):
-        described -= differing(list(group["settings"])).keys()
-    there = {name: tuple(table[name]) for name in table if name != "settings"}
-    names = [name for name in own if name not in there and name not in described]
-    names = [name for name in names if there.get(name.rpartition(".")[2]) != own[name]]
-    # A method's likelihood is that of the run.
-    names = [name for name in names if own.get(name.partition(".")[2]) != own[name]]
-    cells = {name: [_cell(value) for value in own[name]] for name in names}
+        described -= differing_settings(list(group["settings"])).keys()
+    existing = {name: tuple(table[name]) for name in table if name != "settings"}
+    names = [name for name in differing if name not in existing and name not in described]
+    names = [name for name in names if existing.get(name.rpartition(".")[2]) != differing[name]]
+    # A method's likelihood equals that of the run.
+    names = [name for name in names if differing.get(name.partition(".")[2]) != differing[name]]
+    cells = {name: [_cell(value) for value in differing[name]] for name in names}
     return pd.DataFrame(cells, index=table.index, dtype=object)
 
 
 def _cell(value: Any) -> Any:
     if value is ABSENT:
         return None
-    return written(value) if isinstance(value, tuple) else value
+    return format_value(value) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Seconds of a split against its scores, and which runs no other one beats in both."""
+"""Seconds per split against scores, and the Pareto front of both."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bnnbench.results.metrics import Metric
 from bnnbench.results.reader import Runs
 
 SECONDS = "total_seconds"
-"""Of search, final fit and prediction of one split."""
+"""Seconds of search, final fit and prediction of one split."""
 
-NAMED = ("dataset", "experiment", "method", "label", "seed", "splits")
+METADATA_COLUMNS = ("dataset", "experiment", "method", "label", "seed", "splits")
 
-SHARED = ["dataset", "experiment"]
-"""What runs share that are held against each other: their splits follow from it."""
+GROUP_COLUMNS = ["dataset", "experiment"]
+"""Runs with the same values are compared: they share their splits."""
 
 
 def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Which points no other one beats: at most as long and as bad, and less in one of them.
+    """Return which points no other point dominates.
 
     Args:
-        seconds: `[N]`, the fewer the better.
-        losses: `[N]`, the lower the better.
+        seconds: `[N]`, lower is better.
+        losses: `[N]`, lower is better.
 
     Returns:
-        `[N]` booleans; points that are not finite are never on it.
+        `[N]` booleans; False for points that are not finite.
     """
     known = np.isfinite(seconds) & np.isfinite(losses)
     no_more = (seconds[:, None] <= seconds) & (losses[:, None] <= losses)
@@ -38,43 +38,42 @@ def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
 
 
 def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The runs of an experiment on a data set where two at least were timed; no made data.
+    """Return the timed runs of experiments with at least two of them on a real data set.
 
     Args:
-        runs: of `read_runs`.
+        runs: as returned by `read_runs`.
         metrics: the scores.
 
     Returns:
-        Columns `NAMED`, mean, std and stderr of the seconds and of every metric, and for each
-        metric `<metric>_front`: whether no run that it is held
-        against is both faster and better.
+        Columns `METADATA_COLUMNS`, mean, std and stderr of the seconds and of every metric, and
+        `<metric>_front`: whether no comparable run is both faster and better.
     """
     table = runs.scored
     if table.empty:
         return pd.DataFrame()
-    own = table[~table["made"].astype(bool) & (table[f"{SECONDS}_mean"] > 0)]
-    own = own[own.groupby(SHARED)["method"].transform("size") > 1]
-    if own.empty:
+    timed = table[~table["synthetic"].astype(bool) & (table[f"{SECONDS}_mean"] > 0)]
+    timed = timed[timed.groupby(GROUP_COLUMNS)["method"].transform("size") > 1]
+    if timed.empty:
         return pd.DataFrame()
     numbers = [
         f"{key}_{kind}"
         for key in (SECONDS, *(metric.key for metric in metrics))
         for kind in ("mean", "std", "stderr")
     ]
-    found = own.assign(label=labels(own))[[*NAMED, *numbers]]
-    return found.assign(**{f"{metric.key}_front": on_front(found, metric) for metric in metrics})
+    result = timed.assign(label=labels(timed))[[*METADATA_COLUMNS, *numbers]]
+    return result.assign(**{f"{metric.key}_front": on_front(result, metric) for metric in metrics})
 
 
 def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
-    """Whether each run is on the front of those of `SHARED`.
+    """Return whether each run is on the Pareto front of its group.
 
     Args:
-        table: with the means of the seconds and of the metric.
-        metric: which.
+        table: means of the seconds and of the metric.
+        metric: the score.
     """
-    found = pd.Series(False, table.index)
-    for _, group in table.groupby(SHARED):
+    result = pd.Series(False, table.index)
+    for _, group in table.groupby(GROUP_COLUMNS):
         losses = metric.sign * group[f"{metric.key}_mean"]
         front = pareto_front(group[f"{SECONDS}_mean"].to_numpy(), losses.to_numpy())
-        found.loc[group.index] = front
-    return found
+        result.loc[group.index] = front
+    return result

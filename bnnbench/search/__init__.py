@@ -1,4 +1,4 @@
 """Hyper-parameter search: pure functions from the trials so far to the next values.
 
-May import settings, checks, identity and types; a search knows no method.
+May import settings, checks, identity and types; must not import methods.
 """

@@ -1,7 +1,7 @@
-"""The contract of a search and the record of its trials.
+"""The interface of a search, and its trials.
 
-A search keeps no state: what it suggests is a function of the history and a seed, so a run that
-was killed goes on exactly where it stopped.
+A search has no state: a suggestion is a function of the history and a seed, so a killed run resumes
+exactly where it stopped.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from bnnbench.identity import no_identity
 from bnnbench.settings import Dimension
 
 OBJECTIVES = ("per_point", "joint")
-"""Which log-likelihood of the rows held out is maximised: `metrics` says what each of them is."""
+"""Log-likelihoods of held-out rows that a search can maximise; see `metrics` for definitions."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One finished evaluation.
+    """A finished evaluation.
 
     Attributes:
-        values: the hyper-parameters tried, standardised units.
+        values: hyper-parameters, standardised units.
         objective: mean over folds of the validation log-likelihood (`Search.objective`, original
-            units); NaN when a fold diverged.
-        folds: the same for each fold.
-        seconds: wall time, the suggestion included.
-        suggest_seconds: of which the suggestion.
+            units); NaN if a fold diverged.
+        folds: validation log-likelihood of each fold.
+        seconds: wall time, including the suggestion.
+        suggest_seconds: wall time of the suggestion.
     """
 
     values: dict[str, float]
@@ -52,10 +52,10 @@ class Search(ABC):
         label: its name.
         summary: one line for `bnnbench list`.
         iterations: evaluations per split.
-        folds: folds of the shuffled cross-validation behind each evaluation.
-        objective: the log-likelihood that is maximised, `per_point` or `joint`. The book does not
-            say which; the code of Khan et al. (2018) maximises the joint one.
-        searches: class attribute, whether it can suggest anything at all.
+        folds: folds of the shuffled cross-validation in each evaluation.
+        objective: log-likelihood to maximise, `per_point` or `joint`. The book does not specify it;
+            the code of Khan et al. (2018) maximises the joint one.
+        searches: class attribute, whether it can suggest values.
     """
 
     label: str
@@ -66,21 +66,21 @@ class Search(ABC):
     searches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_int("search.iterations", self.iterations, least=0)
-        check_int("search.folds", self.folds, least=2)
+        check_int("search.iterations", self.iterations, minimum=0)
+        check_int("search.folds", self.folds, minimum=2)
         check_choice("search.objective", self.objective, OBJECTIVES)
 
     def load(self) -> None:
-        """Imports what suggestions need, where that takes long."""
+        """Import modules that are slow to load, before worker processes are forked."""
         return
 
     @abstractmethod
     def suggest(
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:
-        """The next values to try; higher objectives are better."""
+        """Suggest the next values to evaluate; higher objectives are better."""
 
 
 def best(history: Sequence[Trial]) -> Trial:
-    """The first trial with the highest finite objective, or the first where none is finite."""
+    """Return the first trial with the highest finite objective, or the first if none is finite."""
     return max(history, key=lambda t: -math.inf if t.diverged else t.objective)

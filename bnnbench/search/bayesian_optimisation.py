@@ -16,21 +16,21 @@ from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
-CANDIDATES = 1000  # random points from which the acquisition's optimisers start
+CANDIDATES = 1000  # random points, the best of which start the optimisation of the acquisition
 RESTARTS = 2
-LENGTH_SCALES = (0.05, 2.0)  # of the unit cube: neither a spike nor a plane
+LENGTH_SCALES = (0.05, 2.0)  # bounds, for inputs in the unit cube
 
 
 @dataclass(frozen=True, kw_only=True)
 class BayesianOptimisation(Search):
     """Random points, then expected improvement under a GP with a Matern 5/2 kernel.
 
-    scikit-optimize suggests, with a light GP of ours in the place of its own. It is fitted once per
-    suggestion, without restarts and with bounded length scales: equal quality to scikit-optimize's
-    defaults in less time.
+    Uses scikit-optimize with a faster GP in place of its own. The GP is fitted once per suggestion,
+    without restarts and with bounded length scales: the same quality as scikit-optimize's defaults
+    in less time.
 
     Attributes:
-        initial_points: random evaluations before the GP takes over.
+        initial_points: random evaluations before the GP is used.
     """
 
     initial_points: int = 5
@@ -42,7 +42,9 @@ class BayesianOptimisation(Search):
         if self.initial_points > self.iterations:
             raise UserError(
                 "search.initial_points must be at most search.iterations "
-                f"({self.iterations}), not {self.initial_points}."
+                f"({self.iterations}), not {self.initial_points}.",
+                "search.initial_points",
+                "too_many",
             )
 
     def load(self) -> None:
@@ -54,18 +56,18 @@ class BayesianOptimisation(Search):
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:
         if len(history) < self.initial_points:
-            place = np.random.default_rng(seed).uniform(size=len(space)).tolist()
+            point = np.random.default_rng(seed).uniform(size=len(space)).tolist()
         else:
-            place = _expected_improvement(space, history, seed)
+            point = _expected_improvement(space, history, seed)
         return {
-            d.name: float(np.exp(_denormalise(d, u))) for d, u in zip(space, place, strict=True)
+            d.name: float(np.exp(_denormalise(d, u))) for d, u in zip(space, point, strict=True)
         }
 
 
 def _expected_improvement(
     space: Sequence[Dimension], history: Sequence[Trial], seed: int
 ) -> list[float]:
-    # Imported here: scikit-optimize takes a second to load and a run may not search.
+    # Imported here because scikit-optimize takes a second to load.
     from skopt import Optimizer
 
     from bnnbench.search.gaussian_process import MaternProcess
@@ -85,7 +87,7 @@ def _expected_improvement(
     )
     points = [[_normalise(d, t.values[d.name]) for d in space] for t in history]
     with warnings.catch_warnings():
-        # A length scale on its bound and a repeated point are both expected here.
+        # A length scale at its bound and a repeated point are expected.
         warnings.simplefilter("ignore")
         optimizer.tell(points, _losses(history))
         return [float(u) for u in optimizer.ask()]
@@ -93,14 +95,14 @@ def _expected_improvement(
 
 @cache
 def _unit_cube(dimensions: int) -> list[Any]:
-    """As scikit-optimize has it; made once, since its distributions take longer than a fit."""
+    """Return the space for scikit-optimize; cached because creating it takes longer than a fit."""
     from skopt.space import Real
 
     return [Real(0.0, 1.0) for _ in range(dimensions)]
 
 
 def _losses(history: Sequence[Trial]) -> list[float]:
-    """Negative objectives; a diverged trial counts as the worst finite one."""
+    """Return negative objectives; a diverged trial counts as the worst finite one."""
     finite = [t.objective for t in history if not t.diverged]
     worst = min(finite, default=0.0)
     return [-(worst if t.diverged else t.objective) for t in history]
@@ -111,6 +113,6 @@ def _normalise(dimension: Dimension, value: float) -> float:
     return min(1.0, max(0.0, (math.log(value) - low) / (high - low)))
 
 
-def _denormalise(dimension: Dimension, place: float) -> float:
+def _denormalise(dimension: Dimension, position: float) -> float:
     low, high = math.log(dimension.low), math.log(dimension.high)
-    return low + place * (high - low)
+    return low + position * (high - low)

@@ -1,4 +1,4 @@
-"""No search: the values in the configuration are used as they are."""
+"""No search: hyper-parameters have the values in the configuration."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bnnbench.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class NoSearch(Search):
-    """Every hyper-parameter must carry a value.
+    """Requires a value for every hyper-parameter.
 
     Attributes:
-        iterations: not used, as `initial_points` and `objective`; a protocol that shortens a
-            search sets both, whatever the search.
+        iterations: ignored, like `initial_points` and `objective`; protocols set them for every
+            search.
     """
 
     iterations: int = no_identity(0)
@@ -30,4 +30,6 @@ class NoSearch(Search):
         self, space: Sequence[Dimension], history: Sequence[Trial], seed: int
     ) -> dict[str, float]:
         names = " ".join(f"method.{d.name}=VALUE" for d in space)
-        raise UserError(f"search=none needs a value for every hyper-parameter; give {names}.")
+        raise UserError(
+            f"search=none needs a value for every hyper-parameter; set {names}.", "search"
+        )

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Installs Slurm from Debian's packages on this host, as a controller and two nodes, and runs the
-# checks of engine=slurm on it: as root, on a machine or container that is yours alone.
+# Install Slurm from Debian packages on this host, with a controller and two nodes, and run the
+# tests of engine=slurm. Run as root, on a dedicated machine or container.
 #
 #   docs/tools/check_slurm.sh | tee docs/results/distributed/slurm.txt
 #
-# What follows it is given to pytest: `-k limit` for one of the checks.
+# Arguments are passed to pytest, for example `-k limit` to run a single test.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
-place=${SLURM_PLACE:-/tmp/bnnbench-slurm}
+slurm_dir=${SLURM_TEST_DIR:-/tmp/bnnbench-slurm}
 
 command -v slurmctld > /dev/null || {
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends slurmctld slurmd slurm-client munge > /dev/null
 }
-mkdir -p "$place/state" "$place/n1" "$place/n2" /run/munge
+mkdir -p "$slurm_dir/state" "$slurm_dir/n1" "$slurm_dir/n2" /run/munge
 chown munge: /run/munge
 
 host=$(hostname)
@@ -33,12 +33,12 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 MinJobAge=20
 SchedulerParameters=sched_interval=2,bf_interval=2
-StateSaveLocation=$place/state
-SlurmctldPidFile=$place/slurmctld.pid
-SlurmctldLogFile=$place/slurmctld.log
-SlurmdSpoolDir=$place/%n
-SlurmdPidFile=$place/%n.pid
-SlurmdLogFile=$place/%n.log
+StateSaveLocation=$slurm_dir/state
+SlurmctldPidFile=$slurm_dir/slurmctld.pid
+SlurmctldLogFile=$slurm_dir/slurmctld.log
+SlurmdSpoolDir=$slurm_dir/%n
+SlurmdPidFile=$slurm_dir/%n.pid
+SlurmdLogFile=$slurm_dir/%n.log
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17001 CPUs=1 RealMemory=8000 State=UNKNOWN
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17002 CPUs=1 RealMemory=8000 State=UNKNOWN
 PartitionName=cpu Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1
@@ -46,9 +46,9 @@ PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=10
 CONF
 
 pgrep -x munged > /dev/null || runuser -u munge -- /usr/sbin/munged
-for word in "slurmctld" "slurmd -N n1" "slurmd -N n2"; do
+for daemon in "slurmctld" "slurmd -N n1" "slurmd -N n2"; do
     # shellcheck disable=SC2086
-    pgrep -f "^/usr/sbin/$word" > /dev/null || /usr/sbin/$word
+    pgrep -f "^/usr/sbin/$daemon" > /dev/null || /usr/sbin/$daemon
 done
 for _ in $(seq 30); do
     [ "$(sinfo --noheader --Node --states=idle --format=%N | sort -u | wc -l)" = 2 ] && break

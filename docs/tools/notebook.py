@@ -1,8 +1,7 @@
-"""Runs a notebook's cells, and makes a page of it: `python docs/tools/notebook.py docs/tour.ipynb`.
+"""Run a notebook and turn it into a page: `python docs/tools/notebook.py NOTEBOOK ...`.
 
-Without Jupyter, whose dozens of packages nothing else here needs: a cell is Python, the value of
-its last line is shown, and lines that begin with `!` are for the shell. Cells are run in an empty
-folder, so that what is stored has no path of a machine in it.
+This replaces Jupyter, whose dozens of packages nothing else here needs. Cells are Python, or shell
+commands that start with `!`. They run in an empty folder, so that outputs contain no local paths.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 Shell = Callable[[str], str]
-"""Does a command and returns what it prints."""
+"""Run a command and return its output."""
 
 Cell = dict[str, Any]
 
 
-def executed(notebook: dict[str, Any], shell: Shell) -> dict[str, Any]:
-    """The notebook with what its cells show when they are run one after the other, here and now."""
+def execute(notebook: dict[str, Any], shell: Shell) -> dict[str, Any]:
+    """Run the cells in order and return the notebook with their outputs."""
     scope: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
     for cell in notebook["cells"]:
@@ -41,7 +40,7 @@ def executed(notebook: dict[str, Any], shell: Shell) -> dict[str, Any]:
 
 
 def run(source: str, scope: dict[str, Any], shell: Shell) -> list[dict[str, Any]]:
-    """What one cell shows, as nbformat 4 has it."""
+    """Return the outputs of one cell in nbformat 4."""
     if source.startswith("!"):
         return streamed("".join(shell(line[1:]) for line in source.splitlines()))
     *body, last = ast.parse(source).body
@@ -56,13 +55,13 @@ def run(source: str, scope: dict[str, Any], shell: Shell) -> list[dict[str, Any]
 
 
 def streamed(text: str) -> list[dict[str, Any]]:
-    """Printed text; none if nothing was printed."""
+    """Return printed text as an output; an empty list if there is none."""
     lines = text.splitlines(keepends=True)
     return [{"output_type": "stream", "name": "stdout", "text": lines}] if text else []
 
 
 def shown(value: Any) -> list[dict[str, Any]]:
-    """A value as it presents itself: a picture, a table, else its `repr`."""
+    """Return a value as an output: a picture, a table, or its `repr`."""
     if value is None:
         return []
     data: dict[str, Any] = {"text/plain": repr(value).splitlines(keepends=True)}
@@ -75,7 +74,7 @@ def shown(value: Any) -> list[dict[str, Any]]:
 
 
 def page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, bytes]]:
-    """The notebook as Markdown, and its pictures by the names of their files."""
+    """Return the notebook as Markdown, and its pictures by file name."""
     pictures: dict[str, bytes] = {}
     return "\n\n".join(_blocks(notebook, name, pictures)) + "\n", pictures
 
@@ -93,13 +92,13 @@ def _blocks(notebook: dict[str, Any], name: str, pictures: dict[str, bytes]) -> 
             if "image/png" in data:
                 file = f"{name}-{len(pictures) + 1}.png"
                 pictures[file] = base64.b64decode(data["image/png"])
-                yield f"![What the cell above shows]({file})"
+                yield f"![Output of the cell above]({file})"
             else:
                 yield f"```text\n{''.join(data['text/plain']).rstrip()}\n```"
 
 
 def shell_here(command: str) -> str:
-    """What a command prints, by the `bnnbench` of this Python."""
+    """Return the output of a command, run with the `bnnbench` of this Python."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command, shell=True, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, text=True
@@ -112,6 +111,6 @@ if __name__ == "__main__":
         notebook, here = json.loads(file.read_text()), Path.cwd()
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            found = executed(notebook, shell_here)
+            found = execute(notebook, shell_here)
             os.chdir(here)
         file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")

@@ -1,22 +1,33 @@
-"""What the documentation site makes by itself: a hook of MkDocs, named in `mkdocs.yml`.
+"""MkDocs hook: pages and figures that the site generates when it is built.
 
-The pages of the top level (README, CONTRIBUTING, CHANGELOG) become pages of the site, every module
-gets one with its docstrings and the notebook one with what it shows, and `<!-- list method -->` in
-a page becomes the table of what `bnnbench list method` prints.
+- README, CONTRIBUTING and CHANGELOG become pages, and so does the notebook.
+- Every module gets a page with its docstrings.
+- The command-line and configuration references come from the argument parsers and the YAML files.
+- `<!-- list GROUP -->` becomes the table that `bnnbench list GROUP` prints.
+- `<!-- figure NAME: CAPTION -->` becomes a figure drawn from the stored tables.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import runpy
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from bnnbench.cli.listing import SUITES, summaries
+sys.path.insert(0, str(Path(__file__).parent))
+
+from figures import DRAWN, MARK, png
+from notebook import page as notebook_page
+
+from bnnbench.cli.configs import GROUPS, find_options
+from bnnbench.cli.list_options import SUITES, summaries
+from bnnbench.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,14 +36,15 @@ TOP_LEVEL = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
-"""Pages of the top level, and what the site calls them."""
+"""Files of the top level, and the pages that show them."""
 
+NOTEBOOK = ROOT / "docs" / "tutorials" / "tour.ipynb"
 
-NOTEBOOK = "tour.ipynb"
+LIST = re.compile(r"^<!-- list (\w+) -->$", re.MULTILINE)
 
 
 def modules() -> dict[str, list[str]]:
-    """Dotted names of all public modules, by the part of the package that they belong to."""
+    """Return the dotted names of all public modules, by the part of the package they belong to."""
     parts: dict[str, list[str]] = {}
     for path in sorted((ROOT / "bnnbench").rglob("*.py")):
         words = list(path.relative_to(ROOT).with_suffix("").parts)
@@ -46,12 +58,12 @@ def modules() -> dict[str, list[str]]:
 
 
 def page_of(module: str) -> str:
-    """The file of a module's page."""
+    """Return the file of a module's page."""
     return f"api/{module}.md"
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Puts the reference at the end of the navigation: a section for each part of the package."""
+    """Append the API reference to the navigation: a section for each part of the package."""
     found = modules()
     single = [{part: page_of(names[0])} for part, names in found.items() if len(names) == 1]
     several: list[dict[str, Any]] = [
@@ -64,47 +76,72 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Adds the pages that no file in `docs` holds."""
+    """Add the generated pages and figures."""
+
+    def add(name: str, content: str | bytes) -> None:
+        files.append(File.generated(config, name, content=content))
+
     for source, page in TOP_LEVEL.items():
-        text = (ROOT / source).read_text()
-        files.append(File.generated(config, page, content=moved(text)))
+        add(page, moved((ROOT / source).read_text()))
     for names in modules().values():
         for name in names:
-            content = f"# {name}\n\n::: {name}\n    options:\n      show_root_heading: false\n"
-            files.append(File.generated(config, page_of(name), content=content))
-    text, pictures = notebook_page(ROOT / "docs" / NOTEBOOK)
-    files.append(File.generated(config, NOTEBOOK.replace(".ipynb", ".md"), content=text))
+            options = "    options:\n      show_root_heading: false\n"
+            add(page_of(name), f"# {name}\n\n::: {name}\n{options}")
+    text, pictures = notebook_page(json.loads(NOTEBOOK.read_text()), NOTEBOOK.stem)
+    add("tutorials/tour.md", text)
     for name, picture in pictures.items():
-        files.append(File.generated(config, name, content=picture))
+        add(f"tutorials/{name}", picture)
+    add("reference/cli.md", command_line())
+    add("reference/configuration.md", configuration())
+    for name, draw in DRAWN.items():
+        add(f"results/figures/{name}.png", png(draw()))
 
 
-def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as a page, and its pictures."""
-    tool = runpy.run_path(str(Path(__file__).with_name("notebook.py")))
-    found: tuple[str, dict[str, bytes]] = tool["page"](json.loads(path.read_text()), path.stem)
-    return found
-
-
-def moved(text: str, above: str = "") -> str:
-    """A page with its links to pages of the top level turned to those of the site.
-
-    Args:
-        text: Markdown.
-        above: what leads from the page's folder to the top level.
-    """
+def moved(text: str) -> str:
+    """Return a page of the top level with its links turned to those of the site."""
     for source, page in TOP_LEVEL.items():
-        text = text.replace(f"]({above}{source}", f"]({page}")
-    return text.replace(f"]({above}docs/", "](")
+        text = text.replace(f"]({source}", f"]({page}")
+    return text.replace("](docs/", "](")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fills in the tables of what can be chosen, and turns links out of `docs` to their pages."""
-    filled = re.sub(r"^<!-- list (\w+) -->$", lambda m: choices(m[1]), markdown, flags=re.M)
-    return moved(filled, above="../")
+    """Fill in tables of options and figures."""
+    shown = MARK.sub(r"![\2](figures/\1.png)\n\n*\2*\n", markdown)
+    return LIST.sub(lambda match: options_table(match[1]), shown)
 
 
-def choices(group: str) -> str:
-    """A table of a group's options."""
+def options_table(group: str) -> str:
+    """Return a table of a group's options."""
     head = "`bnnbench reproduce`" if group == SUITES else f"`{group}=`"
     rows = [f"| `{name}` | {summary} |" for name, summary in summaries(group).items()]
     return "\n".join([f"| {head} | |", "|:--|:--|", *rows])
+
+
+def command_line() -> str:
+    """Return the reference of all commands, as `--help` prints it."""
+    parser = build_parser()
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    parts = [f"# Command line\n\n```text\n{parser.format_help()}```"]
+    parts += [
+        f"## bnnbench {name}\n\n```text\n{command.format_help()}```"
+        for name, command in commands.choices.items()
+        if name != "run"
+    ]
+    run = "## bnnbench run\n\n`bnnbench run KEY=VALUE ...` takes overrides of the "
+    return "\n\n".join([*parts, f"{run}[configuration](configuration.md).\n"])
+
+
+def configuration() -> str:
+    """Return the reference of all settings: the YAML files with their comments."""
+    return "\n\n".join(configuration_parts()) + "\n"
+
+
+def configuration_parts() -> Iterator[str]:
+    """Yield the main configuration, then a section for each group of options."""
+    yield "# Configuration"
+    yield "Every key is an override of `bnnbench run`: `KEY=VALUE`, with dots for nested keys."
+    yield f"## All runs\n\n```yaml\n{(ROOT / 'configs' / 'run.yaml').read_text()}```"
+    for group in GROUPS:
+        yield f"## {group}\n\n{options_table(group)}"
+        for name, option in find_options(group).items():
+            yield f"### {group}={name}\n\n```yaml\n{option.file.read_text()}```"

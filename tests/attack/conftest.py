@@ -1,4 +1,4 @@
-"""Verdicts are counted by family and printed as a table at the end."""
+"""Fixtures of the attack tests, and a table of verdicts by family at the end."""
 
 from __future__ import annotations
 
@@ -8,26 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack.attempts import RIGHT, Judge, Outcome, Verdict
-from attack.known import KNOWN
-from attack.typed import write_table
+from attack.attempt import ACCEPTABLE, Outcome, OutcomeCheck, Verdict
+from attack.command_lines import write_table
 from hypothesis.configuration import set_hypothesis_home_dir
 
 COUNTS: dict[str, Counter[str]] = defaultdict(Counter)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every attack, and those that are known to succeed."""
+    """Mark the tests of this folder."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("attack")
-            reason = KNOWN.get(item.name)
-            if reason:
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Counts what a test has tried, also where it ran in another process."""
+    """Count the verdicts of a test, which may have run in another process."""
     if report.when == "call":
         for name, value in report.user_properties:
             if name == "attack":
@@ -35,7 +31,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints the table of verdicts."""
+    """Print the table of verdicts."""
     if not COUNTS:
         return
     heads = ["family", "tried", *Verdict]
@@ -47,25 +43,26 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture
-def judge(record_property: Callable[[str, object], None]) -> Judge:
-    """`judge(family, outcome)`: counts an outcome, and fails unless it ran or was told off.
+def check_outcome(record_property: Callable[[str, object], None]) -> OutcomeCheck:
+    """`check_outcome(family, outcome)`: count an outcome, and fail unless it is acceptable.
 
-    `refuse=True`: only a sentence is right. `wrong="..."`: why it is wrong although it ran.
+    `refuse=True`: only a refusal is acceptable. `wrong="..."`: why the outcome is wrong although
+    the command ran.
     """
 
-    def judged(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
+    def check(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
         verdict = outcome.verdict
         if verdict == Verdict.RAN and (refuse or wrong):
             verdict = Verdict.WRONG
         record_property("attack", [family, verdict.value])
-        assert verdict in RIGHT, f"{wrong or verdict}\n{outcome}"
+        assert verdict in ACCEPTABLE, f"{wrong or verdict}\n{outcome}"
 
-    return judged
+    return check
 
 
 @pytest.fixture(scope="session")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small table, column `y` to predict."""
+    """A small table with the target column `y`."""
     return write_table(tmp_path_factory.mktemp("data") / "t.csv")
 
 
@@ -79,5 +76,5 @@ def empty(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _hypothesis_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Its caches do not go into the repository."""
+    """Keep its cache out of the repository."""
     set_hypothesis_home_dir(tmp_path_factory.mktemp("hypothesis"))

@@ -1,4 +1,4 @@
-"""Every setting of every configuration, read from the files that Hydra composes them of."""
+"""All settings of all configurations, read from the YAML files that Hydra composes."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ VALUES = {
     "path": "../../elsewhere",
     "reference": "${nowhere}",
 }
-"""What is given to every setting. None but a few make sense for one of them."""
+"""Values to try for every setting. Most are invalid."""
 
-OF_AN_OPTION, STRIDE = 4, 7
-"""How many values a key of an option gets, and how far apart they are in the list."""
+VALUES_PER_KEY, STRIDE = 4, 7
+"""Number of values for a key of an option, and their distance in the list."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A key, and the choices that compose the configuration it stands in."""
+    """A key, and the choices that add it to the configuration."""
 
     key: str
     choices: tuple[str, ...] = ()
@@ -55,10 +55,7 @@ class Setting:
 
 @cache
 def settings() -> tuple[Setting, ...]:
-    """Every key of the whole configuration, then those that each option of a group brings.
-
-    A key that options of one class share stands there once for each of them.
-    """
+    """All keys of the main configuration, then the keys of each option of each group."""
     main = _load(config_folder() / "run.yaml")
     top = [*_keys(main, ""), *_keys(_merged(config_folder() / "protocol" / "book.yaml"), "")]
     found = [Setting(key) for key in dict.fromkeys((*top, *GROUPS, "network.depth"))]
@@ -71,18 +68,18 @@ def settings() -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def attempts() -> Iterator[tuple[Setting, str]]:
-    """Settings with values: all of them for what every run has, some for what an option brings.
+def cases() -> Iterator[tuple[Setting, str]]:
+    """Yield settings with values: all values for keys of every run, some for keys of an option.
 
-    The values of options' keys take turns, a few for the first option that has a key and one for
-    each further one, whose keys are read by the same code: every value meets every kind of key.
+    Values rotate over the keys of options, with several for the first option that has a key and one
+    for each further option, so that all values occur with all kinds of keys.
     """
     values, seen, turn = list(VALUES), set[str](), 0
     for setting in settings():
         if not setting.choices:
             few = values
         else:
-            count = 1 if setting.key in seen else OF_AN_OPTION
+            count = 1 if setting.key in seen else VALUES_PER_KEY
             few = [values[(turn + i * STRIDE) % len(values)] for i in range(count)]
             turn += 1
         seen.add(setting.key)
@@ -95,21 +92,21 @@ def _load(file: Path) -> dict[str, Any]:
 
 
 def _merged(file: Path) -> dict[str, Any]:
-    """A file and those of its folder that it starts from."""
+    """A file merged with the files of the same folder in its defaults list."""
     own = _load(file)
-    whole: dict[str, Any] = {}
+    undamaged: dict[str, Any] = {}
     for base in own.get("defaults", ()):
         if isinstance(base, str) and base != "_self_" and "@" not in base:
-            whole = _onto(whole, _merged(file.with_name(f"{base}.yaml")))
-    return _onto(whole, {key: value for key, value in own.items() if key != "defaults"})
+            undamaged = _merge(undamaged, _merged(file.with_name(f"{base}.yaml")))
+    return _merge(undamaged, {key: value for key, value in own.items() if key != "defaults"})
 
 
-def _onto(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in other.items():
         old = merged.get(key)
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[key] = _onto(old, value) if both else value  # type: ignore[arg-type]
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
     return merged
 
 
@@ -120,7 +117,7 @@ def _package(file: Path, group: str) -> str:
 
 
 def _keys(config: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Dotted keys of leaves and of the branches above them; Hydra's own are another family."""
+    """Yield the dotted keys of leaves and branches, except Hydra's own."""
     if prefix:
         yield prefix
     for key, value in config.items():

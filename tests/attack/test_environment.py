@@ -1,4 +1,4 @@
-"""Homes, terminals, file systems and memory that are not as they should be."""
+"""Unusual environments: home folders, terminals, file systems, memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack.attempts import Judge, Outcome, attempt, files, leftovers
-from attack.dying import Moments, full
-from attack.form import FULL, sample
-from attack.typed import command
+from attack.attempt import Outcome, OutcomeCheck, attempt, files, leftovers
+from attack.command_lines import command
+from attack.crashes import FaultInjector, disk_full
+from attack.sampling import FULL, sample
 from support.quick import no_figures, no_report_figures
 
 ENVIRONMENTS: dict[str, dict[str, str | None]] = {
@@ -47,36 +47,41 @@ ENVIRONMENTS: dict[str, dict[str, str | None]] = {
 }
 
 LOCALES = {"C": "ascii", "unknown locale": "ascii"}
-"""What standard output takes there."""
+"""Encoding of standard output there."""
 
-WAYS = ["run", "report", "compare", "list", "refused"]
-
-
-def words_of(way: str, table: Path) -> list[str]:
-    if way in ("run", "refused"):
-        return command(table, (), "splits=2", *(["seed=-1"] if way == "refused" else []))
-    return [way]
+COMMAND_KINDS = ["run", "report", "compare", "list", "refused"]
 
 
-@pytest.mark.parametrize("way", WAYS)
+def arguments_for(kind: str, table: Path) -> list[str]:
+    if kind in ("run", "refused"):
+        return command(table, (), "splits=2", *(["seed=-1"] if kind == "refused" else []))
+    return [kind]
+
+
+@pytest.mark.parametrize("kind", COMMAND_KINDS)
 @pytest.mark.parametrize("name", sample(list(ENVIRONMENTS), 1))
 def test_an_environment(
-    judge: Judge, table: Path, empty: Path, monkeypatch: pytest.MonkeyPatch, name: str, way: str
+    check_outcome: OutcomeCheck,
+    table: Path,
+    empty: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
 ) -> None:
     with no_figures(), no_report_figures():
-        if way in ("report", "compare"):
+        if kind in ("report", "compare"):
             for seed in (1, 2):
-                assert attempt([*words_of("run", table), f"seed={seed}"], empty).code == 0
+                assert attempt([*arguments_for("run", table), f"seed={seed}"], empty).code == 0
         with monkeypatch.context() as patched:
             for key, value in ENVIRONMENTS[name].items():
                 patched.delenv(key, raising=False) if value is None else patched.setenv(key, value)
             encoding = LOCALES.get(name, "utf-8")
-            outcome = attempt(words_of(way, table), empty, encoding=encoding)
-    judge("environments", outcome)
+            outcome = attempt(arguments_for(kind, table), empty, encoding=encoding)
+    check_outcome("environments", outcome)
 
 
-def outside(folder: Path, words: list[str], **options: Any) -> Outcome:
-    """The same in a process of its own."""
+def run_in_process(folder: Path, words: list[str], **options: Any) -> Outcome:
+    """Run the command in a process of its own."""
     before = files(folder)
     command = [sys.executable, "-m", "bnnbench", *words]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
@@ -94,26 +99,31 @@ PROCESSES: dict[str, Callable[[list[str]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PROCESSES if FULL else [])
-def test_a_process(judge: Judge, table: Path, empty: Path, name: str) -> None:
-    words = words_of("run", table)
-    judge("processes", outside(empty, words, **PROCESSES[name](words)))
+def test_a_process(check_outcome: OutcomeCheck, table: Path, empty: Path, name: str) -> None:
+    words = arguments_for("run", table)
+    check_outcome("processes", run_in_process(empty, words, **PROCESSES[name](words)))
 
 
 @pytest.mark.skipif(not FULL, reason="in the full form")
 @pytest.mark.parametrize("words", [["list"], ["run"]], ids=" ".join)
-def test_output_on_a_full_device(judge: Judge, table: Path, empty: Path, words: list[str]) -> None:
-    given = words_of("run", table) if words == ["run"] else words
+def test_output_on_a_full_device(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, words: list[str]
+) -> None:
+    given = arguments_for("run", table) if words == ["run"] else words
     with open("/dev/full", "w") as device:
-        judge("processes", outside(empty, given, stdout=device))
+        check_outcome("processes", run_in_process(empty, given, stdout=device))
 
 
 @pytest.mark.skipif(not FULL, reason="in the full form")
-def test_a_pipe_that_nobody_reads(table: Path, empty: Path, judge: Judge) -> None:
+def test_a_pipe_that_nobody_reads(table: Path, empty: Path, check_outcome: OutcomeCheck) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as pipe:
-        outcome = outside(empty, ["list"], stdout=pipe)
-    judge("processes", Outcome(outcome.code, "nobody reads this", outcome.errors, outcome.left))
+        outcome = run_in_process(empty, ["list"], stdout=pipe)
+    check_outcome(
+        "processes",
+        Outcome(outcome.code, "nobody reads this", outcome.errors, outcome.leftover_files),
+    )
 
 
 NUMBERS = {
@@ -127,28 +137,34 @@ NUMBERS = {
 
 @pytest.mark.parametrize("moment", [1, 5, 20] if FULL else [1])
 @pytest.mark.parametrize("name", NUMBERS if FULL else ["read-only"])
-def test_writing_fails(judge: Judge, table: Path, empty: Path, name: str, moment: int) -> None:
-    with no_figures(), Moments(full(NUMBERS[name]), moment).watched():
-        judge("file systems", attempt(words_of("run", table), empty))
+def test_writing_fails(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, name: str, moment: int
+) -> None:
+    with no_figures(), FaultInjector(disk_full(NUMBERS[name]), moment).active():
+        check_outcome("file systems", attempt(arguments_for("run", table), empty))
 
 
-@pytest.mark.parametrize("way", ["report", "refresh"] if FULL else ["report"])
+@pytest.mark.parametrize("kind", ["report", "refresh"] if FULL else ["report"])
 @pytest.mark.parametrize("moment", [1, 2, 3, 7] if FULL else [2])
 def test_a_report_on_a_full_disk(
-    judge: Judge, table: Path, empty: Path, moment: int, way: str
+    check_outcome: OutcomeCheck, table: Path, empty: Path, moment: int, kind: str
 ) -> None:
     with no_figures(), no_report_figures():
-        assert attempt(words_of("run", table), empty).code == 0
-        with Moments(full(), moment).watched():
-            words = ["report", "--refresh"] if way == "refresh" else ["report"]
-            judge("full disk", attempt(words, empty))
+        assert attempt(arguments_for("run", table), empty).code == 0
+        with FaultInjector(disk_full(), moment).active():
+            words = ["report", "--refresh"] if kind == "refresh" else ["report"]
+            check_outcome("full disk", attempt(words, empty))
 
 
-@pytest.mark.parametrize("way", ["mkdir", "open"] if FULL else ["mkdir"])
+@pytest.mark.parametrize("kind", ["mkdir", "open"] if FULL else ["mkdir"])
 def test_a_read_only_folder(
-    judge: Judge, table: Path, empty: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    check_outcome: OutcomeCheck,
+    table: Path,
+    empty: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
 ) -> None:
-    """No folder can be made and no file opened for writing."""
+    """No folder can be created and no file can be opened for writing."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(empty))
@@ -159,17 +175,21 @@ def test_a_read_only_folder(
         return refuse() if set(mode) & set("wax+") else opened(file, mode, *rest, **named)
 
     with no_figures(), monkeypatch.context() as patched:
-        if way == "mkdir":
+        if kind == "mkdir":
             patched.setattr(os, "mkdir", refuse)
         else:
             patched.setattr(builtins, "open", read_only)
-        judge("file systems", attempt(words_of("run", table), empty))
+        check_outcome("file systems", attempt(arguments_for("run", table), empty))
 
 
-@pytest.mark.parametrize("way", ["run", "report", "list", "compare"] if FULL else ["run"])
-def test_the_working_directory_is_gone(judge: Judge, table: Path, empty: Path, way: str) -> None:
+@pytest.mark.parametrize("kind", ["run", "report", "list", "compare"] if FULL else ["run"])
+def test_the_working_directory_is_gone(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, kind: str
+) -> None:
     with no_figures():
-        judge("file systems", attempt(words_of(way, table), empty, inside_first=empty.rmdir))
+        check_outcome(
+            "file systems", attempt(arguments_for(kind, table), empty, prepare=empty.rmdir)
+        )
 
 
 FAILURES = {
@@ -183,17 +203,21 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_training_fails(
-    judge: Judge, table: Path, empty: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    check_outcome: OutcomeCheck,
+    table: Path,
+    empty: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
-    """Then the same command goes on."""
+    """The same command continues afterwards."""
     from bnnbench.methods.shared import stochastic
 
     def fail(*_: Any, **__: Any) -> None:
         raise FAILURES[name]
 
-    words = words_of("run", table)
+    words = arguments_for("run", table)
     with no_figures():
         with monkeypatch.context() as patched:
             patched.setattr(stochastic.StochasticMethod, "fit", fail)
-            judge("processes", attempt(words, empty))
+            check_outcome("processes", attempt(words, empty))
         assert attempt(words, empty).code == 0

@@ -1,13 +1,13 @@
-"""What the command line's grammar, sweeps and Hydra's own flags make of clumsy words."""
+"""Malformed command lines: overrides, sweeps and Hydra's own flags."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from attack.attempts import Judge, attempt
-from attack.form import sample
-from attack.typed import command
+from attack.attempt import OutcomeCheck, attempt
+from attack.command_lines import command
+from attack.sampling import sample
 from support.quick import no_figures
 
 REFUSED = {
@@ -110,7 +110,7 @@ REFUSED = {
     "sweep with a leading comma": ["-m", "seed=,1"],
     "swept labels outside": ["-m", "method.label=../a,../b"],
 }
-"""Nothing of this can be meant."""
+"""Arguments that must be refused."""
 
 ACCEPTED = {
     "yaml suffix": ["method=vadam.yaml"],
@@ -142,7 +142,7 @@ ACCEPTED = {
     "spaces": ["seed = 1"],
     "seed twice": ["seed=1", "seed=2"],
     "forced seed": ["++seed=1"],
-    "removed with the right value": ["~evaluation.trace=false"],
+    "removed with the right value": ["~evaluation.save_objective=false"],
     "double dash": ["--", "seed=1"],
     "short help": ["-h"],
     "float seed": ["seed=1.0"],
@@ -163,7 +163,7 @@ ACCEPTED = {
     "outputs with braces": ["outputs_dir=outputs/{a}"],
     "outputs with a dollar": ["outputs_dir=outputs/$HOME"],
 }
-"""Either a run, an answer, or one sentence."""
+"""Unusual arguments that may run, print something, or be refused."""
 
 COMMANDS = [
     [],
@@ -201,10 +201,10 @@ COMMANDS = [
     ["report", "x" * 300],
     ["report", "a\0b"],
     ["report", "."],
-    ["report", "--error", "sd"],
-    ["report", "--error"],
-    ["report", "--to"],
-    ["report", "--to", "/dev/null/x"],
+    ["report", "--error-bars", "sd"],
+    ["report", "--error-bars"],
+    ["report", "--output-dir"],
+    ["report", "--output-dir", "/dev/null/x"],
     ["report", "a", "b"],
     ["report", "--refresh", "nowhere"],
     ["predict"],
@@ -217,16 +217,16 @@ COMMANDS = [
     ["predict", ".", "new.csv", "-o"],
     ["predict", ".", "new.csv", "extra.csv"],
     ["choose"],
-    ["choose", "nowhere.csv"],
-    ["choose", "nowhere.csv", "--target", "y"],
-    ["choose", "/etc/passwd", "--target", "y"],
-    ["choose", "/dev/null", "--target", "y"],
-    ["choose", ".", "--target", ""],
-    ["choose", "t.csv", "--target", "y", "--methods", ""],
-    ["choose", "t.csv", "--target", "y", "--methods", "vadam,,"],
-    ["choose", "t.csv", "--target", "y", "nonsense"],
-    ["choose", "t.csv", "--target", "y", "method=[vadam]"],
-    ["choose", "t.csv", "--target", "y", "splits=0"],
+    ["recommend", "nowhere.csv"],
+    ["recommend", "nowhere.csv", "--target", "y"],
+    ["recommend", "/etc/passwd", "--target", "y"],
+    ["recommend", "/dev/null", "--target", "y"],
+    ["recommend", ".", "--target", ""],
+    ["recommend", "t.csv", "--target", "y", "--methods", ""],
+    ["recommend", "t.csv", "--target", "y", "--methods", "vadam,,"],
+    ["recommend", "t.csv", "--target", "y", "nonsense"],
+    ["recommend", "t.csv", "--target", "y", "method=[vadam]"],
+    ["recommend", "t.csv", "--target", "y", "splits=0"],
     ["run", "--dry-run", "--dry-run"],
     ["run", "--dry-run", "nonsense=1"],
     ["run", "protocol=auto", "--dry-run", "dataset=nowhere"],
@@ -260,17 +260,21 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("name", sample(list(REFUSED), 8))
-def test_nonsense_is_refused(judge: Judge, table: Path, empty: Path, name: str) -> None:
+def test_nonsense_is_refused(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, name: str
+) -> None:
     with no_figures():
-        judge("grammar", attempt(command(table, (), *REFUSED[name]), empty), refuse=True)
+        check_outcome("grammar", attempt(command(table, (), *REFUSED[name]), empty), refuse=True)
 
 
 @pytest.mark.parametrize("name", sample(list(ACCEPTED), 4))
-def test_clumsy_words(judge: Judge, table: Path, empty: Path, name: str) -> None:
+def test_unusual_arguments(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, name: str
+) -> None:
     with no_figures():
-        judge("grammar", attempt(command(table, (), *ACCEPTED[name]), empty))
+        check_outcome("grammar", attempt(command(table, (), *ACCEPTED[name]), empty))
 
 
 @pytest.mark.parametrize("words", sample(COMMANDS, 8), ids=" ".join)
-def test_other_commands(judge: Judge, empty: Path, words: list[str]) -> None:
-    judge("commands", attempt(words, empty))
+def test_other_commands(check_outcome: OutcomeCheck, empty: Path, words: list[str]) -> None:
+    check_outcome("commands", attempt(words, empty))

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment of its writing is ended by the same command, alike."""
+"""A run that is killed at any write is completed by the same command, with the same results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from attack.attempts import Judge, Verdict, attempt
-from attack.dying import Moments, full, killed_at
-from attack.form import FULL
-from attack.typed import command
+from attack.attempt import OutcomeCheck, Verdict, attempt
+from attack.command_lines import command
+from attack.crashes import FaultInjector, disk_full, run_killed_at
+from attack.sampling import FULL
 from support.quick import no_figures
 
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
-WRITES = 70
-"""How often a run of two splits makes, keeps or names a file, or more."""
+MAX_WRITES = 70
+"""Upper bound on the number of counted calls in a run of two splits."""
 
-KILLED = range(1, WRITES + 1, 1 if FULL else 23)
-FULL_AT = range(2, WRITES + 1, 1 if FULL else 23)
+KILL_MOMENTS = range(1, MAX_WRITES + 1, 1 if FULL else 23)
+DISK_FULL_MOMENTS = range(2, MAX_WRITES + 1, 1 if FULL else 23)
 
 
 def words(table: Path) -> list[str]:
@@ -28,45 +28,46 @@ def words(table: Path) -> list[str]:
 
 def rows(folder: Path) -> pd.DataFrame:
     (file,) = folder.glob("outputs/uci/t/vadam/*/splits.csv")
-    return pd.read_csv(file).drop(columns=CIRCUMSTANCES)
+    return pd.read_csv(file).drop(columns=MACHINE_COLUMNS)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFrame:
-    """The rows of a run that nothing happened to."""
+def undamaged(tmp_path_factory: pytest.TempPathFactory, table: Path) -> pd.DataFrame:
+    """The rows of an undisturbed run."""
     folder = tmp_path_factory.mktemp("whole")
     with no_figures():
         assert attempt(words(table), folder).code == 0
     return rows(folder)
 
 
-@pytest.mark.parametrize("moment", KILLED)
-def test_killed(judge: Judge, table: Path, whole: pd.DataFrame, empty: Path, moment: int) -> None:
-    with no_figures():
-        killed_at(words(table), empty, moment)
-        outcome = attempt(words(table), empty)
-    wrong = "" if outcome.code or rows(empty).equals(whole) else "other numbers than unkilled"
-    judge("kill points", outcome, wrong=wrong)
-
-
-@pytest.mark.parametrize("moment", FULL_AT)
-def test_the_disk_is_full(
-    judge: Judge, table: Path, whole: pd.DataFrame, empty: Path, moment: int
+@pytest.mark.parametrize("moment", KILL_MOMENTS)
+def test_killed(
+    check_outcome: OutcomeCheck, table: Path, undamaged: pd.DataFrame, empty: Path, moment: int
 ) -> None:
-    """From a moment on; then there is room again."""
     with no_figures():
-        with Moments(full(), moment).watched():
+        run_killed_at(words(table), empty, moment)
+        outcome = attempt(words(table), empty)
+    wrong = "" if outcome.code or rows(empty).equals(undamaged) else "other numbers than unkilled"
+    check_outcome("kill points", outcome, wrong=wrong)
+
+
+@pytest.mark.parametrize("moment", DISK_FULL_MOMENTS)
+def test_the_disk_is_full(
+    check_outcome: OutcomeCheck, table: Path, undamaged: pd.DataFrame, empty: Path, moment: int
+) -> None:
+    """The disk is full from one write on; later there is space again."""
+    with no_figures():
+        with FaultInjector(disk_full(), moment).active():
             outcome = attempt(words(table), empty)
-        judge("full disk", outcome)
+        check_outcome("full disk", outcome)
         again = attempt(words(table), empty)
     assert again.verdict == Verdict.RAN, str(again)
-    assert rows(empty).equals(whole)
+    assert rows(empty).equals(undamaged)
 
 
-def test_a_run_has_fewer_writes_than_are_attacked(table: Path, tmp_path: Path) -> None:
-    """So that no moment is left out."""
-    moments = Moments(full(), at=10**6)
-    with no_figures(), moments.watched():
+def test_all_writes_of_a_run_are_attacked(table: Path, tmp_path: Path) -> None:
+    moments = FaultInjector(disk_full(), at=10**6)
+    with no_figures(), moments.active():
         attempt(words(table), tmp_path)
     shutil.rmtree(tmp_path)
-    assert 10 < moments.seen <= WRITES
+    assert 10 < moments.seen <= MAX_WRITES

@@ -1,4 +1,4 @@
-"""Every file of a finished and of an unfinished run is damaged; then run, report and compare."""
+"""Every file of a finished and of an unfinished run is damaged, before run, report and compare."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from attack.attempts import Judge, Outcome, Verdict, attempt
-from attack.dying import die_at
-from attack.form import sample
-from attack.typed import command
+from attack.attempt import Outcome, OutcomeCheck, Verdict, attempt
+from attack.command_lines import command
+from attack.crashes import run_killed_after_trial
+from attack.sampling import sample
 from support.quick import no_figures, no_report_figures
 
 Damage = Callable[[Path], None]
@@ -28,7 +28,7 @@ def clear(file: Path) -> None:
 
 
 def flip(file: Path) -> None:
-    """One bit of the byte in the middle."""
+    """Flip one bit in the middle of the file."""
     content = bytearray(file.read_bytes())
     if content:
         content[len(content) // 2] ^= 1
@@ -89,7 +89,7 @@ SCORES = ["split", "rmse", "log_likelihood", "crps"]
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
+def runs_folder(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
     """Outputs of two finished runs, seeds 1 and 2, and of one killed in its second split."""
     folder = tmp_path_factory.mktemp("runs")
     with no_figures():
@@ -97,10 +97,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory, table: Path) -> Path:
             outcome = attempt(two_splits(table, f"seed={seed}"), folder)
             assert outcome.code == 0, str(outcome)
         attempt(two_splits(table, "seed=3"), folder)
-        whole = run_folder(folder, 3)
-        shutil.copytree(whole, folder / "whole3")
-        shutil.rmtree(whole)
-        assert die_at(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
+        undamaged = run_folder(folder, 3)
+        shutil.copytree(undamaged, folder / "whole3")
+        shutil.rmtree(undamaged)
+        assert (
+            run_killed_after_trial(two_splits(table, "seed=3"), folder, MIDDLE) == -signal.SIGKILL
+        )
     return folder
 
 
@@ -121,16 +123,16 @@ def scores(run: Path) -> pd.DataFrame:
     return pd.read_csv(run / "splits.csv")[SCORES]
 
 
-def same_scores(run: Path, whole: Path) -> str:
+def same_scores(run: Path, undamaged: Path) -> str:
     """Why the numbers are not those of the undamaged run, if so."""
-    theirs, ours = scores(whole), scores(run).head(2)
+    theirs, ours = scores(undamaged), scores(run).head(2)
     return "" if theirs.equals(ours) else f"other scores than before: {ours} for {theirs}"
 
 
-def same_report(folder: Path, kept: Path, finished: tuple[int, ...]) -> str:
+def same_report(folder: Path, runs_folder: Path, finished: tuple[int, ...]) -> str:
     """Why a report's numbers are not those of the undamaged runs, if so."""
     table = pd.read_csv(folder / "outputs" / "report" / "results.csv")
-    means = {seed: scores(run_folder(kept, seed))["rmse"].mean() for seed in finished}
+    means = {seed: scores(run_folder(runs_folder, seed))["rmse"].mean() for seed in finished}
     right = [any(abs(mean - rmse) < 1e-6 for mean in means.values()) for rmse in table["rmse_mean"]]
     return "" if all(right) and right else f"other scores in the report: {list(table['rmse'])}"
 
@@ -142,11 +144,11 @@ COMMANDS = {
 }
 
 
-def damaged(kept: Path, empty: Path, seeds: tuple[int, ...], seed: int, name: str) -> Path:
+def damaged(runs_folder: Path, empty: Path, seeds: tuple[int, ...], seed: int, name: str) -> Path:
     """A copy of some of the runs in which a file of one is damaged; that run's folder."""
     for each in seeds:
-        run = run_folder(kept, each)
-        shutil.copytree(run, empty / run.relative_to(kept))
+        run = run_folder(runs_folder, each)
+        shutil.copytree(run, empty / run.relative_to(runs_folder))
     run = run_folder(empty, seed)
     _, damage, file = name.split(" ")[0], *_parts(name)
     DAMAGES[damage](run / file)
@@ -158,51 +160,57 @@ def _parts(name: str) -> tuple[str, str]:
     return " ".join(words[1:-1]), words[-1]
 
 
-def tried(words: list[str], folder: Path) -> Outcome:
+def run_attempt(words: list[str], folder: Path) -> Outcome:
     with no_figures(), no_report_figures():
         return attempt(words, folder)
 
 
 @pytest.mark.parametrize("name", sample(FINISHED, 12))
-def test_a_finished_run(judge: Judge, table: Path, kept: Path, empty: Path, name: str) -> None:
-    run = damaged(kept, empty, (1, 2), 1, name)
+def test_a_finished_run(
+    check_outcome: OutcomeCheck, table: Path, runs_folder: Path, empty: Path, name: str
+) -> None:
+    run = damaged(runs_folder, empty, (1, 2), 1, name)
     what = name.split(" ")[0]
     if what in COMMANDS:
-        outcome = tried(COMMANDS[what], empty)
+        outcome = run_attempt(COMMANDS[what], empty)
         right = outcome.code == 0 and what != "compare"
-        wrong = same_report(empty, kept, (1, 2)) if right else ""
+        wrong = same_report(empty, runs_folder, (1, 2)) if right else ""
     else:
         more = ["splits=2", "splits=3"][what == "more"]
-        outcome = tried(two_splits(table, "seed=1", more), empty)
-        wrong = same_scores(run, run_folder(kept, 1)) if outcome.code == 0 else ""
-    judge("damaged finished runs", outcome, wrong=wrong)
+        outcome = run_attempt(two_splits(table, "seed=1", more), empty)
+        wrong = same_scores(run, run_folder(runs_folder, 1)) if outcome.code == 0 else ""
+    check_outcome("damaged finished runs", outcome, wrong=wrong)
 
 
 @pytest.mark.parametrize("name", sample(UNFINISHED, 6))
-def test_an_unfinished_run(judge: Judge, table: Path, kept: Path, empty: Path, name: str) -> None:
-    run = damaged(kept, empty, (2, 3), 3, name)
+def test_an_unfinished_run(
+    check_outcome: OutcomeCheck, table: Path, runs_folder: Path, empty: Path, name: str
+) -> None:
+    run = damaged(runs_folder, empty, (2, 3), 3, name)
     what = name.split(" ")[0]
     if what == "run":
-        outcome = tried(two_splits(table, "seed=3"), empty)
-        wrong = same_scores(run, kept / "whole3") if outcome.code == 0 else ""
+        outcome = run_attempt(two_splits(table, "seed=3"), empty)
+        wrong = same_scores(run, runs_folder / "whole3") if outcome.code == 0 else ""
     else:
-        outcome = tried(COMMANDS[what], empty)
-        wrong = same_report(empty, kept, (2,)) if (outcome.code, what) == (0, "report") else ""
-    judge("damaged unfinished runs", outcome, wrong=wrong)
+        outcome = run_attempt(COMMANDS[what], empty)
+        wrong = (
+            same_report(empty, runs_folder, (2,)) if (outcome.code, what) == (0, "report") else ""
+        )
+    check_outcome("damaged unfinished runs", outcome, wrong=wrong)
 
 
-def test_the_killed_run_is_unfinished(kept: Path) -> None:
+def test_the_killed_run_is_unfinished(runs_folder: Path) -> None:
     """So that the attacks on it are what they claim to be."""
-    run = run_folder(kept, 3)
+    run = run_folder(runs_folder, 3)
     assert not (run / "DONE").exists()
     assert (run / "work" / "split-00.json").exists()
     assert (run / "work" / "split-01.trials.jsonl").read_text().count("\n") == 1
     assert os.listdir(run / "work")
 
 
-def test_verdicts_of_the_undamaged(kept: Path, empty: Path) -> None:
+def test_verdicts_of_the_undamaged(runs_folder: Path, empty: Path) -> None:
     for seed in (1, 2):
-        run = run_folder(kept, seed)
-        shutil.copytree(run, empty / run.relative_to(kept))
-    assert tried(["report"], empty).verdict == Verdict.RAN
-    assert not same_report(empty, kept, (1, 2))
+        run = run_folder(runs_folder, seed)
+        shutil.copytree(run, empty / run.relative_to(runs_folder))
+    assert run_attempt(["report"], empty).verdict == Verdict.RAN
+    assert not same_report(empty, runs_folder, (1, 2))

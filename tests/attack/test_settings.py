@@ -1,31 +1,30 @@
-"""Every key of every composed configuration is given values that make no sense for it."""
+"""Invalid values for every key of every configuration."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from attack.attempts import Judge, attempt
-from attack.form import sample
-from attack.settings import VALUES, Setting, attempts, settings
-from attack.typed import command
+from attack.attempt import OutcomeCheck, attempt
+from attack.command_lines import command
+from attack.sampling import sample
+from attack.settings import VALUES, Setting, cases, settings
 from support.config import compose
 from support.quick import no_figures
 
-CASES = {f"{setting.name} {value}": (setting, value) for setting, value in attempts()}
+CASES = {f"{setting.name} {value}": (setting, value) for setting, value in cases()}
 
 
 @pytest.mark.parametrize("name", sample(list(CASES), 20))
-def test_a_setting(judge: Judge, table: Path, empty: Path, name: str) -> None:
+def test_a_setting(check_outcome: OutcomeCheck, table: Path, empty: Path, name: str) -> None:
     setting, value = CASES[name]
     words = command(table, setting.choices, f"{setting.key}={VALUES[value]}")
     outputs = VALUES[value].strip("'") if setting.key == "outputs_dir" else "outputs"
     with no_figures():
-        judge("settings", attempt(words, empty, outputs))
+        check_outcome("settings", attempt(words, empty, outputs))
 
 
-def test_no_key_is_left_out() -> None:
-    """Of the whole configuration as Hydra composes it."""
+def test_all_keys_of_the_composed_configuration_are_tried() -> None:
 
     def keys(node: object, prefix: str = "") -> list[str]:
         if not isinstance(node, dict) or not node:
@@ -39,6 +38,6 @@ def test_no_key_is_left_out() -> None:
     assert not left_out
 
 
-def test_settings_are_named_once() -> None:
+def test_settings_are_unique() -> None:
     assert len(set(settings())) == len(settings())
     assert Setting("seed").name == "seed"

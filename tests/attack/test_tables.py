@@ -1,4 +1,4 @@
-"""CSV files of all kinds: what can be read runs, the rest is told off."""
+"""CSV files of all kinds are read or refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attack.attempts import RIGHT, Judge, attempt
-from attack.form import FULL, multiple, sample
-from attack.typed import command
+from attack.attempt import ACCEPTABLE, OutcomeCheck, attempt
+from attack.command_lines import command
+from attack.sampling import FULL, sample, scaled
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.quick import no_figures
@@ -41,7 +41,7 @@ ENCODINGS = st.sampled_from(["utf-8-sig", "latin-1", "utf-16", "utf-32", "cp037"
 ENDS = st.sampled_from(["\r\n", "\r", "\n\n"])
 LAST = st.sampled_from(["", "\x00", '"', "\n\n\n", "# the end"])
 
-TWISTS = ("names", "target", "rows", "cells", "separator", "encoding", "ends", "last")
+DEFECTS = ("names", "target", "rows", "cells", "separator", "encoding", "ends", "last")
 
 
 def quoted(cell: str, separator: str) -> str:
@@ -51,25 +51,25 @@ def quoted(cell: str, separator: str) -> str:
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[bytes, str]:
-    """A file's bytes, and the target asked for: a good table but for one or two twists."""
-    twists = draw(st.sets(st.sampled_from(TWISTS), max_size=2))
+    """A file's bytes and the target: a valid table with up to two defects."""
+    defects = draw(st.sets(st.sampled_from(DEFECTS), max_size=2))
     names = ["p", "q", "r"]
-    if "names" in twists:
+    if "names" in defects:
         names = draw(st.lists(NAMES, min_size=1, max_size=4, unique=draw(st.booleans())))
-    count = draw(st.integers(0, 14)) if "rows" in twists else 14
+    count = draw(st.integers(0, 14)) if "rows" in defects else 14
     rows = [[draw(NUMBERS) for _ in names] for _ in range(count)]
-    if rows and "cells" in twists:
-        _twist(draw, draw(st.sampled_from(rows)))
-    separator = draw(SEPARATORS) if "separator" in twists else ","
-    end = draw(ENDS) if "ends" in twists else "\n"
+    if rows and "cells" in defects:
+        _add_defect(draw, draw(st.sampled_from(rows)))
+    separator = draw(SEPARATORS) if "separator" in defects else ","
+    end = draw(ENDS) if "ends" in defects else "\n"
     lines = [separator.join(quoted(cell, separator) for cell in row) for row in (names, *rows)]
-    text = end.join(lines) + (draw(LAST) if "last" in twists else end)
-    target = draw(st.sampled_from(["nothing", "", "P"])) if "target" in twists else names[-1]
-    encoding = draw(ENCODINGS) if "encoding" in twists else "utf-8"
+    text = end.join(lines) + (draw(LAST) if "last" in defects else end)
+    target = draw(st.sampled_from(["nothing", "", "P"])) if "target" in defects else names[-1]
+    encoding = draw(ENCODINGS) if "encoding" in defects else "utf-8"
     return text.encode(encoding, "replace"), target
 
 
-def _twist(draw: st.DrawFn, row: list[str]) -> None:
+def _add_defect(draw: st.DrawFn, row: list[str]) -> None:
     kind, cell = draw(st.sampled_from(["cell", "cell", "more", "fewer", "none"])), draw(ODD)
     if kind == "cell":
         row[draw(st.integers(0, len(row) - 1))] = cell
@@ -82,7 +82,7 @@ def _twist(draw: st.DrawFn, row: list[str]) -> None:
 
 
 @settings(
-    max_examples=multiple(6),
+    max_examples=scaled(6),
     deadline=None,
     derandomize=True,
     database=None,
@@ -95,7 +95,7 @@ def _generated(keep: Callable[[tuple[bytes, str]], None], table: tuple[bytes, st
 
 
 def test_generated_tables(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
-    """A target may be any column's name, as it is."""
+    """The target may be the name of any column."""
     found: list[tuple[bytes, str]] = []
     _generated(found.append)
     failed = []
@@ -107,31 +107,33 @@ def test_generated_tables(record_property: Callable[[str, object], None], tmp_pa
         with no_figures():
             outcome = attempt([*command(file, ()), f"dataset.target={target}"], folder)
         record_property("attack", ["tables", outcome.verdict.value])
-        if outcome.verdict not in RIGHT:
+        if outcome.verdict not in ACCEPTABLE:
             failed.append(f"{content!r} {target!r}: {outcome}")
     assert not failed, "\n".join(failed)
 
 
-NUMBERS_APART = [
+EXTREME_NUMBERS = [
     f"{number} among the {column}"
     for number in ("1e30", "1e99", "1e200", "1e305", "1e-320", "-1e30")
     for column in ("inputs", "targets")
 ]
 
 
-@pytest.mark.parametrize("name", sample(NUMBERS_APART, 2))
-def test_numbers_that_overflow(judge: Judge, table: Path, empty: Path, name: str) -> None:
-    """They, or their squares, are infinite or zero in float32 or float64."""
+@pytest.mark.parametrize("name", sample(EXTREME_NUMBERS, 2))
+def test_numbers_that_overflow(
+    check_outcome: OutcomeCheck, table: Path, empty: Path, name: str
+) -> None:
+    """The numbers or their squares are infinite or zero in float32 or float64."""
     file = empty.parent / "table.csv"
     lines = table.read_text().splitlines()
     number = name.split()[0]
     last = f"1,1,{number}" if name.endswith("targets") else f"1,{number},1"
     file.write_text("\n".join([*lines, last]))
     with no_figures():
-        judge("tables", attempt(command(file, ()), empty))
+        check_outcome("tables", attempt(command(file, ()), empty))
 
 
-PATHS = [
+FILE_NAMES = [
     "Jörg.csv",
     "a=b.csv",
     "a b.csv",
@@ -166,14 +168,14 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("name", sample(PATHS, 3))
-def test_paths(judge: Judge, table: Path, empty: Path, name: str) -> None:
-    """A file of any name, beside the working directory, given as it is called."""
+@pytest.mark.parametrize("name", sample(FILE_NAMES, 3))
+def test_paths(check_outcome: OutcomeCheck, table: Path, empty: Path, name: str) -> None:
+    """A file with an unusual name in the working directory."""
     file = empty / name
     file.parent.mkdir(exist_ok=True)
     shutil.copy(table, file)
     with no_figures():
-        judge("paths", attempt([*command(table, ()), f"dataset.path={name}"], empty))
+        check_outcome("paths", attempt([*command(table, ()), f"dataset.path={name}"], empty))
 
 
 COLUMNS = [
@@ -184,8 +186,8 @@ COLUMNS = [
 
 
 @pytest.mark.parametrize("name", sample(COLUMNS, 1))
-def test_names_of_the_target(judge: Judge, empty: Path, name: str) -> None:
-    """With the run's page and figures, whose axes bear the name, and the report."""
+def test_names_of_the_target(check_outcome: OutcomeCheck, empty: Path, name: str) -> None:
+    """The run's output and figures, whose axes show the name, and the report."""
     file = empty.parent / "table.csv"
     draw = random.Random(0)
     header = ["p", quoted(name, ",")]
@@ -193,6 +195,6 @@ def test_names_of_the_target(judge: Judge, empty: Path, name: str) -> None:
     file.write_text("\n".join(",".join(row) for row in (header, *rows)), encoding="utf-8")
     words = [*command(file, ()), f"dataset.target={name}"]
     outcome = attempt(words, empty)
-    judge("names of columns", outcome)
+    check_outcome("names of columns", outcome)
     if outcome.code == 0 and FULL:
-        judge("names of columns", attempt(["report"], empty))
+        check_outcome("names of columns", attempt(["report"], empty))

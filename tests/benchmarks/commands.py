@@ -1,4 +1,4 @@
-"""Whole commands, start and exit included: seconds, core time, memory."""
+"""Time and memory of whole commands, including start-up and exit."""
 
 from __future__ import annotations
 
@@ -18,147 +18,147 @@ import torch
 from benchmarks.training import EPOCHS, FOLDS, Row, loop_seconds
 from hydra import compose, initialize_config_dir
 
-from bnnbench.cli.compose import CONFIG_NAME, initialised
+from bnnbench.cli.compose import CONFIG_NAME, initialise_hydra
 from bnnbench.cli.configs import config_folder
-from bnnbench.cli.line import line_of
+from bnnbench.cli.sweep import compose_jobs
 
-MEMORY_SETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
+MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",
            "pbp", "practical_vi", "bbb divergence=js", "vadam likelihood=heteroscedastic",
            "vadam loss=beta")  # fmt: skip
-SHORT = ("search.iterations=2", "search.initial_points=2", "training.epochs=1",
-         "training.final_epochs=1")  # fmt: skip
+SHORT_RUN = ("search.iterations=2", "search.initial_points=2", "training.epochs=1",
+             "training.final_epochs=1")  # fmt: skip
 
-MEASURED = """
+MEASURE_SCRIPT = """
 import json, resource, subprocess, sys
 out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True, check=True).stdout
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps([out.strip().splitlines()[-1], used.ru_utime + used.ru_stime, used.ru_maxrss]))
 """
-"""A program that runs another and says its last line, its core seconds and its peak memory."""
+"""Runs a command and prints its last line of output, core seconds and peak memory."""
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A command that is over.
+class CommandResult:
+    """Measurements of a finished command.
 
     Attributes:
-        wall: seconds.
-        core: seconds of all its processes.
-        first: seconds until the first unit was there.
-        peak: GB of its largest process.
-        folder: of its results.
+        wall_seconds: elapsed time.
+        core_seconds: CPU time of all its processes.
+        first_unit_seconds: time until the first unit was saved.
+        peak_gb: peak memory of its largest process.
+        folder: folder of the run.
     """
 
-    wall: float
-    core: float
-    first: float
-    peak: float
+    wall_seconds: float
+    core_seconds: float
+    first_unit_seconds: float
+    peak_gb: float
     folder: Path
 
     def table(self, name: str) -> pd.DataFrame:
         return pd.read_csv(self.folder / f"{name}.csv")
 
 
-def bnnbench(*arguments: str, environment: Mapping[str, str] | None = None) -> Ran:
-    """`bnnbench run` with some arguments, in a folder of its own that is empty."""
-    command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "bnnbench", "run", *arguments]
-    began, clock = time.time(), time.perf_counter()
-    given = {**os.environ, **(environment or {})}
+def bnnbench(*arguments: str, environment: Mapping[str, str] | None = None) -> CommandResult:
+    """Measure `bnnbench run` with some arguments and additional environment variables."""
+    run = [sys.executable, "-m", "bnnbench", "run", *arguments]
+    started, clock = time.time(), time.perf_counter()
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, env=given
-    )
-    wall = time.perf_counter() - clock
-    line, core, peak = json.loads(done.stdout)
+        [sys.executable, "-c", MEASURE_SCRIPT, *run], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, check=True, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    wall_seconds = time.perf_counter() - clock
+    line, core_seconds, peak = json.loads(done.stdout)
     folder = Path(line.split(": ", 1)[1])
-    first = min(unit.stat().st_mtime for unit in (folder / "work").glob("*.json")) - began
-    # Kilobytes on Linux, bytes on macOS.
-    return Ran(wall, core, first, peak / (2**20 if sys.platform == "linux" else 2**30), folder)
+    first_unit = min(unit.stat().st_mtime for unit in (folder / "work").glob("*.json"))
+    peak_gb = peak / (2**20 if sys.platform == "linux" else 2**30)  # kilobytes or bytes (macOS)
+    return CommandResult(wall_seconds, core_seconds, first_unit - started, peak_gb, folder)
 
 
-def fresh(folder: Path) -> str:
-    """Where a run has nothing to go on from."""
+def empty_outputs(folder: Path) -> str:
+    """Delete a folder, and return the override that writes results to it."""
     shutil.rmtree(folder, ignore_errors=True)
     return f"outputs_dir={folder}"
 
 
 def job_rows(outputs: Path) -> Iterator[Row]:
-    """The main job, 20 splits: its core time against the loop's for as many network-epochs."""
+    """Measure the main job, 20 splits; ratios compare its core time with the loop's."""
     for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
-        words = "method=vadam", "dataset=boston", f"device={device}"
+        overrides = "method=vadam", "dataset=boston", f"device={device}"
         loop = loop_seconds(10)
-        alone = bnnbench(*words, "workers=1", fresh(outputs / "job"))
-        ran = bnnbench(*words, fresh(outputs / "job"))
+        one_worker = bnnbench(*overrides, "workers=1", empty_outputs(outputs / "job"))
+        result = bnnbench(*overrides, empty_outputs(outputs / "job"))
         loop = min(loop, loop_seconds(10))
-        search, splits = ran.table("search"), ran.table("splits")
-        # Those of the search, of the out-of-fold predictions and of the final fits.
-        trained = EPOCHS * (FOLDS * (len(search) + len(splits)) + len(splits))
+        search, splits = result.table("search"), result.table("splits")
+        # Epochs of the search, of out-of-fold predictions and of final fits.
+        epochs = EPOCHS * (FOLDS * (len(search) + len(splits)) + len(splits))
         name = f"run method=vadam dataset=boston ({device})"
-        yield {"what": name, "value": ran.wall, "unit": "s"}
-        # Workers that share a core, as on some machines, take longer: the loop had it alone.
-        for workers, one in ("", ran), (", one worker", alone):
+        yield {"measurement": name, "value": result.wall_seconds, "unit": "s"}
+        # Workers are slower if they share a core; the loop ran alone.
+        for workers, one in ("", result), (", one worker", one_worker):
             yield {
-                "what": f"{name}{workers}, core time; the loop's",
-                "value": one.core,
+                "measurement": f"{name}{workers}, core time; ratio: the loop",
+                "value": one.core_seconds,
                 "unit": "s",
-                "ratio": loop * trained / one.core,
+                "ratio": loop * epochs / one.core_seconds,
             }
-        yield {"what": "until its first split was there", "value": ran.first, "unit": "s"}
+        first, rmse = result.first_unit_seconds, splits["rmse"].mean()
+        yield {"measurement": "time to the first split", "value": first, "unit": "s"}
         share = search["suggest_seconds"].sum() / splits["total_seconds"].sum()
-        yield {"what": "of its splits' seconds, suggestions", "value": 100 * share, "unit": "%"}
-        yield {"what": "its test RMSE", "value": splits["rmse"].mean(), "unit": "1000 USD"}
+        yield {"measurement": "share of search suggestions", "value": 100 * share, "unit": "%"}
+        yield {"measurement": "test RMSE of this run", "value": rmse, "unit": "1000 USD"}
 
 
 def start_rows(outputs: Path) -> Iterator[Row]:
-    """A small run whose native code is there, and one that has to build it first."""
-    words = ("dataset=diabetes", "splits=2", "workers=2", *SHORT)
-    warm = min((bnnbench(*words, fresh(outputs / "start")) for _ in range(3)), key=_wall)
+    """Measure a small run with cached native code, and one that builds it first."""
+    overrides = ("dataset=diabetes", "splits=2", "workers=2", *SHORT_RUN)
+
+    def run(**environment: str) -> CommandResult:
+        return bnnbench(*overrides, empty_outputs(outputs / "start"), environment=environment)
+
+    warm = min((run() for _ in range(3)), key=lambda result: result.wall_seconds)
     with tempfile.TemporaryDirectory() as cache:
-        cold = bnnbench(*words, fresh(outputs / "start"), environment={"XDG_CACHE_HOME": cache})
-    yield {"what": "a run of next to nothing", "value": warm.wall, "unit": "s"}
-    yield {"what": "a run of next to nothing, core time", "value": warm.core, "unit": "s"}
-    yield {"what": "more of it without any cache", "value": cold.wall - warm.wall, "unit": "s"}
+        added = run(XDG_CACHE_HOME=cache).wall_seconds - warm.wall_seconds
+    yield {"measurement": "minimal run", "value": warm.wall_seconds, "unit": "s"}
+    yield {"measurement": "minimal run, core time", "value": warm.core_seconds, "unit": "s"}
+    yield {"measurement": "additional time without caches", "value": added, "unit": "s"}
 
 
 def sweep_rows() -> Iterator[Row]:
-    """Composing the jobs of a sweep; Hydra composes each to check it and again to run it."""
-    words = ["experiment=gvi_uci", "dataset=boston"]
-    with initialised():
+    """Measure composing the jobs of a sweep; Hydra composes each twice, to check and to run it."""
+    with initialise_hydra():
         clock = time.perf_counter()
-        line = line_of(words, True)
-        ours = time.perf_counter() - clock
-    assert line is not None
+        sweep = compose_jobs(["experiment=gvi_uci", "dataset=boston"], True)
+        seconds = time.perf_counter() - clock
+    assert sweep is not None
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         clock = time.perf_counter()
-        for job in line.jobs:
-            compose(CONFIG_NAME, [*job.task])
-        once = time.perf_counter() - clock
-    yield {"what": "composing a job of a sweep", "value": 1000 * ours / len(line.jobs),
-           "unit": "ms", "ratio": 2 * once / ours}  # fmt: skip
-
-
-def _wall(ran: Ran) -> float:
-    return ran.wall
+        for job in sweep.jobs:
+            compose(CONFIG_NAME, [*job.overrides])
+        hydra_seconds = 2 * (time.perf_counter() - clock)
+    yield {"measurement": "compose one job of a sweep", "value": 1000 * seconds / len(sweep.jobs),
+           "unit": "ms", "ratio": hydra_seconds / seconds}  # fmt: skip
 
 
 def memory_rows(outputs: Path) -> Iterator[Row]:
-    """Peak memory of one worker on each data set."""
-    for dataset in MEMORY_SETS:
-        words = (f"dataset={dataset}", "splits=[0]", "workers=1", *SHORT)
-        ran = bnnbench(*words, fresh(outputs / "memory"))
-        yield {"what": f"peak memory, {dataset}", "value": ran.peak, "unit": "GB"}
+    """Measure the peak memory of one worker on each data set."""
+    for dataset in MEMORY_DATASETS:
+        overrides = (f"dataset={dataset}", "splits=[0]", "workers=1", *SHORT_RUN)
+        result = bnnbench(*overrides, empty_outputs(outputs / "memory"))
+        yield {"measurement": f"peak memory, {dataset}", "value": result.peak_gb, "unit": "GB"}
 
 
 def method_rows(outputs: Path) -> Iterator[Row]:
-    """Seconds of a split of Boston by method, and how much longer torch alone takes."""
-    words = ("dataset=boston", "splits=[0]", "workers=1", "evaluation.out_of_fold=false")
+    """Measure one Boston split by method; the ratio is the slowdown without native code."""
+    overrides = ("dataset=boston", "splits=[0]", "workers=1", "evaluation.out_of_fold=false")
     for method in METHODS:
         seconds = {}
         for switch in "01":
-            ran = bnnbench(
-                *f"method={method}".split(), *words, fresh(outputs / "methods"),
+            result = bnnbench(
+                *f"method={method}".split(), *overrides, empty_outputs(outputs / "methods"),
                 environment={"BNNBENCH_NATIVE": switch},
             )  # fmt: skip
-            seconds[switch] = ran.table("splits")["total_seconds"].sum()
-        yield {"what": f"a split of Boston, {method}", "value": seconds["1"], "unit": "s",
+            seconds[switch] = result.table("splits")["total_seconds"].sum()
+        yield {"measurement": f"one Boston split, {method}", "value": seconds["1"], "unit": "s",
                "ratio": seconds["0"] / seconds["1"]}  # fmt: skip

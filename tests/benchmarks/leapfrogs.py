@@ -1,6 +1,6 @@
-"""Leapfrogs per core-second of a network with 50 units on 455 rows of 13 columns, as in Boston.
+"""Leapfrog steps per core-second of a network with 50 units on data of Boston's shape.
 
-Beside numpyro's jitted NUTS, where an environment for it can be made: below `outputs`, by pip.
+Includes numpyro's jitted NUTS if pip can install it in an environment below `outputs`.
 """
 
 from __future__ import annotations
@@ -15,93 +15,95 @@ from statistics import median
 
 import numpy as np
 import torch
-from benchmarks.training import Row, data_like
+from benchmarks.training import Row, synthetic_data
 
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.hmc.leapfrog import Ended, flow_of
-from bnnbench.methods.shared.hmc.metric import Metric, Windows, curvatures_of
-from bnnbench.methods.shared.hmc.network import posterior, posterior_flow
+from bnnbench.methods.shared.hmc.leapfrog import LeapfrogResult, leapfrog_integrator
+from bnnbench.methods.shared.hmc.metric import Metric, MetricAdaptation, network_curvatures
+from bnnbench.methods.shared.hmc.network import posterior_integrator, posterior_target
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
-ROWS, UNITS, CHAINS = 455, 50, 4
+ROWS, WIDTH, CHAINS = 455, 50, 4
 NOISE, PRIOR, STEP = 10.0, 1.0, 1e-3
-PATIENCE = 900.0  # seconds for pip, and for numpyro
+TIMEOUT = 900.0  # seconds, for pip and for numpyro
 
 
 def leapfrog_rows(repeats: int, outputs: Path) -> Iterator[Row]:
-    """Native code, torch and numpyro in turn, so that a busy machine is as busy for each."""
-    inputs, targets = data_like(ROWS).tensors
-    mlp = MLP((inputs.shape[1], UNITS, 1))
+    """Measure native code, torch and numpyro in turn, so that other load affects all alike."""
+    inputs, targets = synthetic_data(ROWS).tensors
+    mlp = MLP((inputs.shape[1], WIDTH, 1))
     data = TrainingSet(inputs[None], targets[None], (ROWS,), (0,))
     start = 0.3 * torch.randn(mlp.n_weights, generator=torch.Generator().manual_seed(1))
-    native = posterior_flow(mlp, Gaussian(), data, {})
-    flows = {
+    native = posterior_integrator(mlp, Gaussian(), data, {})
+    integrators = {
         "native": (native, 500),
-        "native, by a metric": (partial(native, metric=metric_at(start, mlp, data)), 500),
-        "torch": (flow_of(posterior(mlp, Gaussian(), data, {})), 50),
+        "native, with a metric": (partial(native, metric=curvature_metric(start, mlp, data)), 500),
+        "torch": (leapfrog_integrator(posterior_target(mlp, Gaussian(), data, {})), 50),
     }
-    python, rivals = numpyro(outputs / "numpyro"), outputs / "leapfrogs.npz"
-    density = {"inputs": inputs, "targets": targets, "start": start, "units": UNITS}
-    np.savez(rivals, **density, noise=NOISE, prior=PRIOR, step=STEP)
-    found: dict[str, list[float]] = {**{name: [] for name in flows}, "numpyro": []}
+    python, density_file = install_numpyro(outputs / "numpyro"), outputs / "leapfrogs.npz"
+    density = {"inputs": inputs, "targets": targets, "start": start, "width": WIDTH}
+    np.savez(density_file, **density, noise=NOISE, prior=PRIOR, step=STEP)
+    rates_by_name: dict[str, list[float]] = {**{name: [] for name in integrators}, "numpyro": []}
     for _ in range(repeats):
-        for name, (flow, steps) in flows.items():
-            found[name].append(rate(flow, start, steps))
+        for name, (integrate, steps) in integrators.items():
+            rates_by_name[name].append(leapfrog_rate(integrate, start, steps))
         if python:
-            found["numpyro"].append(rate_of_numpyro(python, rivals))
-    ours = median(found["native"])
-    for name, rates in found.items():
-        what = f"leapfrogs per core-second, {name}"
+            rates_by_name["numpyro"].append(numpyro_rate(python, density_file))
+    native_rate = median(rates_by_name["native"])
+    for name, rates in rates_by_name.items():
+        label = f"leapfrogs per core-second, {name}"
         if rates:
-            own = median(rates)
-            yield {"what": what, "value": own, "unit": "1/s", "ratio": ours / own}
+            rate = median(rates)
+            yield {"measurement": label, "value": rate, "unit": "1/s", "ratio": native_rate / rate}
         else:
-            yield {"what": f"{what}: could not be installed", "value": np.nan, "unit": "1/s"}
+            yield {"measurement": f"{label}: not installable", "value": np.nan, "unit": "1/s"}
 
 
-def metric_at(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric | None:
-    """Of the curvature at one network."""
-    unit = {"noise_precision": torch.ones(1, 1)}
-    windows = Windows(curvatures_of(mlp, Gaussian(), data, unit), 0)
-    return windows.metric(start.expand(1, 1, -1), torch.tensor([NOISE, PRIOR]).view(2, 1, 1))
+def curvature_metric(start: torch.Tensor, mlp: MLP, data: TrainingSet) -> Metric | None:
+    """Return the metric from the curvature at one network."""
+    hyper = {"noise_precision": torch.ones(1, 1)}
+    adaptation = MetricAdaptation(network_curvatures(mlp, Gaussian(), data, hyper), 0)
+    return adaptation.metric(start.expand(1, 1, -1), torch.tensor([NOISE, PRIOR]).view(2, 1, 1))
 
 
-def rate(flow: Callable[..., Ended], start: torch.Tensor, steps: int) -> float:
-    """Of four chains in one call."""
+def leapfrog_rate(
+    integrate: Callable[..., LeapfrogResult], start: torch.Tensor, steps: int
+) -> float:
+    """Measure steps per core-second, with all chains in one call."""
     position = start.expand(CHAINS, 1, -1).contiguous()
     momentum = torch.randn(position.shape, generator=torch.Generator().manual_seed(2))
     factors = torch.tensor([NOISE, PRIOR]).double().view(2, 1, 1).expand(2, CHAINS, 1)
     size = torch.full((CHAINS, 1), STEP, dtype=torch.float64)
-    began = time.process_time()
-    flow(position, momentum, factors, size, torch.full((CHAINS, 1), steps))
-    return CHAINS * steps / (time.process_time() - began)
+    started = time.process_time()
+    integrate(position, momentum, factors, size, torch.full((CHAINS, 1), steps))
+    return CHAINS * steps / (time.process_time() - started)
 
 
-def numpyro(folder: Path) -> Path | None:
-    """The Python of an environment with numpyro, made if need be; None where it cannot be."""
+def install_numpyro(folder: Path) -> Path | None:
+    """Return the Python of an environment with numpyro, or None if it cannot be installed."""
     python = folder / "bin" / "python"
     commands = (
         (sys.executable, "-m", "venv", folder),
         (python, "-m", "pip", "install", "--quiet", "numpyro", "jax[cpu]"),
     )
     try:
-        for command in () if _imports(python) else commands:
-            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        for command in () if _has_numpyro(python) else commands:
+            subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
     except (OSError, subprocess.SubprocessError):
         return None
-    return python if _imports(python) else None
+    return python if _has_numpyro(python) else None
 
 
-def _imports(python: Path) -> bool:
+def _has_numpyro(python: Path) -> bool:
     if not python.exists():
         return False
     return subprocess.run([python, "-c", "import numpyro"], capture_output=True).returncode == 0
 
 
-def rate_of_numpyro(python: Path, file: Path) -> float:
-    """Of one chain, compiled before."""
+def numpyro_rate(python: Path, file: Path) -> float:
+    """Measure steps per core-second of one chain, after compilation."""
     script = Path(__file__).with_name("numpyro_nuts.py")
     command = [str(python), str(script), str(file), "1"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT)
     return float(done.stdout)

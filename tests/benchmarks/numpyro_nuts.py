@@ -1,7 +1,7 @@
-"""Leapfrogs per core-second of numpyro's jitted NUTS on the density of `leapfrogs.py`.
+"""Leapfrog steps per core-second of numpyro's jitted NUTS on the density of `leapfrogs.py`.
 
-Run by the Python of an environment that has numpyro, which this project does not depend on:
-prints one number for each repeat.
+`leapfrogs.py` runs this script in an environment with numpyro, which is not a dependency of this
+project. The script prints one number per repeat.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from numpyro.infer import MCMC, NUTS
 
 
 def main(file: str, repeats: int) -> None:
-    kept = np.load(file)
-    x, y, start = (jnp.asarray(kept[name]) for name in ("inputs", "targets", "start"))
-    features, units = x.shape[1], int(kept["units"])
-    noise, prior = float(kept["noise"]), float(kept["prior"])
-    cut = features * units
+    data = np.load(file)
+    x, y, start = (jnp.asarray(data[name]) for name in ("inputs", "targets", "start"))
+    features, width = x.shape[1], int(data["width"])
+    noise, prior = float(data["noise"]), float(data["prior"])
+    cut = features * width
 
     def potential(w: jax.Array) -> jax.Array:
-        hidden = jax.nn.relu(x @ w[:cut].reshape(features, units) + w[cut : cut + units])
-        error = hidden @ w[cut + units : -1] + w[-1] - y
+        hidden = jax.nn.relu(x @ w[:cut].reshape(features, width) + w[cut : cut + width])
+        error = hidden @ w[cut + width : -1] + w[-1] - y
         return 0.5 * noise * jnp.sum(error**2) + 0.5 * prior * jnp.sum(w**2)
 
     kernel = NUTS(
-        potential_fn=potential, step_size=float(kept["step"]), max_tree_depth=9,
+        potential_fn=potential, step_size=float(data["step"]), max_tree_depth=9,
         adapt_step_size=False, adapt_mass_matrix=False,
     )  # fmt: skip
     sampler = MCMC(kernel, num_warmup=0, num_samples=100, progress_bar=False)
     for repeat in range(repeats + 1):
-        began = time.process_time()
+        started = time.process_time()
         key = jax.random.PRNGKey(repeat)
         sampler.run(key, init_params=start, extra_fields=("num_steps",))
         steps = int(sampler.get_extra_fields()["num_steps"].sum())
         if repeat:  # the first compiles
-            print(steps / (time.process_time() - began), flush=True)
+            print(steps / (time.process_time() - started), flush=True)
 
 
 if __name__ == "__main__":

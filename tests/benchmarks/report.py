@@ -1,8 +1,7 @@
-"""How long a report over many runs takes: `python tests/benchmarks/report.py [RUNS]`.
+"""Time a report over many runs: `python tests/benchmarks/report.py [RUNS]`.
 
-Makes finished runs that nobody trained (20 data sets, 50 runs of 20 splits on each, unless told
-otherwise) in a temporary folder, reports them in a process of its own as `bnnbench report` does,
-and says how long that took, start included.
+Writes synthetic finished runs (by default 1000: 50 runs of 20 splits on each of 20 data sets) to a
+temporary folder, and prints the time of `bnnbench report`, including start-up.
 """
 
 from __future__ import annotations
@@ -21,32 +20,34 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.runs import add_arrays, make_run, of_order
+from support.runs import add_arrays, divergence_metadata, make_run
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.calibration import QUALITIES, RECALIBRATED
+from bnnbench.results.calibration import CALIBRATION_METRICS, RECALIBRATION_NAMES
 from bnnbench.results.run_files import CALIBRATION
 
 DATASETS, SPLITS, POINTS = 20, 20, 50
-"""Data sets; splits of each run; test points of each split."""
+"""Number of data sets, of splits per run, and of test points per split."""
 
-DIVERGENCES = ("kl", "rkl", "js", "fisher", "tv_lower", "tv_upper", "jeffreys", "hellinger",
-               "chi2", "tv", "wasserstein2", "alpha_js")  # fmt: skip
+DIVERGENCES = ("kl", "kl_prior_posterior", "js", "fisher", "tv_lower", "tv_upper", "jeffreys",
+               "hellinger", "chi2", "tv", "wasserstein2", "alpha_js")  # fmt: skip
 METHODS = ("vadam", "vprop", "pbp", "pbp_200", "mc_dropout", "mc_dropout_x1", "mc_dropout_x10",
            "deep_ensemble", "sgld", "psgld", "laplace", "map", "practical_vi",
            "bbb_x2")  # fmt: skip
 
 
-def kinds() -> Iterator[dict[str, Any]]:
-    """Fifty runs as a sweep leaves them: 12 divergences at 3 depths, and 14 other methods."""
+def run_kinds() -> Iterator[dict[str, Any]]:
+    """Yield the metadata of 50 runs: 12 divergences at 3 depths, and 14 other methods."""
     for divergence, depth in product(DIVERGENCES, (1, 2, 3)):
-        yield {"method": "bbb", "depth": depth, **of_order(divergence)}
+        yield {"method": "bbb", "depth": depth, **divergence_metadata(divergence)}
     for method in METHODS:
         yield {"method": method}
 
 
-def make(outputs: Path, dataset: str, kind: dict[str, Any], generator: np.random.Generator) -> None:
-    """One finished run, its page's calibration included."""
+def make_finished_run(
+    outputs: Path, dataset: str, kind: dict[str, Any], generator: np.random.Generator
+) -> None:
+    """Write one finished run, including the calibration table of its page."""
     rmse = 3 + generator.normal() * 0.2 + generator.normal(size=SPLITS) * 0.5
     scores = {"split": range(SPLITS), "rmse": rmse, "crps": rmse / 2, "at_bound": ""}
     for name in ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian"):
@@ -64,20 +65,20 @@ def make(outputs: Path, dataset: str, kind: dict[str, Any], generator: np.random
 
 
 def add_calibration(folder: RunFolder, generator: np.random.Generator) -> None:
-    """What the run's own page would have found."""
-    names = ("none", *RECALIBRATED)
+    """Write the calibration table, which a run's page would contain."""
+    names = ("none", *RECALIBRATION_NAMES)
     rows = pd.DataFrame(product(names, range(SPLITS)), columns=["recalibration", "split"])
-    numbers = {quality: generator.uniform(size=len(rows)) for quality in QUALITIES}
-    rows.assign(**numbers).to_csv(folder.table(CALIBRATION), index=False)
+    values = {metric: generator.uniform(size=len(rows)) for metric in CALIBRATION_METRICS}
+    rows.assign(**values).to_csv(folder.table(CALIBRATION), index=False)
 
 
 def main(runs: int) -> None:
     generator = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as place:
-        outputs = Path(place) / "outputs"
-        wanted = product((f"set_{k:02d}" for k in range(DATASETS)), kinds())
-        for _, (dataset, kind) in zip(range(runs), wanted, strict=False):
-            make(outputs, dataset, kind, generator)
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = Path(folder) / "outputs"
+        kinds = product((f"set_{k:02d}" for k in range(DATASETS)), run_kinds())
+        for _, (dataset, kind) in zip(range(runs), kinds, strict=False):
+            make_finished_run(outputs, dataset, kind, generator)
         started = time.perf_counter()
         command = [sys.executable, "-m", "bnnbench", "report", str(outputs)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -1,12 +1,12 @@
 """Speed and memory, as ratios within one run: `make bench`.
 
-Compares the stacked program with the straightforward loop (one network, one weight sample at a
-time, `torch.nn`, autograd and a DataLoader) and HMC's leapfrogs with numpyro's, times the whole
-main job, every method with native code and without, a start without any cache, composing a
-sweep, memory by data set, and growth with rows, width, depth and workers. Writes `speed.md`,
-`speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
+Compares stacked training with a straightforward loop (one network, one weight sample at a time,
+`torch.nn`, autograd and a DataLoader) and HMC's leapfrog steps with numpyro's. Times the main job,
+every method with and without native code, a start without caches, composing a sweep, and growth
+with rows, width, depth and workers. Measures memory by data set. Writes `speed.csv`, `scaling.csv`
+and `scaling.png` to `outputs/bench`.
 
-One piece alone, which leaves the others' numbers as they were:
+To repeat one part and leave the other numbers unchanged:
 `python tests/benchmarks/speed.py --only scaling`.
 """
 
@@ -29,12 +29,12 @@ from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, pbp_rows, training_rows
 
-PIECES = ("steps", "pbp", "leapfrogs", "job", "start", "sweep", "methods", "memory", "scaling")
+PARTS = ("steps", "pbp", "leapfrogs", "job", "start", "sweep", "methods", "memory", "scaling")
 
 
-def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
-    """The rows of a piece of the benchmark."""
-    pieces: dict[str, Callable[[], Iterator[Row]]] = {
+def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
+    """Run a part of the benchmark, and yield its rows."""
+    parts: dict[str, Callable[[], Iterator[Row]]] = {
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
@@ -45,40 +45,37 @@ def piece(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
         "memory": partial(memory_rows, outputs),
         "scaling": partial(scaling_rows, repeats, outputs),
     }
-    return pieces[name]()
+    return parts[name]()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--outputs", type=Path, default=Path("outputs/bench"))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", nargs="+", choices=PIECES, default=PIECES, metavar="PIECE",
-                        help=", ".join(PIECES))  # fmt: skip
-    given = parser.parse_args()
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
+                        help=", ".join(PARTS))  # fmt: skip
+    options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    given.outputs.mkdir(parents=True, exist_ok=True)
-    for name in given.only:
+    options.outputs.mkdir(parents=True, exist_ok=True)
+    for name in options.only:
         rows = []
-        for row in piece(name, given.repeats, given.outputs):
+        for row in run_part(name, options.repeats, options.outputs):
             print(*row.values(), sep="  ", file=sys.stderr, flush=True)
             rows.append(row)
-        pd.DataFrame(rows).to_csv(given.outputs / f"{name}.rows.csv", index=False)
-    write(given.outputs)
+        pd.DataFrame(rows).to_csv(options.outputs / f"{name}.rows.csv", index=False)
+    write_table(options.outputs)
 
 
-def write(outputs: Path) -> None:
-    """`speed.csv` and `speed.md`, of the pieces that were measured."""
-    files = [outputs / f"{name}.rows.csv" for name in PIECES]
+def write_table(outputs: Path) -> None:
+    """Write `speed.csv` from the saved rows of all parts, and print it."""
+    files = [outputs / f"{name}.rows.csv" for name in PARTS]
     table = pd.concat([pd.read_csv(file) for file in files if file.exists()], ignore_index=True)
-    table = table.reindex(columns=["what", "value", "unit", "ratio"])
+    table = table.reindex(columns=["measurement", "value", "unit", "ratio"])
     table.to_csv(outputs / "speed.csv", index=False)
-    shown = table.astype(object).where(table.notna(), None)
-    text = shown.to_markdown(index=False, floatfmt=".3g", missingval="")
+    text = table.to_markdown(index=False, floatfmt=".3g", missingval="")
     cores, load = os.cpu_count(), os.getloadavg()[0]
-    note = f"{cores} cores, load {load:.1f}, torch {torch.__version__}; ratio: the slow way / ours."
-    (outputs / "speed.md").write_text(f"{text}\n\n{note}\n")
-    print(text, note, sep="\n\n")
+    print(text, f"{cores} cores, load {load:.1f}, torch {torch.__version__}", sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Core time of training: the straightforward loop, the stack by torch, and native code."""
+"""Core time of training: a straightforward loop, stacks with torch, and native code."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
 
-FOLDS, ROWS, FEATURES = 5, 364, 13  # boston: 455 training rows, four fifths of them in a fold
+FOLDS, ROWS, FEATURES = 5, 364, 13  # boston: 455 training rows, four fifths of them per fold
 SAMPLES, BATCH, EPOCHS = 10, 32, 40
 NOISE, PRIOR, RATE, BETAS = 10.0, 1.0, 0.01, (0.9, 0.99)
 SPLITS, SPLIT_ROWS = 20, 455
 EAGER_PASSES = 4
-AUTHORS_C_SECONDS = 3.0  # 20 Boston splits x 40 passes on one core of a machine like this one
+AUTHORS_C_SECONDS = 3.0  # 20 Boston splits x 40 passes on one core of a similar machine
 
 Row = dict[str, str | float]
-Work = Callable[[], object]
+Workload = Callable[[], object]
 
 
-def data_like(rows: int = ROWS, features: int = FEATURES) -> TensorDataset:
-    """Rows of a noisy function of three features, of which Boston has thirteen."""
+def synthetic_data(rows: int = ROWS, features: int = FEATURES) -> TensorDataset:
+    """Return rows of a noisy function of the first three features."""
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randn(rows, features, generator=generator)
     targets = inputs[:, :3].sin().sum(1) + 0.3 * torch.randn(rows, generator=generator)
     return TensorDataset(inputs, targets)
 
 
-def straightforward_epoch(data: TensorDataset) -> Work:
-    """One epoch of Vadam on one network, a weight sample at a time, as one would write it first."""
+def naive_epoch(data: TensorDataset) -> Workload:
+    """Return one epoch of Vadam on one network, with a loop over weight samples."""
     network = torch.nn.Sequential(
         torch.nn.Linear(FEATURES, 50), torch.nn.ReLU(), torch.nn.Linear(50, 1)
     )
@@ -79,8 +79,8 @@ def straightforward_epoch(data: TensorDataset) -> Work:
     return epoch
 
 
-def stacked(data: TensorDataset, replicas: int = FOLDS) -> TrainingSet:
-    """The same rows for every replica, all of one split."""
+def replicate(data: TensorDataset, replicas: int = FOLDS) -> TrainingSet:
+    """Return a stack of replicas that share the same rows."""
     inputs, targets = data.tensors
     return TrainingSet(
         inputs.expand(replicas, -1, -1).contiguous(),
@@ -95,8 +95,8 @@ def stacked_fit(
     network: Network | None = None,
     epochs: int = EPOCHS,
     method: Method | None = None,
-) -> Work:
-    """Epochs of five folds in one stack: forty are one evaluation of the search."""
+) -> Workload:
+    """Return the fit of a stack; 40 epochs of five folds are one evaluation of the search."""
     hyper = {
         "noise_precision": torch.full((data.replicas, 1), NOISE),
         "prior_precision": torch.full((data.replicas, 1), PRIOR),
@@ -113,103 +113,112 @@ def stacked_fit(
 
 @contextmanager
 def without_native_code() -> Iterator[None]:
-    """Everything by torch."""
-    here = ("bnnbench.native.moments.available", "bnnbench.methods.pbp.available")
-    with patch(here[0], lambda *_: False), patch(here[1], lambda *_: False):
+    """Use torch instead of native code."""
+    names = ("bnnbench.native.gradients.has_native_code", "bnnbench.methods.pbp.has_native_code")
+    with patch(names[0], lambda *_: False), patch(names[1], lambda *_: False):
         yield
 
 
-def by_torch(work: Work) -> Work:
-    """The same without native code."""
+def without_native(workload: Workload) -> Workload:
+    """Return the workload without native code."""
 
-    def alone() -> None:
+    def run() -> None:
         with without_native_code():
-            work()
+            workload()
 
-    return alone
+    return run
 
 
-def compiled(work: Work) -> Work:
-    """The same with the step that torch compiles, as one would have it without native code."""
+def torch_compiled(workload: Workload) -> Workload:
+    """Return the workload with `torch.compile` instead of native code."""
     import torch._inductor.config as inductor
 
     inductor.compile_threads = 1
     update = torch.compile(Vadam.update, dynamic=False)
 
-    def fused() -> None:
+    def run() -> None:
         with patch.object(Vadam, "update", update), without_native_code():
-            work()
+            workload()
 
-    return fused
+    return run
 
 
-def core_seconds(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
-    """Least core time of one call of each, after a warm-up; in turns, so that all meet the same."""
-    least = dict.fromkeys(works, float("inf"))
+def core_seconds(workloads: Mapping[str, Workload], repeats: int) -> dict[str, float]:
+    """Return the minimum core time of each workload, run in turn after a warm-up."""
+    minima = dict.fromkeys(workloads, float("inf"))
     for repeat in range(repeats + 1):
-        for name, work in works.items():
-            began = time.process_time()
-            work()
+        for name, workload in workloads.items():
+            started = time.process_time()
+            workload()
             if repeat:
-                least[name] = min(least[name], time.process_time() - began)
-    return least
+                minima[name] = min(minima[name], time.process_time() - started)
+    return minima
 
 
 def loop_seconds(repeats: int) -> float:
-    """Of the loop, for one epoch of one network."""
-    return core_seconds({"loop": straightforward_epoch(data_like())}, repeats)["loop"]
+    """Return the core time of the loop for one epoch of one network."""
+    return core_seconds({"loop": naive_epoch(synthetic_data())}, repeats)["loop"]
 
 
 def training_rows(repeats: int) -> Iterator[Row]:
-    """Core time per trained network-epoch, and what a native step gains over a compiled one."""
-    data = data_like()
-    fit = stacked_fit(stacked(data))
-    stacks = {"eager": by_torch(fit), "compiled": compiled(fit)}
+    """Measure core time per network-epoch, and the speed-up of native over compiled steps."""
+    data = synthetic_data()
+    fit = stacked_fit(replicate(data))
+    stacks = {"eager": without_native(fit), "compiled": torch_compiled(fit)}
     if library().code:
         stacks["native"] = fit
-    least = core_seconds({"loop": straightforward_epoch(data), **stacks}, repeats)
-    loop = least.pop("loop")
-    yield {"what": "loop, per network-epoch", "value": 1e3 * loop, "unit": "ms", "ratio": 1.0}
-    for name, seconds in least.items():
-        each = seconds / (FOLDS * EPOCHS)
-        what = f"stacked, {name}, per network-epoch"
-        yield {"what": what, "value": 1e3 * each, "unit": "ms", "ratio": loop / each}
-    if "native" in least:
+    minima = core_seconds({"loop": naive_epoch(data), **stacks}, repeats)
+    loop = minima.pop("loop")
+    yield {
+        "measurement": "loop, per network-epoch",
+        "value": 1e3 * loop,
+        "unit": "ms",
+        "ratio": 1.0,
+    }
+    for name, seconds in minima.items():
+        epoch = seconds / (FOLDS * EPOCHS)
+        label = f"stacked, {name}, per network-epoch"
+        yield {"measurement": label, "value": 1e3 * epoch, "unit": "ms", "ratio": loop / epoch}
+    if "native" in minima:
         steps = EPOCHS * math.ceil(ROWS / BATCH)
         yield {
-            "what": "a step of five folds, compiled / native",
-            "value": 1e6 * least["native"] / steps,
+            "measurement": "one step of five folds, compiled / native",
+            "value": 1e6 * minima["native"] / steps,
             "unit": "us",
-            "ratio": least["compiled"] / least["native"],
+            "ratio": minima["compiled"] / minima["native"],
         }
 
 
 def pbp_rows(repeats: int) -> Iterator[Row]:
-    """PBP on twenty data sets of Boston's shape in one stack, 40 passes.
+    """Measure 40 passes of PBP on 20 data sets of Boston's shape in one stack.
 
-    The ratio is eager seconds / native ones. The authors' C program is not part of this repository,
-    so its ratio is with the seconds it took elsewhere.
+    Ratios are speed-ups of native code. The authors' C program is not part of this repository; its
+    time was measured separately.
     """
-    inputs, targets = data_like(SPLIT_ROWS).tensors
+    inputs, targets = synthetic_data(SPLIT_ROWS).tensors
     data = TrainingSet(
         inputs.expand(SPLITS, -1, -1).contiguous(), targets.expand(SPLITS, -1).contiguous(),
         (SPLIT_ROWS,) * SPLITS, tuple(range(SPLITS)),
     )  # fmt: skip
 
-    def fit(passes: int) -> Work:
+    def fit(passes: int) -> Workload:
         streams = Streams(list(range(SPLITS)), data.groups)
         task = FitTask(data, {}, Network(), Training(), passes, streams)
         return lambda: PBP(label="pbp").fit(task)
 
-    eager = core_seconds({"eager": by_torch(fit(EAGER_PASSES))}, 1)["eager"] * EPOCHS / EAGER_PASSES
-    what = "PBP, 20 splits x 40 passes"
-    yield {"what": f"{what}, eager", "value": eager, "unit": "s", "ratio": 1.0}
+    eager = (
+        core_seconds({"eager": without_native(fit(EAGER_PASSES))}, 1)["eager"]
+        * EPOCHS
+        / EAGER_PASSES
+    )
+    label = "PBP, 20 splits x 40 passes"
+    yield {"measurement": f"{label}, eager", "value": eager, "unit": "s", "ratio": 1.0}
     if library().code is None:
         return
     native = core_seconds({"native": fit(EPOCHS)}, repeats)["native"]
-    yield {"what": f"{what}, native", "value": native, "unit": "s", "ratio": eager / native}
+    yield {"measurement": f"{label}, native", "value": native, "unit": "s", "ratio": eager / native}
     yield {
-        "what": "PBP, the authors' C program, measured apart",
+        "measurement": "PBP, the authors' C program (measured separately)",
         "value": AUTHORS_C_SECONDS,
         "unit": "s",
         "ratio": AUTHORS_C_SECONDS / native,

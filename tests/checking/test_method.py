@@ -1,4 +1,4 @@
-"""Every clause of a method's contract finds the mistake that it is for, and says so."""
+"""Every check of the contract of methods detects the mistake that it is for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from bnnbench.checking.checks import run_checks
 from bnnbench.checking.leakage import LEAKAGE
 from bnnbench.checking.method import METHOD
-from bnnbench.checking.trial import Trial
-from bnnbench.checking.verdicts import verdicts
+from bnnbench.checking.small_fits import MethodUnderTest
 from bnnbench.methods.linear import Linear
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -25,8 +25,8 @@ Change = Callable[[FitTask], FitTask]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrong(MAP):
-    """MAP that fits something else than it is asked to."""
+class WrongFit(MAP):
+    """MAP with a wrong fit."""
 
     before: Change = lambda task: task
     after: Callable[[FitTask, Posterior], Posterior] = lambda task, fitted: fitted
@@ -36,15 +36,17 @@ class Wrong(MAP):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foretelling(MAP):
-    """MAP that predicts something else than it should."""
+class WrongPrediction(MAP):
+    """MAP with wrong predictions."""
 
-    told: Callable[[Posterior, Tensor, Prediction], Prediction] = lambda posterior, x, found: found
+    change: Callable[[Posterior, Tensor, Prediction], Prediction] = lambda posterior, x, found: (
+        found
+    )
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        return self.told(posterior, inputs, super().predict(posterior, inputs, samples, streams))
+        return self.change(posterior, inputs, super().predict(posterior, inputs, samples, streams))
 
 
 def altered(fitted: Posterior, change: Callable[[Tensor], Tensor]) -> Posterior:
@@ -86,160 +88,170 @@ def overwriting(posterior: Posterior, inputs: Tensor, found: Prediction) -> Pred
 
 
 def normalising(posterior: Posterior, inputs: Tensor, found: Prediction) -> Prediction:
-    """As a batch normalisation in the mode of training would."""
+    """Like batch normalisation in training mode."""
     return replace(found, loc=found.loc - found.loc.mean(2, keepdim=True))
 
 
 def memorising() -> Callable[[Posterior, Tensor, Prediction], Prediction]:
     before: list[Tensor] = []
 
-    def told(posterior: Posterior, inputs: Tensor, found: Prediction) -> Prediction:
+    def change(posterior: Posterior, inputs: Tensor, found: Prediction) -> Prediction:
         seen, before[:] = sum(before), [inputs.mean()]
         return replace(found, loc=found.loc + seen)
 
-    return told
+    return change
 
 
 WRONG: Mapping[str, tuple[Any, str, str]] = {
     "a state without replicas": (
-        Wrong(label="w", after=lambda task, fitted: altered(fitted, lambda v: v[0])),
-        "right shapes", "state['loc'] of 3 replicas is [",
+        WrongFit(label="w", after=lambda task, fitted: altered(fitted, lambda v: v[0])),
+        "correct shapes", "state['loc'] must be [3, ...]",
     ),
-    "no bool": (
-        Wrong(label="w", after=lambda t, f: replace(f, diverged=f.diverged.double())),
-        "right shapes", "`diverged` must be [3] of bool",
+    "diverged of another type": (
+        WrongFit(label="w", after=lambda t, f: replace(f, diverged=f.diverged.double())),
+        "correct shapes", "`diverged` must be [3] of bool",
     ),
     "means without samples": (
-        Foretelling(label="w", told=lambda p, x, found: replace(found, loc=found.loc[0])),
-        "right shapes", "`loc` must be [S, 3, 6], not [3, 6]",
+        WrongPrediction(label="w", change=lambda p, x, found: replace(found, loc=found.loc[0])),
+        "correct shapes", "`loc` must be [S, 3, 6], not [3, 6]",
     ),
     "noise of another shape": (
-        Foretelling(label="w", told=lambda p, x, f: replace(f, noise=torch.ones(3))),
-        "right shapes", "`noise`, [3], does not broadcast to [1, 3, 6]",
+        WrongPrediction(label="w", change=lambda p, x, f: replace(f, noise=torch.ones(3))),
+        "correct shapes", "`noise` [3] does not broadcast to [1, 3, 6]",
     ),
     "no noise": (
-        Foretelling(label="w", told=lambda p, x, f: replace(f, noise=0 * f.noise)),
-        "right shapes", "`noise` must be positive",
+        WrongPrediction(label="w", change=lambda p, x, f: replace(f, noise=0 * f.noise)),
+        "correct shapes", "`noise` must be positive",
     ),
     "an exception": (
-        Wrong(label="w", before=lambda task: 1 / 0),  # type: ignore[arg-type,return-value]
-        "right shapes", "ZeroDivisionError in ",
+        WrongFit(label="w", before=lambda task: 1 / 0),  # type: ignore[arg-type,return-value]
+        "correct shapes", "ZeroDivisionError in ",
     ),
     "statistics of the whole stack": (
-        Wrong(label="w", before=with_mean_targets), "members alone", "if it is fitted alone",
+        WrongFit(label="w", before=with_mean_targets), "fitted alone", "is fitted alone",
     ),
-    "neighbours": (
-        Wrong(label="w", before=with_mean_targets), "never influence", "changes with the targets",
+    "influence of other replicas": (
+        WrongFit(label="w", before=with_mean_targets),
+        "do not influence", "changes with the targets",
     ),
     "torch's own random numbers": (
-        Wrong(label="w", after=lambda t, f: altered(f, lambda v: v + torch.randn_like(v))),
-        "same bits", "draw from `task.streams` alone",
+        WrongFit(label="w", after=lambda t, f: altered(f, lambda v: v + torch.randn_like(v))),
+        "same seed", "use only `task.streams`",
     ),
     "predictions by torch's own random numbers": (
-        Foretelling(label="w", told=lambda p, x, f: replace(f, loc=f.loc + torch.rand(1))),
-        "same bits", "draw from `streams` alone",
+        WrongPrediction(label="w", change=lambda p, x, f: replace(f, loc=f.loc + torch.rand(1))),
+        "same seed", "use only `streams`",
     ),
-    "one start for all seeds": (
-        Wrong(label="w", before=lambda t: replace(t, streams=Streams([1, 2], (0, 0, 1),
+    "a fixed seed": (
+        WrongFit(label="w", before=lambda t: replace(t, streams=Streams([1, 2], (0, 0, 1),
                                                                      dtype=torch.float64))),
-        "another seed", "fits of two seeds are equal, and `trains_network` is True",
+        "other seeds", "fits with two seeds are equal, but `trains_network` is True",
     ),
-    "padding": (Wrong(label="w", before=counting_padding), "padding", "heed `task.data.counts`"),
-    "work in place": (Wrong(label="w", before=in_place), "stays as it was", "writes into its data"),
-    "a posterior used up": (
-        Foretelling(label="w", told=overwriting), "stays as it was", "writes into state['loc']",
+    "padding": (WrongFit(label="w", before=counting_padding), "padding", "`task.data.counts`"),
+    "modified data": (WrongFit(label="w", before=in_place), "arguments", "`fit` modifies its data"),
+    "a modified posterior": (
+        WrongPrediction(label="w", change=overwriting), "arguments", "modifies state['loc']",
     ),
     "the mean of the rows tested": (
-        Foretelling(label="w", told=normalising), "by itself", "inputs of other rows",
+        WrongPrediction(label="w", change=normalising),
+        "independently", "inputs of other test rows",
     ),
-    "divergence unsaid": (
-        Wrong(label="w", after=lambda t, f: replace(f, diverged=torch.zeros(3).bool())),
-        "diverges is reported", "`diverged` is [False, False, False]",
+    "unreported divergence": (
+        WrongFit(label="w", after=lambda t, f: replace(f, diverged=torch.zeros(3).bool())),
+        "diverged replica", "`diverged` is [False, False, False]",
     ),
     "divergence raised": (
-        Wrong(label="w", before=raising), "not raised", "ValueError in ",
+        WrongFit(label="w", before=raising), "without an exception", "ValueError in ",
     ),
-    "what is not finite kept": (
-        Wrong(label="w", after=lambda t, f: altered(
+    "a state that is not finite": (
+        WrongFit(label="w", after=lambda t, f: altered(
             f, lambda v: torch.where(f.diverged[:, None], torch.nan, v))),
-        "diverges is reported", "state is not finite",
+        "diverged replica", "is not finite",
     ),
-    "a prior that takes no part": (
-        Wrong(label="w", before=without("prior_precision")),
-        "hyper-parameter", "another prior_precision makes no other prediction",
+    "a prior without effect": (
+        WrongFit(label="w", before=without("prior_precision")),
+        "hyper-parameter", "do not depend on prior_precision",
     ),
-    "sure of itself unsaid": (
-        Foretelling(label="w", told=lambda p, x, f: replace(f, epistemic=f.noise)),
-        "as unsure", "`point_estimate` is True",
+    "undeclared certainty": (
+        WrongPrediction(label="w", change=lambda p, x, f: replace(f, epistemic=f.noise)),
+        "uncertainty", "`point_estimate` is True",
     ),
-    "means without end": (
-        Foretelling(label="w", told=lambda p, x, f: replace(f, loc=f.loc + torch.inf)),
-        "every score", "the score rmse is not finite",
+    "infinite means": (
+        WrongPrediction(label="w", change=lambda p, x, f: replace(f, loc=f.loc + torch.inf)),
+        "all scores", "the score rmse is not finite",
     ),
     "no record": (
-        Wrong(label="w", after=lambda t, f: replace(f, trace={})),
-        "recording", "asks for ['loss', 'complexity'], and `trace` has []",
+        WrongFit(label="w", after=lambda t, f: replace(f, trace={})),
+        "recording", "entries ['loss', 'complexity'], not []",
     ),
     "nothing learned": (
-        Wrong(label="w", before=lambda t: replace(t, epochs=min(t.epochs, 2))),
-        "lowers the error", "after 60",
+        WrongFit(label="w", before=lambda t: replace(t, epochs=min(t.epochs, 2))),
+        "reduces the error", "after 60",
     ),
-    "what was predicted before": (
-        Foretelling(label="w", told=memorising()), "test part reaches", "of the test part",
+    "state kept between predictions": (
+        WrongPrediction(label="w", change=memorising()), "test part", "of the test part",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_is_found_and_named(name: str) -> None:
-    method, clause, said = WRONG[name]
+def test_mistakes_are_detected(name: str) -> None:
+    method, clause, message = WRONG[name]
     (check,) = (check for check in (*METHOD, LEAKAGE) if clause in check.name)
-    found = list(verdicts([check], Trial(method)))
-    assert found[0].fault is not None and said in found[0].fault
+    found = list(run_checks([check], MethodUnderTest(method)))
+    assert found[0].failure is not None and message in found[0].failure
 
 
-def test_every_clause_has_a_mistake_that_it_finds() -> None:
+def test_every_check_detects_a_mistake() -> None:
     for check in (*METHOD, LEAKAGE):
         assert any(clause in check.name for _, clause, _ in WRONG.values()), check.name
 
 
-def test_a_flag_that_is_wrong_is_found() -> None:
-    class Drawing(Linear):
-        """Says that it draws, which the linear model does not."""
+def test_wrong_declarations_are_detected() -> None:
+    class DeclaredStochastic(Linear):
+        """Declares that it is stochastic, unlike the linear model."""
 
-        draws = True  # type: ignore[assignment]
+        is_stochastic = True  # type: ignore[assignment]
 
-    class Silent(Vadam):
-        """Says that it does not draw, which Vadam does."""
+    class DeclaredDeterministic(Vadam):
+        """Declares that it is not stochastic, unlike Vadam."""
 
-        draws = False  # type: ignore[assignment]
+        is_stochastic = False  # type: ignore[assignment]
         point_estimate = True  # type: ignore[assignment]
 
-    said = {check.name: check.find(Trial(Drawing(label="d"))) for check in METHOD[4:5]}
-    assert "predictions with two seeds are equal, and `draws` is True" in said[METHOD[4].name]
-    trial = Trial(Silent(label="s"))
-    found = {verdict.name: verdict.fault for verdict in verdicts(METHOD, trial)}
-    assert "differ, and `draws` is False" in str(found[METHOD[4].name])
-    assert "have an epistemic variance" in str(found["it is as unsure of itself as it says"])
+    message = {
+        check.name: check.run(MethodUnderTest(DeclaredStochastic(label="d")))
+        for check in METHOD[4:5]
+    }
+    assert (
+        "predictions with two seeds are equal, but `is_stochastic` is True"
+        in message[METHOD[4].name]
+    )
+    trial = MethodUnderTest(DeclaredDeterministic(label="s"))
+    found = {result.name: result.failure for result in run_checks(METHOD, trial)}
+    assert "differ, but `is_stochastic` is False" in str(found[METHOD[4].name])
+    assert "epistemic variances are positive" in str(
+        found["its epistemic uncertainty is as declared"]
+    )
 
 
 @pytest.mark.parametrize(("name", "holding"), [("no noise", 0), ("torch's own random numbers", 1)])
-def test_nothing_is_tried_that_rests_on_what_fails(name: str, holding: int) -> None:
+def test_no_check_is_run_after_a_failed_prerequisite(name: str, holding: int) -> None:
     method, _, _ = WRONG[name]
-    found = list(verdicts(METHOD, Trial(method)))
+    found = list(run_checks(METHOD, MethodUnderTest(method)))
     failed, *others = found[holding:]
-    assert not any(verdict.fault for verdict in found[:holding])
-    assert failed.tried and failed.fault
-    assert others and not any(verdict.tried or verdict.fault for verdict in others)
+    assert not any(result.failure for result in found[:holding])
+    assert failed.was_run and failed.failure
+    assert others and not any(result.was_run or result.failure for result in others)
 
 
-def test_hyper_parameters_of_its_own_have_values_of_their_own() -> None:
+def test_hyper_parameters_of_own_methods_are_checked() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Tempered(MAP):
         temperature: float | None = None
         own_hyper_names = ("prior_precision", "temperature")
 
     assert "temperature" in {field.name for field in fields(Tempered)}
-    trial = Trial(Tempered(label="t"), {"temperature": 2.0})
+    trial = MethodUnderTest(Tempered(label="t"), {"temperature": 2.0})
     (check,) = (check for check in METHOD if "hyper-parameter" in check.name)
-    assert check.find(trial) == "another temperature makes no other prediction"
+    assert check.run(trial) == "predictions do not depend on temperature"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.tables import SHAPES
-from support.user_errors import assert_one_sentence
+from support.user_errors import assert_user_error
 
 from bnnbench.cli.data import add_parser
 from bnnbench.types import UserError
@@ -25,7 +25,7 @@ def test_fetch_from_a_folder_and_verify(
 ) -> None:
     folder = str(tmp_path / "uci")
     assert run_command("verify", "boston", "yacht", "--dir", folder) == 1
-    assert "yacht: absent: 44 of 44 files" in capsys.readouterr().out
+    assert "yacht: missing: 44 of 44 files" in capsys.readouterr().out
     assert run_command("fetch", "boston", "yacht", "--from", str(data), "--dir", folder) == 0
     capsys.readouterr()
     assert run_command("verify", "boston", "yacht", "--dir", folder) == 0
@@ -56,4 +56,5 @@ def test_commands_refuse_unknown_names(tmp_path: Path) -> None:
     for command in ("fetch", "verify"):
         with pytest.raises(UserError) as error:
             run_command(command, "yacht", "bosten", "--dir", str(tmp_path))
-        assert_one_sentence(error, "'bosten'", "yacht")
+        assert_user_error(error, "dataset.name")
+        assert "'bosten'" in str(error.value)

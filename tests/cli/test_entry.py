@@ -1,4 +1,4 @@
-"""The command as a shell calls it: how its process starts and ends."""
+"""The process of the command: threads, exit codes, pipes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ THREADS = "OMP_NUM_THREADS"
 
 
 def python(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A program of its own."""
+    """Run a program in a process of its own."""
     inherited = {name: value for name, value in os.environ.items() if name != THREADS}
     command = [sys.executable, "-c", text]
     return subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment})
 
 
 def bnnbench(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A shell's line, in which `bnnbench` stands for the command."""
+    """Run a line in a shell, with `bnnbench` as the command."""
     here = line.replace("bnnbench", f"{sys.executable} -m bnnbench")
     words = ["bash", "-o", "pipefail", "-c", here]
     return subprocess.run(words, capture_output=True, text=True, cwd=folder)
 
 
-def test_libraries_start_no_threads_unless_they_are_told_to() -> None:
+def test_libraries_start_no_threads_by_default() -> None:
     count = (
         "import os, bnnbench.cli.entry, numpy, torch;"
         "numpy.ones((500, 500)) @ numpy.ones((500, 500));"
@@ -40,13 +40,13 @@ def test_libraries_start_no_threads_unless_they_are_told_to() -> None:
     assert python(count.split(" len")[0] + ")", OMP_NUM_THREADS="2").stdout.split()[:1] == ["2"]
 
 
-def test_what_was_put_off_to_the_end_is_done() -> None:
+def test_exit_handlers_run_and_streams_are_flushed() -> None:
     done = python(
         "import atexit, sys; from bnnbench.cli.entry import leave;"
         "atexit.register(print, 'last');"
-        "sys.stdout.write('first '); sys.stderr.write('beside'); leave(3); print('never')"
+        "sys.stdout.write('first '); sys.stderr.write('error'); leave(3); print('never')"
     )
-    assert (done.returncode, done.stdout, done.stderr) == (3, "first last\n", "beside")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "first last\n", "error")
 
 
 def test_other_threads_are_waited_for() -> None:
@@ -68,7 +68,7 @@ def test_other_threads_are_waited_for() -> None:
         ("bnnbench list >&-", 0, ""),
     ],
 )
-def test_exit_codes_and_what_is_said(tmp_path: Path, line: str, code: int, said: str) -> None:
+def test_exit_codes_and_messages(tmp_path: Path, line: str, code: int, said: str) -> None:
     done = bnnbench(line, tmp_path)
     assert done.returncode == code and done.stderr.startswith(said)
     assert len(done.stderr.splitlines()) == bool(said)
@@ -79,16 +79,16 @@ def test_nothing_is_lost_in_a_pipe(tmp_path: Path) -> None:
     assert whole.endswith("\n") and bnnbench("bnnbench run --help | cat", tmp_path).stdout == whole
 
 
-def test_a_plan_that_nobody_reads_on_ends_without_a_word(tmp_path: Path) -> None:
-    """Each line is written at once, so that the pipe is found closed while a job is planned."""
+def test_a_plan_ends_silently_if_its_pipe_is_closed(tmp_path: Path) -> None:
+    """Unbuffered, so that the closed pipe is noticed while a job is planned."""
     line = "PYTHONUNBUFFERED=1 bnnbench run --dry-run -m seed=1,2 | true"
     done = bnnbench(line, tmp_path)
     said = [words for words in done.stderr.splitlines() if not words.endswith(" ...")]
     assert (done.returncode, said) == (0, []) and not list(tmp_path.iterdir())
 
 
-def test_a_sweep_goes_on_when_nobody_reads_its_tables(tmp_path: Path, table_csv: Path) -> None:
-    """The first table already finds the pipe closed."""
+def test_a_sweep_continues_if_its_pipe_is_closed(tmp_path: Path, table_csv: Path) -> None:
+    """The pipe is closed before the first table is printed."""
     small = "search=none method.noise_precision=5 method.prior_precision=1 splits=1 workers=1"
     table = f"dataset=csv dataset.path={table_csv} dataset.target=y training.epochs=1"
     line = f"bnnbench run -m {table} {small} training.final_epochs=1 seed=1,2 outputs_dir=o | true"

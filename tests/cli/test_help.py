@@ -1,30 +1,44 @@
-"""What teaches: lists, help, completion; and that none of it waits for heavy imports."""
+"""Lists, help and completion, and that they need no slow imports."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.command import Command
 
 from bnnbench.cli.configs import GROUPS, options
 from bnnbench.discovery import suites
 
-Command = Callable[..., tuple[int, str, str]]
 
-
-def test_list_names_everything(command: Command) -> None:
+def test_list_names_all_options_on_one_screen(command: Command) -> None:
     code, out, _ = command("list")
     assert code == 0
-    names = [name for group in GROUPS for name in options(group)]
-    for name in (*names, *(suite.name for suite in suites())):
-        assert f"  {name} " in out or f"  {name}\n" in out
+    assert len(out.splitlines()) <= 45 and all(len(line) <= 100 for line in out.splitlines())
+    listed = dict(re.findall(r"^(\w+): ((?:.|\n  )*)$", out, re.M))
+    of_suites = {sweep.experiment for suite in suites() for sweep in suite.sweeps}
+    expected = {group: {*options(group)} for group in GROUPS}
+    expected["experiment"] -= of_suites
+    expected["suite"] = {suite.name for suite in suites()}
+    for group, names in expected.items():
+        assert names <= set(re.split(r"[\s,()]+", listed[group]))
+    assert not of_suites & set(re.split(r"[\s,()]+", listed["experiment"]))
 
 
-def test_run_help_teaches(command: Command) -> None:
+def test_a_suite_is_listed_with_its_experiments_and_their_settings(command: Command) -> None:
+    for suite in suites():
+        code, out, _ = command("list", "suite", suite.name)
+        assert code == 0
+        for sweep in suite.sweeps:
+            assert f"\nexperiment={sweep.experiment}: " in out
+            assert f"label: {sweep.experiment}\n" in out or "defaults:" in out
+
+
+def test_run_help(command: Command) -> None:
     code, out, _ = command("run", "--help")
     assert code == 0
     assert out.startswith("usage: bnnbench run ")
@@ -35,21 +49,20 @@ def test_run_help_teaches(command: Command) -> None:
         "search.iterations=10",
         "engine=slurm engine.partition=cpu",
         "engine=dask engine.address=tcp://HOST:8786",
-        "resumes",
         "bnnbench completion",
     ):
         assert word in out
 
 
-def test_run_help_lists_what_can_be_chosen_and_no_parts(command: Command, tmp_path: Path) -> None:
+def test_run_help_lists_options_without_base_files(command: Command, tmp_path: Path) -> None:
     (tmp_path / "method").mkdir()
     for name in ("mine", "_part"):
         (tmp_path / "method" / f"{name}.yaml").write_text(f"label: {name}\n")
     _, out, _ = command("run", "--help", "--config-dir", str(tmp_path))
     listed = dict(line.split(": ") for line in out.splitlines() if line.split(": ")[0] in GROUPS)
     for group in GROUPS:
-        brought = {"mine"} if group == "method" else set()
-        assert {*listed[group].split(", ")} == {*options(group)} | brought
+        own = {"mine"} if group == "method" else set()
+        assert {*listed[group].split(", ")} == {*options(group)} | own
 
 
 def test_the_version_is_ours(command: Command) -> None:
@@ -59,8 +72,8 @@ def test_the_version_is_ours(command: Command) -> None:
 
 
 @pytest.mark.integration
-def test_an_option_without_its_value_takes_no_setting_for_it() -> None:
-    """In a process of its own, since Hydra has its way with logging there."""
+def test_an_option_without_its_value_does_not_take_an_override() -> None:
+    """In a separate process, since Hydra configures logging."""
     words = [sys.executable, "-m", "bnnbench", "run", "seed=1", "--info"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "seed: 1" in done.stdout and done.stderr == ""
@@ -99,8 +112,9 @@ def test_completion(line: str, expected: str) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("bnnbench re", {"report", "reproduce"}), ("bnnbench report --", {"--error", "--refresh"}),
-     ("bnnbench report --error ", {"std", "stderr"}), ("bnnbench report out", {"outputs/"}),
+    [("bnnbench re", {"report", "reproduce"}),
+     ("bnnbench report --", {"--error-bars", "--refresh"}),
+     ("bnnbench report --error-bars ", {"std", "stderr"}), ("bnnbench report out", {"outputs/"}),
      ("bnnbench report outputs/", {"outputs/uci/"}), ("bnnbench compare --pub", {"--published "}),
      ("bnnbench report --metric rmse,cr", {"rmse,crps "}),
      ("bnnbench list da", {"dataset", "dask"}), ("bnnbench list vad", {"vadam "}),
@@ -119,7 +133,7 @@ def test_completion_of_every_command(line: str, expected: set[str], tmp_path: Pa
 
 
 def answers(line: str, folder: Path) -> list[str]:
-    """What a shell is told at the end of a line."""
+    """Return the completions at the end of a line."""
     answer = folder / "answer"
     environment = {
         **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\v",
@@ -148,7 +162,7 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     assert "_base" not in answers("bnnbench run dataset=", tmp_path)
 
 
-def test_the_shells_code_is_printed(command: Command) -> None:
+def test_the_shell_code_is_printed(command: Command) -> None:
     for shell in ("bash", "zsh", "fish"):
         code, out, _ = command("completion", shell)
         assert code == 0 and "_ARGCOMPLETE" in out and "bnnbench" in out

@@ -1,18 +1,16 @@
-"""`bnnbench report --style paper`, and what any report can be asked to show."""
+"""`bnnbench report --style paper`, and the options that select what a report shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import one_sentence
+from support.command import Command
 from support.runs import make_run
+from support.user_errors import assert_user_error
 
-from bnnbench.cli.wanted import listed, names_of
+from bnnbench.cli.report_options import parse_renames, split_names
 from bnnbench.types import UserError
-
-Command = Callable[..., tuple[int, str, str]]
 
 FILES = ["paper.csv", "paper.tex", "paper_rmse.pdf"]
 
@@ -26,11 +24,11 @@ def outputs(tmp_path: Path) -> Path:
     return tmp_path / "outputs"
 
 
-def test_a_table_and_a_figure_are_written_and_nothing_else(command: Command, outputs: Path) -> None:
-    beside = str(outputs.parent / "mine.csv")
+def test_only_a_table_and_a_figure_are_written(command: Command, outputs: Path) -> None:
+    values = str(outputs.parent / "mine.csv")
     words = ["--style", "paper", "--methods", "vadam,swag,pbp", "--datasets", "yacht,boston"]
-    more = ["--metric", "rmse", "--beside", beside, "--name", "vadam=Vadam (ours)"]
-    code, out, errors = command("report", str(outputs), *words, *more, "--name", "yacht=Yacht")
+    more = ["--metric", "rmse", "--published-values", values, "--rename", "vadam=Vadam (ours)"]
+    code, out, errors = command("report", str(outputs), *words, *more, "--rename", "yacht=Yacht")
     assert code == 0, errors
     assert out == f"paper: {outputs / 'report' / 'paper.tex'}\n"
     assert sorted(path.name for path in (outputs / "report").iterdir()) == FILES
@@ -40,36 +38,36 @@ def test_a_table_and_a_figure_are_written_and_nothing_else(command: Command, out
     assert "Log-likelihood" not in text and "$1.5$" in text
 
 
-def test_a_value_on_data_that_nothing_ran_on_is_named(command: Command, outputs: Path) -> None:
-    beside = outputs.parent / "mine.csv"
-    beside.write_text("method,dataset,metric,mean\nswag,Yacht,rmse,1.5\nswag,yacht,rmse,1.5\n")
-    words = ["--style", "paper", "--metric", "rmse", "--beside", str(beside)]
+def test_a_value_on_an_unused_data_set_is_named(command: Command, outputs: Path) -> None:
+    values = outputs.parent / "mine.csv"
+    values.write_text("method,dataset,metric,mean\nswag,Yacht,rmse,1.5\nswag,yacht,rmse,1.5\n")
+    words = ["--style", "paper", "--metric", "rmse", "--published-values", str(values)]
     code, _, errors = command("report", str(outputs), *words)
-    assert code == 0
-    assert errors == "bnnbench: left out of --beside: no run here is on Yacht\n"
+    (line,) = errors.splitlines()
+    assert code == 0 and "--published-values" in line and "Yacht" in line
 
 
-def test_a_report_shows_what_is_asked_for_in_that_order(
+def test_a_report_shows_a_selection_in_order(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
 
     def written(runs: object, style: object, *_: object) -> object:
-        from bnnbench.report.folder import ReportFolder
-        from bnnbench.report.overview import sections_of
         from bnnbench.report.renderers.markdown import page
+        from bnnbench.report.report_folder import ReportFolder
+        from bnnbench.report.report_writer import build_sections
 
-        shown.append(page(sections_of(runs, style)))  # type: ignore[arg-type]
+        shown.append(page(build_sections(runs, style)))  # type: ignore[arg-type]
         return ReportFolder(outputs / "report")
 
-    monkeypatch.setattr("bnnbench.report.overview.write_report", written)
+    monkeypatch.setattr("bnnbench.report.report_writer.write_report", written)
     words = ["--methods", "vadam,pbp", "--datasets", "yacht,boston", "--metric", "crps,rmse"]
     code, out, errors = command("report", str(outputs), *words)
     assert code == 0, errors
     assert out.index("yacht") < out.index("boston") and out.index("vadam") < out.index("pbp")
     assert out.index("CRPS") < out.index("RMSE")
     (text,) = shown
-    results = text[: text.index("## Which method is better")]
+    results = text[: text.index("## Pairwise comparison")]
     assert results.index("### yacht") < results.index("### boston")
     assert results.index("](crps.png)") < results.index("](rmse.png)")
     assert "log_likelihood.png" not in text and "| Log-likelihood" not in results
@@ -79,48 +77,51 @@ def test_a_report_shows_what_is_asked_for_in_that_order(
 
 
 MISTAKES = {
-    "an unknown method": (["--methods", "vadm"], ["--methods", "'vadm'", "pbp, vadam"]),
-    "an unknown data set": (["--datasets", "wine"], ["--datasets", "'wine'", "boston, yacht"]),
-    "an unknown metric": (["--metric", "mse"], ["--metric", "'mse'", "rmse, log_likelihood"]),
-    "a name without a text": (["--style", "paper", "--name", "pbp"], ["--name", "KEY=TEXT"]),
-    "a name of nothing": (["--style", "paper", "--name", "x=X"], ["--name", "'x'", "boston"]),
-    "a name in a report": (["--name", "pbp=PBP"], ["--name", "--style paper"]),
-    "all that is published": (["--style", "paper", "--published", "all"], ["--published"]),
-    "no such file": (["--beside", "nowhere.csv"], ["--beside", "nowhere.csv"]),
-    "a bad file": (["--beside", "bad.csv"], ["--beside", "bad.csv", "lacks the column method"]),
-    "another style": (["--style", "poster"], ["--style", "poster"]),
-}
+    "an unknown method": (["--methods", "vadm"], "--methods", "unknown_name"),
+    "an unknown data set": (["--datasets", "wine"], "--datasets", "unknown_name"),
+    "an unknown metric": (["--metric", "mse"], "--metric", "unknown_name"),
+    "a name without text": (["--style", "paper", "--rename", "pbp"], "--rename", "syntax"),
+    "an unused name": (["--style", "paper", "--rename", "x=X"], "--rename", "unknown_name"),
+    "a name in a report": (["--rename", "pbp=PBP"], "--rename", None),
+    "all published values": (["--style", "paper", "--all-published"], "--all-published", None),
+    "a missing file": (
+        ["--published-values", "nowhere.csv"], "--published-values", "unreadable",
+    ),
+    "a bad file": (["--published-values", "bad.csv"], "--published-values", "columns"),
+    "an unknown style": (["--style", "poster"], "--style", None),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_sentence_and_writes_nothing(
     name: str, command: Command, outputs: Path
 ) -> None:
-    words, said = MISTAKES[name]
+    words, setting, code = MISTAKES[name]
     Path("bad.csv").write_text("a,b\n1,2\n")
-    one_sentence(*command("report", str(outputs), *words), said)
+    command.assert_refused("report", str(outputs), *words, setting=setting, code=code)
     assert not (outputs / "report").exists()
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence(command: Command, outputs: Path) -> None:
+def test_an_unwritable_folder_is_one_sentence(command: Command, outputs: Path) -> None:
     Path("file").touch()
-    outcome = command("report", str(outputs), "--style", "paper", "--to", "file")
-    one_sentence(*outcome, ["cannot write the report to file"])
+    words = ("--style", "paper", "--output-dir", "file")
+    command.assert_refused("report", str(outputs), *words, setting="--output-dir")
 
 
-def test_a_table_too_wide_is_written_and_said(
+def test_a_table_that_is_too_wide_is_written_with_a_note(
     command: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bnnbench.report.paper.layout.PAGE", 0.5)
-    monkeypatch.setattr("bnnbench.report.paper.layout.COLUMN", 0.4)
-    monkeypatch.setattr("bnnbench.report.paper.writing.save_all", lambda *_: None)
+    monkeypatch.setattr("bnnbench.report.paper.layout.PAGE_WIDTH", 0.5)
+    monkeypatch.setattr("bnnbench.report.paper.layout.COLUMN_WIDTH", 0.4)
+    monkeypatch.setattr("bnnbench.report.paper.paper_writer.save_figures", lambda *_: None)
     code, _, errors = command("report", str(outputs), "--style", "paper")
     assert code == 0 and "inches wide" in errors and "--methods" in errors
 
 
-def test_words_between_commas() -> None:
-    assert listed("a, b,,a") == ("a", "b") and listed(" ,") == ()
-    assert names_of(["a=b = c", "d= e"]) == {"a": "b = c", "d": "e"}
+def test_parsing_of_names() -> None:
+    assert split_names("a, b,,a") == ("a", "b") and split_names(" ,") == ()
+    assert parse_renames(["a=b = c", "d= e"]) == {"a": "b = c", "d": "e"}
     for wrong in ("a", "=b", "a="):
-        with pytest.raises(UserError, match="KEY=TEXT"):
-            names_of([wrong])
+        with pytest.raises(UserError) as error:
+            parse_renames([wrong])
+        assert_user_error(error, "--rename", "syntax")

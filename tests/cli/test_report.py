@@ -1,53 +1,63 @@
-"""`bnnbench report` on finished runs that nobody trained."""
+"""`bnnbench report` on synthetic finished runs."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+import webbrowser
 from pathlib import Path
 
 import pytest
-from support.command import one_sentence
+from support.command import Command, assert_one_line_error
 from support.runs import add_arrays, make_folder, make_run
 
 from bnnbench.discovery import suites
-from bnnbench.report import pages
+from bnnbench.report import run_output
 from bnnbench.results.run_files import CALIBRATION
 
-Command = Callable[..., tuple[int, str, str]]
 
-
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 def test_it_prints_a_table_and_ends_with_the_page_to_open(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path)
-    code, out, _ = command("report", str(tmp_path), "--error", "stderr")
+    code, out, _ = command("report", str(tmp_path), "--error-bars", "stderr")
     assert code == 0
     lines = out.splitlines()
     assert any("bbb_x1" in line and "5.0 ± 1.1" in line for line in lines)
     assert lines[-1] == f"report: {tmp_path / 'report' / 'report.html'}"
     assert (tmp_path / "report" / "report.html").is_file()
-    code, out, _ = command("report", str(tmp_path), "--to", str(tmp_path / "here"))
+    code, out, _ = command("report", str(tmp_path), "--output-dir", str(tmp_path / "here"))
     assert code == 0 and (tmp_path / "here" / "results.md").is_file()
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_refresh_writes_anew_what_each_run_shows(command: Command, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("without_figures")
+def test_the_page_opens_in_the_browser(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path / "outputs")
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda page: opened.append(page) or True)
+    code, out, _ = command("report", str(tmp_path / "outputs"), "--open")
+    page = Path(out.splitlines()[-1].removeprefix("report: "))
+    assert code == 0 and opened == [page.resolve().as_uri()]
+
+
+def test_refresh_rewrites_the_tables_of_each_run(command: Command, tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     add_arrays(folder)
     page = tmp_path / "report" / "results.md"
     assert command("report", str(tmp_path))[0] == 0 and not folder.table(CALIBRATION).exists()
     before = page.read_text()
-    assert "## Calibration" in before, "computed anew, since the run's page has lost it"
+    assert "## Calibration" in before, "recomputed, since the run lacks it"
     assert command("report", str(tmp_path), "--refresh")[0] == 0
     assert folder.table(CALIBRATION).is_file() and page.read_text() == before
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 def test_refresh_draws_every_run_as_png_and_as_pdf(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders, drawn = [make_run(tmp_path), make_run(tmp_path, method="map")], []
-    monkeypatch.setattr(pages, "save_all", lambda *given: drawn.append(given))
+    monkeypatch.setattr(run_output, "save_figures", lambda *given: drawn.append(given))
     assert command("report", str(tmp_path), "--refresh")[0] == 0
     assert [(place("x", "pdf"), figures) for _, place, figures, _ in drawn] == [
         (folder.figure("x", "pdf"), ("png", "pdf")) for folder in folders
@@ -57,8 +67,8 @@ def test_refresh_draws_every_run_as_png_and_as_pdf(
 def test_a_folder_that_cannot_be_written_is_one_sentence(command: Command, tmp_path: Path) -> None:
     make_run(tmp_path)
     (tmp_path / "file").touch()
-    outcome = command("report", str(tmp_path), "--to", str(tmp_path / "file"))
-    one_sentence(*outcome, ["cannot write the report", "file"])
+    words = ("--output-dir", str(tmp_path / "file"))
+    command.assert_refused("report", str(tmp_path), *words, setting="--output-dir")
 
 
 def test_a_full_disk_leaves_no_empty_folder(
@@ -70,7 +80,7 @@ def test_a_full_disk_leaves_no_empty_folder(
         path.parent.mkdir()
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("bnnbench.report.overview.write_text", full)
+    monkeypatch.setattr("bnnbench.report.report_writer.write_text", full)
     code, out, errors = command("report", str(tmp_path))
     (line,) = errors.splitlines()
     assert code == 1 and out == "" and "the disk is full" in line
@@ -81,7 +91,7 @@ def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path
     names = {"experiment": "linear_regression", "dataset": "line", "method": "bbb"}
     make_folder(tmp_path, names, "v1", "linear_regression")
     for verb in ("report", "compare"):
-        one_sentence(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
+        assert_one_line_error(*command(verb, str(tmp_path)), ["experiment=linear_regression"])
 
 
 def test_help_names_every_suite(command: Command) -> None:

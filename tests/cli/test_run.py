@@ -1,4 +1,4 @@
-"""`bnnbench run`: single runs and sweeps, from the words to the folder."""
+"""`bnnbench run`: single runs and sweeps, from the command line to the folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.command import folder_of
+from support.command import Command, result_folder
 from support.config import TINY
 
-from bnnbench.cli import jobs
-
-Command = Callable[..., tuple[int, str, str]]
+from bnnbench.cli import sweep_runner
+from bnnbench.cli.sweep_runner import SweepRunner
 
 UNSEARCHED = (
     "search=none",
@@ -43,7 +42,7 @@ def test_a_run_ends_in_its_table_figures_and_folder(
     words = table_words(table_csv, tmp_path / "out")
     code, out, errors = command("run", *words, "method=vadam", "figures=both")
     assert code == 0, errors
-    folder = folder_of(out)
+    folder = result_folder(out)
     row = pd.read_csv(folder.table("splits")).iloc[0]
     assert row["method"] == "vadam" and np.isfinite(row["rmse"])
     for name in ("predictions", "search", "calibration"):
@@ -54,9 +53,9 @@ def test_a_run_ends_in_its_table_figures_and_folder(
     assert "RMSE" in out and list(Path().iterdir()) == []
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize("method", ["vadam", "sgld"])
-def test_what_a_method_says_of_its_fit_is_printed(
+def test_diagnostics_of_a_method_are_printed(
     command: Command, table_csv: Path, method: str
 ) -> None:
     code, out, errors = command("run", *unsearched(table_csv, "o"), f"method={method}")
@@ -64,7 +63,7 @@ def test_what_a_method_says_of_its_fit_is_printed(
     assert ("Effective" in out) == (method == "sgld")
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     command: Command, table_csv: Path, tmp_path: Path
 ) -> None:
@@ -81,79 +80,73 @@ def test_a_sweep_runs_every_job_and_leaves_the_folder_clean(
     assert sorted(results["method"]) == ["map", "map", "vadam", "vadam"]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_single_run_is_no_sweep(command: Command, table_csv: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_a_single_run_is_not_a_sweep(command: Command, table_csv: Path) -> None:
     code, _, errors = command("run", "method=pbp", *table_words(table_csv, "o"))
     assert code == 0 and "1/1 splits" in errors and "(all:" not in errors
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 def test_one_bad_job_does_not_stop_the_others(command: Command, table_csv: Path) -> None:
     code, out, errors = command("run", "-m", *unsearched(table_csv, "o"), "seed=-1,0")
-    assert code == 2 and "seed" in errors
+    assert code == 2 and command.error is not None and command.error.setting == "seed", errors
     assert out.count("results: ") == 1
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_what_is_forced_is_run_again(command: Command, table_csv: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_a_finished_run_is_run_again_with_resume_false(command: Command, table_csv: Path) -> None:
     words = ["run", *unsearched(table_csv, "o")]
     code, out, _ = command(*words)
-    record = folder_of(out).table("splits")
+    record = result_folder(out).table("splits")
     before = record.stat().st_mtime_ns
     _, _, errors = command(*words)
     assert "nothing run" in errors and record.stat().st_mtime_ns == before
-    for place in (0, 1, 5):
-        code, _, errors = command(*words[:place], "--force", *words[place:])
-        assert code == 0 and "nothing run" not in errors and "1/1 splits" in errors
-        assert record.stat().st_mtime_ns > before
-        before = record.stat().st_mtime_ns
+    code, _, errors = command(*words, "resume=false")
+    assert code == 0 and "nothing run" not in errors and "1/1 splits" in errors
+    assert record.stat().st_mtime_ns > before
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_a_sweep_passes_over_what_would_change_nothing(command: Command, table_csv: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_a_sweep_skips_duplicates(command: Command, table_csv: Path) -> None:
     words = [*unsearched(table_csv, "o"), "method=map"]
     code, out, error = command("run", "-m", *words, "divergence=kl,js")
     assert code == 0 and out.count("results: ") == 1
-    assert error.strip().endswith("passed over 1 combination that differ from others in name only")
-    code, out, error = command("run", "-m", *words, "divergence=js,rkl")
-    assert code == 2 and "results" not in out and "divergence is js" in error
+    assert error.strip().endswith("skipped 1 combination that duplicates another")
+    words += ["divergence=js,kl_prior_posterior"]
+    command.assert_refused("run", "-m", *words, setting="divergence", code="not_accepted")
 
 
-def test_a_setting_that_the_experiment_does_not_read_is_refused(command: Command) -> None:
-    line = ("run", "experiment=linear_regression")
-    for word in ("evaluation.samples=5", "search=bo", "search.folds=3"):
-        code, out, error = command(*line, word)
-        assert code == 2 and out == ""
-        key = word.lstrip("+").partition("=")[0]
-        last = error.splitlines()[-1]  # before it, on a busy machine, that the line is being read
-        assert last == f"bnnbench: experiment=linear_regression has no use for {key}."
+def test_a_setting_without_effect_is_refused(command: Command) -> None:
+    for word in ("evaluation.samples=5", "search=bayesian_optimisation", "search.folds=3"):
+        words = ("run", "experiment=linear_regression", word)
+        command.assert_refused(*words, setting=word.partition("=")[0], code="no_effect")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
-def test_jobs_side_by_side(table_csv: Path, tmp_path: Path) -> None:
-    """Runs that would share a stack train apart there, which is said, as is what a job leaves."""
+def test_parallel_jobs(table_csv: Path, tmp_path: Path) -> None:
+    """A note names runs that would share a stack; jobs of other processes report duplicates."""
     words = [*unsearched(table_csv, tmp_path / "out"), "method=bbb,map", "divergence=kl,js"]
     command = [sys.executable, "-m", "bnnbench", "run", "-m", *words, "hydra/launcher=joblib"]
     command.append("hydra.launcher.n_jobs=2")
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("results: ") == 3
-    assert done.stderr.count("2 of these runs would train in common stacks") == 1
+    assert done.stderr.count("2 of these runs would be trained in stacks") == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last == "bnnbench: passed over 1 combination that differ from others in name only"
+    assert last == "bnnbench: skipped 1 combination that duplicates another"
     assert "Error executing" not in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"out", "table.csv"}
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 @pytest.mark.parametrize(
     ("swept", "code", "said"),
     [(["seed=-1,0"], 2, "seed must be a whole number of at least 0, not -1."),
      (["seed=0,1", "training.learning_rate=1e300"], 1, "every run diverged on every split"),
-     (["method=map", "divergence=kl,js"], 0, "passed over 1 combination that differ")],
+     (["method=map", "divergence=kl,js"], 0, "skipped 1 combination")],
 )  # fmt: skip
-def test_what_becomes_of_jobs_of_other_processes_is_said(
+def test_errors_of_jobs_in_other_processes_are_printed(
     command: Command,
     monkeypatch: pytest.MonkeyPatch,
     table_csv: Path,
@@ -161,15 +154,15 @@ def test_what_becomes_of_jobs_of_other_processes_is_said(
     code: int,
     said: str,
 ) -> None:
-    """Hydra lets them report nothing but a failure; here they think that they are others."""
-    here, heeded = jobs._here(), jobs.Jobs.heeded
+    """Each job runs as if it were in another process."""
+    here, collect_errors = sweep_runner._current_owner(), SweepRunner.collect_errors
 
-    def heeded_elsewhere(self: jobs.Jobs, work: Callable[[], Any]) -> Any:
+    def collect_elsewhere(self: SweepRunner, work: Callable[[], Any]) -> Any:
         with monkeypatch.context() as there:
-            there.setattr(jobs, "_here", lambda: (here[0], here[1] + 1))
-            return heeded(self, work)
+            there.setattr(sweep_runner, "_current_owner", lambda: (here[0], here[1] + 1))
+            return collect_errors(self, work)
 
-    monkeypatch.setattr(jobs.Jobs, "heeded", heeded_elsewhere)
+    monkeypatch.setattr(SweepRunner, "collect_errors", collect_elsewhere)
     words = [*unsearched(table_csv, "o"), "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
     ended, _, errors = command("run", "-m", *words, *swept)
     assert ended == code, errors
@@ -178,17 +171,17 @@ def test_what_becomes_of_jobs_of_other_processes_is_said(
     assert {path.name for path in Path().iterdir()} == {"o"}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_what_is_asked_of_hydra_itself_it_does(command: Command, table_csv: Path) -> None:
-    """Jobs are ours as long as nothing is, such as another folder; what a run is stays the same."""
+@pytest.mark.usefixtures("without_figures")
+def test_features_of_hydras_own_application(command: Command, table_csv: Path) -> None:
+    """With an output folder of Hydra, its application runs the jobs, with the same results."""
     words = unsearched(table_csv, "o")
     code, out, errors = command("run", *words, "hydra.output_subdir=kept")
     assert code == 0, errors
-    folder, kept = folder_of(out), Path("kept")
+    folder, kept = result_folder(out), Path("kept")
     assert (kept / "config.yaml").is_file() and folder.done.is_file()
     code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.verbose=false")
     assert code == 0 and out.count("results: ") == 2 and "nothing run" in errors
-    assert folder_of(out).root.parent == folder.root.parent
+    assert result_folder(out).root.parent == folder.root.parent
 
 
 def test_parallel_jobs_must_fit_the_cores(
@@ -196,5 +189,4 @@ def test_parallel_jobs_must_fit_the_cores(
 ) -> None:
     words = table_words(table_csv, tmp_path / "out")
     launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=10000")
-    code, _, errors = command("run", "-m", *words, *launcher)
-    assert code == 2 and "n_jobs" in errors
+    command.assert_refused("run", "-m", *words, *launcher, setting="hydra.launcher.n_jobs")

@@ -1,16 +1,13 @@
-"""`bnnbench show`: a finished run again, and its page."""
+"""`bnnbench show`: the results of a finished run, and its page."""
 
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command import one_sentence
+from support.command import Command
 from support.runs import add_arrays, add_search, make_run
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 def test_it_prints_the_run_again(command: Command, tmp_path: Path) -> None:
@@ -40,19 +37,16 @@ def test_its_page_opens(
         assert f">{heading}</h2>" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("", ["is no folder"]), ("empty", ["no finished run"])]
-)
-def test_what_is_no_run_gets_a_sentence(
-    command: Command, tmp_path: Path, name: str, words: list[str]
+@pytest.mark.parametrize(("name", "code"), [("nowhere", "not_a_folder"), ("empty", "no_run")])
+def test_a_folder_without_runs_is_refused(
+    command: Command, tmp_path: Path, name: str, code: str
 ) -> None:
     (tmp_path / "empty").mkdir()
-    code, out, errors = command("show", str(tmp_path / (name or "nowhere")), "--open")
-    one_sentence(code, out, errors, words)
+    command.assert_refused("show", str(tmp_path / name), "--open", setting="RUN", code=code)
 
 
-def test_one_of_several_has_to_be_named(command: Command, tmp_path: Path) -> None:
+def test_a_folder_with_several_runs_is_refused(command: Command, tmp_path: Path) -> None:
     for variant in ("v1", "v2"):
         make_run(tmp_path / "outputs", variant)
-    code, out, errors = command("show", str(tmp_path / "outputs"))
-    one_sentence(code, out, errors, ["holds 2 finished runs; name one, such as"])
+    words = ("show", str(tmp_path / "outputs"))
+    command.assert_refused(*words, setting="RUN", code="several_runs")

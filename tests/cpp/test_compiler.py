@@ -1,4 +1,4 @@
-"""The library is built once for a machine, by whoever asks first, or it is said why not."""
+"""The library is compiled once per machine, or there is a reason why not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from bnnbench.cpp import compiler
-from bnnbench.cpp.compiler import Unavailable, built, found_compiler
+from bnnbench.cpp.compiler import LibraryUnavailable, build_library, find_compiler
 
 SMALL = 'extern "C" int answer() { return 42; }\n'
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A C++ file that is compiled in no time."""
+    """Return a C++ file that compiles quickly."""
     path = tmp_path / "small.cpp"
     path.write_text(SMALL)
     return path
@@ -27,7 +27,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, and a folder for passing files that is not the machine's."""
+    """Return a separate cache, and set a separate temporary folder."""
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -35,55 +35,55 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def needed() -> list[str]:
-    """The compiler, without which there is nothing to test."""
+def compiler_command() -> list[str]:
+    """Return the compiler command, or skip the test if there is none."""
     try:
-        return found_compiler()
-    except Unavailable as missing:
+        return find_compiler()
+    except LibraryUnavailable as missing:
         pytest.skip(str(missing))
 
 
 def script(folder: Path, text: str) -> Path:
-    """A program of these lines of shell."""
+    """Write a shell script to use as a compiler."""
     path = folder / "compiler"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path
 
 
-def answer(place: Path) -> int:
-    return int(ctypes.CDLL(str(place)).answer())
+def answer(library: Path) -> int:
+    return int(ctypes.CDLL(str(library)).answer())
 
 
 def files(folder: Path) -> list[str]:
-    """What lies in a folder, but for locks."""
+    """Return the files in a folder, except locks."""
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
 
 @pytest.mark.ci
-def test_it_is_built_once_and_found_again(
-    source: Path, cache: Path, needed: list[str], monkeypatch: pytest.MonkeyPatch
+def test_the_library_is_compiled_once(
+    source: Path, cache: Path, compiler_command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = built(source)
+    place = build_library(source)
     assert place.parent == cache and files(cache) == [place.name]
     assert answer(place) == 42
     monkeypatch.setattr(subprocess, "run", None)
-    assert built(source) == place
+    assert build_library(source) == place
 
 
-def test_another_source_compiler_flag_or_processor_is_another_file(
-    source: Path, cache: Path, needed: list[str], monkeypatch: pytest.MonkeyPatch
+def test_the_file_depends_on_source_compiler_flags_and_processor(
+    source: Path, cache: Path, compiler_command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = {built(source)}
+    made = {build_library(source)}
     source.write_text(SMALL.replace("42", "43"))
-    made.add(built(source))
+    made.add(build_library(source))
     assert answer(max(made, key=lambda place: place.stat().st_mtime_ns)) == 43
     monkeypatch.setattr(compiler, "FLAGS", (*compiler.FLAGS, "-DOTHER"))
-    made.add(built(source))
-    monkeypatch.setattr(compiler, "_processor", lambda: "another")
-    made.add(built(source))
-    monkeypatch.setenv("CXX", f"{needed[0]} -g0")
-    made.add(built(source))
+    made.add(build_library(source))
+    monkeypatch.setattr(compiler, "_processor_identity", lambda: "another")
+    made.add(build_library(source))
+    monkeypatch.setenv("CXX", f"{compiler_command[0]} -g0")
+    made.add(build_library(source))
     assert len(made) == len(files(cache)) == 5
 
 
@@ -91,22 +91,25 @@ def test_another_source_compiler_flag_or_processor_is_another_file(
     ("maker", "family", "halves"),
     [("AuthenticAMD", "25", True), ("AuthenticAMD", "26", False), ("GenuineIntel", "25", False)],
 )
-def test_a_processor_that_halves_registers_is_given_halves(
+def test_processors_with_half_width_units_use_half_registers(
     maker: str, family: str, halves: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    told = {"vendor_id": maker, "cpu family": family}
-    monkeypatch.setattr(compiler, "_cpuinfo", lambda: told)
-    assert ("-DBY_HALVES" in compiler._for_this_processor()) == halves
+    info = {"vendor_id": maker, "cpu family": family}
+    monkeypatch.setattr(compiler, "_cpuinfo", lambda: info)
+    assert ("-DBY_HALVES" in compiler._processor_flags()) == halves
 
 
-def test_of_many_processes_that_ask_at_once_one_builds(
-    source: Path, cache: Path, needed: list[str], tmp_path: Path
+def test_one_of_many_processes_compiles(
+    source: Path, cache: Path, compiler_command: list[str], tmp_path: Path
 ) -> None:
-    slow = script(tmp_path, f'echo built >> "{tmp_path}/log"; sleep 0.5; exec {needed[0]} "$@"')
+    slow = script(
+        tmp_path, f'echo built >> "{tmp_path}/log"; sleep 0.5; exec {compiler_command[0]} "$@"'
+    )
     code = (
-        "import ctypes, sys; from pathlib import Path; from bnnbench.cpp.compiler import built; "
-        "print(ctypes.CDLL(str(built(Path(sys.argv[1])))).answer())"
+        "import ctypes, sys; from pathlib import Path; "
+        "from bnnbench.cpp.compiler import build_library; "
+        "print(ctypes.CDLL(str(build_library(Path(sys.argv[1])))).answer())"
     )
     command = [sys.executable, "-c", code, str(source)]
     environment = {**os.environ, "CXX": str(slow)}
@@ -121,68 +124,70 @@ def test_of_many_processes_that_ask_at_once_one_builds(
 
 def test_without_a_compiler(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match=r"^there is no compiler$"):
-        built(source)
+    with pytest.raises(LibraryUnavailable, match=r"^there is no compiler$"):
+        build_library(source)
     monkeypatch.setenv("CXX", "nothing++ -O1")
-    with pytest.raises(Unavailable, match=r"^there is no nothing\+\+, as CXX says$"):
-        built(source)
+    with pytest.raises(
+        LibraryUnavailable, match=r"^there is no compiler nothing\+\+, as given by CXX$"
+    ):
+        build_library(source)
 
 
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
         ('echo "note: hm" >&2; echo "x.cpp:1: error: bad flag" >&2; exit 1', "error: bad flag"),
-        ("exit 1", "without a word"),
-        ("kill -9 $$", "without a word"),
+        ("exit 1", "no error message"),
+        ("kill -9 $$", "no error message"),
     ],
 )
-def test_a_compiler_that_fails_leaves_nothing(
+def test_a_failed_compilation_leaves_no_file(
     source: Path, cache: Path, tmp_path: Path, lines: str, words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     half = 'while [ "$1" != -o ]; do shift; done; echo half > "$2"; '
     monkeypatch.setenv("CXX", str(script(tmp_path, half + lines)))
-    with pytest.raises(Unavailable, match=r"^compiler failed: ") as failed:
-        built(source)
+    with pytest.raises(LibraryUnavailable, match=r"^compiler failed: ") as failed:
+        build_library(source)
     assert words in str(failed.value)
     assert files(cache) == []
 
 
-def test_a_compiler_that_hangs_is_given_up(
+def test_a_hanging_compiler_times_out(
     source: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "PATIENCE", 0.2)
+    monkeypatch.setattr(compiler, "TIMEOUT", 0.2)
     monkeypatch.setenv("CXX", str(script(tmp_path, "exec sleep 60")))
-    with pytest.raises(Unavailable, match=r"^compiler did not end in 0 s$"):
-        built(source)
+    with pytest.raises(LibraryUnavailable, match=r"^compiler did not finish within 0 s$"):
+        build_library(source)
     assert files(cache) == []
 
 
-def test_where_the_cache_cannot_be_written_it_lies_in_a_folder_of_the_users_own(
-    source: Path, needed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_writable_cache_a_private_temporary_folder_is_used(
+    source: Path, compiler_command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    place = built(source)
+    place = build_library(source)
     assert place.parent == tmp_path / f"bnnbench-{os.getuid()}"
     assert place.parent.stat().st_mode & 0o777 == 0o700 and answer(place) == 42
-    assert built(source) == place
+    assert build_library(source) == place
 
 
-def test_without_a_home_the_same(
-    source: Path, needed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_home_directory_a_temporary_folder_is_used(
+    source: Path, compiler_command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/paths/do/not/count")
     monkeypatch.setattr(Path, "home", homeless)
-    assert built(source).parent.parent == tmp_path
+    assert build_library(source).parent.parent == tmp_path
 
 
 @pytest.mark.parametrize("prepared", ["open to others", "a link"])
-def test_what_others_may_have_prepared_is_not_run(
-    source: Path, needed: list[str], tmp_path: Path, prepared: str,
+def test_folders_that_others_can_write_are_not_used(
+    source: Path, compiler_command: list[str], tmp_path: Path, prepared: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     (tmp_path / "file").touch()
@@ -194,5 +199,5 @@ def test_what_others_may_have_prepared_is_not_run(
     else:
         folder.mkdir()
         folder.chmod(0o777)
-    with pytest.raises(Unavailable, match=r"^no folder for it can be written to$"):
-        built(source)
+    with pytest.raises(LibraryUnavailable, match=r"^no cache folder is writable$"):
+        build_library(source)

@@ -1,4 +1,4 @@
-"""What is said of the native code, and what a process does that cannot have it."""
+"""The status of the native code, and processes without it."""
 
 from __future__ import annotations
 
@@ -10,68 +10,67 @@ import pytest
 import torch
 
 from bnnbench.cpp import library as module
-from bnnbench.cpp.library import library, prepare
-from bnnbench.cpp.tensors import available
+from bnnbench.cpp.library import ensure_library, library
+from bnnbench.cpp.tensors import has_native_code
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """As a process begins; and the next test begins so, too."""
+    """Clear the caches before and after each test."""
     library.cache_clear()
-    prepare.cache_clear()
+    ensure_library.cache_clear()
     yield
     library.cache_clear()
-    prepare.cache_clear()
+    ensure_library.cache_clear()
 
 
-def test_switched_off_it_is_not_there_and_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_without_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNBENCH_NATIVE", "0")
-    said: list[str] = []
-    prepare(said.append)
-    assert said == []
-    assert library().standing == "not in use, since BNNBENCH_NATIVE=0"
-    assert not available(torch.zeros(1))
+    messages: list[str] = []
+    ensure_library(messages.append)
+    assert messages == []
+    assert library().status == "not in use: BNNBENCH_NATIVE=0"
+    assert not has_native_code(torch.zeros(1))
 
 
-def test_without_a_compiler_it_is_said_once(
+def test_a_missing_compiler_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    said: list[str] = []
-    say = said.append
-    prepare(say)
-    prepare(say)
-    because = "since there is no compiler"
-    assert said == [f"training by torch alone, at less than half the speed, {because}"]
-    assert library().standing == "not in use, since there is no compiler"
-    assert not available(torch.zeros(1))
+    messages: list[str] = []
+    report = messages.append
+    ensure_library(report)
+    ensure_library(report)
+    assert len(messages) == 1 and messages[0].endswith("there is no compiler")
+    assert library().status == "not in use: there is no compiler"
+    assert not has_native_code(torch.zeros(1))
 
 
 @pytest.mark.parametrize("content", [b"", b"no library at all"])
-def test_a_library_that_cannot_be_loaded_is_gone_without(
+def test_a_library_that_cannot_be_loaded_is_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes
 ) -> None:
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     place = tmp_path / "kernel.so"
     place.write_bytes(content)
-    monkeypatch.setattr(module, "built", lambda *sources: place)
-    assert library().standing.startswith("not in use, since it cannot be loaded: ")
+    monkeypatch.setattr(module, "build_library", lambda *sources: place)
+    assert library().status.startswith("not in use: it cannot be loaded: ")
 
 
-def test_where_it_is_in_use_its_place_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_names_the_library_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BNNBENCH_NATIVE", raising=False)
     found = library()
     if found.code is None:
         pytest.skip(found.reason)
-    assert found.place is not None and found.standing == f"in use ({found.place})"
+    assert found.path is not None and found.status == f"in use ({found.path})"
 
 
-def test_too_little_memory_is_an_error_of_python() -> None:
+def test_insufficient_memory_raises_a_python_exception() -> None:
     code = library().code
     if code is None:
         pytest.skip(library().reason)
     sizes = (ctypes.c_int64 * 2)(1, 1)
     with pytest.raises(MemoryError):
-        code.moments(sizes, 1, 0, 0, 0, 1, 2**50, *[None] * 10)
+        code.gradient_moments(sizes, 1, 0, 0, 0, 1, 2**50, *[None] * 10)

@@ -1,4 +1,4 @@
-"""How data files are got: registry, downloads, copies, and what is refused."""
+"""The UCI archive: registry, downloads, copies and errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import requests
-from support.tables import NOWHERE, SHAPES
-from support.user_errors import assert_one_sentence
+from support.tables import SHAPES, UNREACHABLE_URL
+from support.user_errors import assert_user_error
 
 from bnnbench.data import archive
 from bnnbench.data.uci import UCI
@@ -21,7 +21,7 @@ from bnnbench.types import UserError
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files without a log line for each."""
+    """A file server that does not log requests."""
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -29,7 +29,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(yacht: Path) -> Iterator[str]:
-    """The address of a local server of that copy."""
+    """The URL of a local server of these files."""
     handler = functools.partial(QuietHandler, directory=str(yacht))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -76,12 +76,13 @@ def test_fetch_replaces_a_corrupt_file(served: str, yacht: Path, tmp_path: Path)
     assert archive.verify(["yacht"], fresh)[0].ok
 
 
-def test_wrong_download_is_never_kept(served: str, yacht: Path, tmp_path: Path) -> None:
+def test_a_corrupt_download_is_not_kept(served: str, yacht: Path, tmp_path: Path) -> None:
     (yacht / "yacht/data/data.txt").write_text("1 2 3\n")
     fresh = tmp_path / "fresh"
     with pytest.raises(UserError) as error:
         archive.fetch(["yacht"], fresh, base_url=served)
-    assert_one_sentence(error, f"{served}yacht/data/data.txt", "SHA-256 is wrong")
+    assert_user_error(error, "data_dir", "download_failed")
+    assert f"{served}yacht/data/data.txt" in str(error.value) and "SHA-256" in str(error.value)
     assert not [path for path in fresh.rglob("*") if path.is_file()]
 
 
@@ -89,20 +90,23 @@ def test_missing_on_the_server(served: str, yacht: Path, tmp_path: Path) -> None
     (yacht / "yacht/data/data.txt").unlink()
     with pytest.raises(UserError) as error:
         archive.fetch(["yacht"], tmp_path / "fresh", base_url=served)
-    assert_one_sentence(error, "HTTP status 404")
+    assert_user_error(error, "data_dir", "download_failed")
+    assert "404" in str(error.value)
 
 
-def test_no_network_is_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_network_is_reported_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UserError) as error:
-        UCI("yacht", directory=str(tmp_path / "uci"), base_url=NOWHERE).load()
-    assert_one_sentence(
-        error,
-        f"{NOWHERE}yacht/data/data.txt",
-        "no connection",
-        "bnnbench data fetch yacht --from DIR",
+        UCI("yacht", directory=str(tmp_path / "uci"), base_url=UNREACHABLE_URL).load()
+    assert_user_error(error, "data_dir", "download_failed")
+    parts = (
+        f"{UNREACHABLE_URL}yacht/data/data.txt",
+        "bnnbench data fetch yacht --from",
         "BNNBENCH_DATA",
     )
-    assert len(capfd.readouterr().err.splitlines()) == 1  # what is being downloaded, no log lines
+    assert all(part in str(error.value) for part in parts)
+    assert len(capfd.readouterr().err.splitlines()) == 1  # the progress message, no log lines
     assert not (tmp_path / "uci").exists()
 
 
@@ -110,11 +114,12 @@ def test_unwritable_folder(data: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(UserError) as error:
-        UCI("yacht", directory=str(blocked), base_url=NOWHERE).load()
-    assert_one_sentence(error, "data_dir must be the name of a folder", f"{blocked} is a file")
+        UCI("yacht", directory=str(blocked), base_url=UNREACHABLE_URL).load()
+    assert_user_error(error, "data_dir")
     with pytest.raises(UserError) as error:
         archive.fetch(["yacht"], blocked, source=data)
-    assert_one_sentence(error, f"Cannot write data files to {blocked}", "data_dir=DIR")
+    assert_user_error(error, "data_dir", "not_writable")
+    assert str(blocked) in str(error.value)
 
 
 def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path) -> None:
@@ -122,19 +127,21 @@ def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path)
     bad.write_text("2\n")
     with pytest.raises(UserError) as error:
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert_one_sentence(error, "--from", str(bad), "corrupt")
+    assert_user_error(error, "--from", "corrupt_file")
+    assert str(bad) in str(error.value)
     bad.unlink()
     with pytest.raises(UserError) as error:
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert_one_sentence(error, str(bad), "absent")
+    assert_user_error(error, "--from", "missing_file")
+    assert str(bad) in str(error.value)
     assert not (tmp_path / "fresh").exists()
 
 
-def test_what_is_whole_is_not_fetched_again(yacht: Path) -> None:
-    archive.fetch(["yacht"], yacht, base_url=NOWHERE)
+def test_intact_files_are_not_fetched_again(yacht: Path) -> None:
+    archive.fetch(["yacht"], yacht, base_url=UNREACHABLE_URL)
     assert archive.verify(["yacht"], yacht)[0].ok
 
 
-def test_a_server_that_does_not_answer_is_told_from_one_that_is_not_there() -> None:
+def test_timeouts_and_missing_connections_are_distinguished() -> None:
     assert archive._reason(requests.Timeout()) == "no answer in time"
     assert archive._reason(requests.ConnectionError()) == "no connection"

@@ -1,4 +1,4 @@
-"""The configured data sets: the protocol of each, its summary, and light imports."""
+"""The configured data sets: protocols, summaries and light imports."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import sys
 
 import numpy as np
 import pytest
-from support.tables import SHAPES, configured
+from support.tables import SHAPES, configured_source
 
 from bnnbench.cli.configs import config_folder
 
 
 @pytest.mark.parametrize("name", [*SHAPES, "diabetes"])
 def test_configured_protocol(name: str) -> None:
-    source, protocol = configured(name)
+    source, protocol = configured_source(name)
     assert source.name == name
     large = name in {"wine", "power", "naval", "kin8nm", "protein"}
-    assert (protocol["size"], protocol["batch_size"]) == (
+    assert (protocol["sample_budget"], protocol["batch_size"]) == (
         ("large", 128) if large else ("small", 32)
     )
     assert protocol["width"] == (100 if name == "protein" else 50)
@@ -30,14 +30,14 @@ def test_configured_protocol(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*SHAPES, "diabetes", "csv"])
-def test_configuration_opens_with_its_summary(name: str) -> None:
+def test_configuration_starts_with_its_summary(name: str) -> None:
     first, *rest = (config_folder() / "dataset" / f"{name}.yaml").read_text().splitlines()
     assert f"summary: {first.removeprefix('# ')}" in rest
 
 
 def test_the_data_layer_is_light_to_import() -> None:
     code = (
-        "import sys, bnnbench.cli.data, bnnbench.data.uci, bnnbench.data.embedded, "
+        "import sys, bnnbench.cli.data, bnnbench.data.uci, bnnbench.data.bundled, "
         "bnnbench.data.own_table.source; "
         "print({'torch', 'hydra', 'omegaconf', 'pandas', 'sklearn', 'pooch'} & set(sys.modules))"
     )

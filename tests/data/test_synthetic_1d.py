@@ -1,4 +1,4 @@
-"""Made data with one input: what their settings say, and a function that is known."""
+"""Synthetic data with one input: the known function, the noise and the settings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.user_errors import assert_user_error
 
-from bnnbench.data.synthetic_1d import GaussianProcess, Sine
+from bnnbench.data.synthetic_1d import GaussianProcessSample, Sine
 from bnnbench.types import UserError
 
 
-def test_the_sine_is_what_the_book_says() -> None:
+def test_the_sine_matches_the_book() -> None:
     table = Sine(name="toy", points=4000, data_seed=3).load()
     (split,) = table.splits
     x = table.inputs[split.train, 0]
@@ -30,19 +31,21 @@ def test_the_sine_is_what_the_book_says() -> None:
     assert not (other.targets == table.targets).any()
 
 
-def test_a_function_is_a_draw_from_its_process() -> None:
+def test_the_function_is_a_sample_from_the_gaussian_process() -> None:
     x = np.array([-2.0, 0.0, 0.5, 3.0])
     for length in (1.0, 2.0):
         draws = np.stack([
-            GaussianProcess("gp", data_seed=seed, length_scale=length).function(x)
+            GaussianProcessSample("gp_sample", data_seed=seed, length_scale=length).function(x)
             for seed in range(3000)
         ])  # fmt: skip
         kernel = np.exp(-((x[:, None] - x) ** 2) / (2 * length**2))
         np.testing.assert_allclose(draws.T @ draws / len(draws), kernel, atol=0.08)
 
 
-def test_a_drawn_function_does_not_depend_on_where_it_is_looked_at() -> None:
-    few, many = (GaussianProcess("gp", points=n, low=-2, high=2).load() for n in (10, 4000))
+def test_the_sampled_function_does_not_depend_on_the_inputs() -> None:
+    few, many = (
+        GaussianProcessSample("gp_sample", points=n, low=-2, high=2).load() for n in (10, 4000)
+    )
     assert few.truth is not None and many.truth is not None
     np.testing.assert_array_equal(few.truth[-401:], many.truth[-401:])
     x, noise = many.inputs[:4000, 0], (many.targets - many.truth)[:4000]
@@ -53,19 +56,20 @@ def test_a_drawn_function_does_not_depend_on_where_it_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "setting", "sentence"),
+    ("source", "settings", "code"),
     [
-        (Sine, {"points": 4}, "dataset.points must be a whole number of at least 5"),
-        (Sine, {"noise": -1}, "dataset.noise must be a number of at least 0"),
-        (Sine, {"low": 1}, "dataset.low must be below dataset.high"),
-        (Sine, {"grid_low": "x"}, "dataset.grid_low must be a finite number"),
-        (Sine, {"grid_high": float("inf")}, "dataset.grid_high must be a finite number"),
-        (Sine, {"grid_points": 1}, "dataset.grid_points must be a whole number of at least 2"),
-        (Sine, {"data_seed": -1}, "dataset.data_seed must be a whole number of at least 0"),
-        (GaussianProcess, {"grid_high": 30}, "dataset.grid_high.*15 length scales"),
-        (GaussianProcess, {"length_scale": 0}, "dataset.length_scale"),
+        (Sine, {"points": 4}, None),
+        (Sine, {"noise": -1}, None),
+        (Sine, {"low": 1}, "not_less"),
+        (Sine, {"grid_low": "x"}, None),
+        (Sine, {"grid_high": float("inf")}, None),
+        (Sine, {"grid_points": 1}, None),
+        (Sine, {"data_seed": -1}, None),
+        (GaussianProcessSample, {"grid_high": 30}, "out_of_range"),
+        (GaussianProcessSample, {"length_scale": 0}, None),
     ],
 )
-def test_mistakes(source: type, setting: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        source("toy", **setting).load()
+def test_invalid_settings(source: type, settings: dict[str, Any], code: str | None) -> None:
+    with pytest.raises(UserError) as error:
+        source("toy", **settings).load()
+    assert_user_error(error, f"dataset.{next(iter(settings))}", code)

@@ -9,19 +9,26 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.stats import norm
-from support.divergences import ALPHAS, Function, chernoff, columns, pairs, skewed
+from support.divergences import (
+    ALPHAS,
+    Function,
+    chernoff,
+    gaussian_pairs,
+    pair_parameters,
+    skew_kl_density,
+)
 
 from bnnbench.divergences.jensen_shannon import alpha_js, js
-from bnnbench.divergences.kl import jeffreys, kl, rkl
+from bnnbench.divergences.kl import jeffreys, kl, kl_prior_posterior
 from bnnbench.divergences.renyi import alpha_divergence, chi2, hellinger
 from bnnbench.divergences.total_variation import tv
 
 # From the logarithms of the densities.
 INTEGRANDS: dict[str, tuple[Function, Callable[..., np.ndarray]]] = {
     "kl": (kl, lambda q, p: np.exp(q) * (q - p - 1) + np.exp(p)),
-    "rkl": (rkl, lambda q, p: np.exp(p) * (p - q - 1) + np.exp(q)),
+    "kl_prior_posterior": (kl_prior_posterior, lambda q, p: np.exp(p) * (p - q - 1) + np.exp(q)),
     "jeffreys": (jeffreys, lambda q, p: (np.exp(q) - np.exp(p)) * (q - p)),
-    "js": (js, lambda q, p: 0.5 * (skewed(0.5, q, p) + skewed(0.5, p, q))),
+    "js": (js, lambda q, p: 0.5 * (skew_kl_density(0.5, q, p) + skew_kl_density(0.5, p, q))),
     "tv": (tv, lambda q, p: 0.5 * np.abs(np.exp(q) - np.exp(p))),
     "hellinger": (hellinger, lambda q, p: 0.5 * (np.exp(q / 2) - np.exp(p / 2)) ** 2),
     "chi2": (chi2, lambda q, p: chernoff(2.0, q, p)),
@@ -34,12 +41,12 @@ for a in ALPHAS:
 for a in (0.01, 0.25, 0.75, 0.99):
     INTEGRANDS[f"alpha_js {a}"] = (
         partial(alpha_js, alpha=a),
-        lambda q, p, a=a: 0.5 * (skewed(a, q, p) + skewed(a, p, q)),
+        lambda q, p, a=a: 0.5 * (skew_kl_density(a, q, p) + skew_kl_density(a, p, q)),
     )
 
 
 def integrate(f: Callable[..., np.ndarray], given: np.ndarray, alpha: float = 0.5) -> float:
-    """Gauss-Legendre between breakpoints: standard deviations of both, and of `q^a p^(1-a)`."""
+    """Gauss-Legendre quadrature between multiples of the scales of q, p and `q^a p^(1-a)`."""
     q_loc, q_scale, p_loc, p_scale = given
     pull = alpha / q_scale**2, (1 - alpha) / p_scale**2
     middle = (pull[0] * q_loc + pull[1] * p_loc) / sum(pull)
@@ -61,9 +68,9 @@ def integrate(f: Callable[..., np.ndarray], given: np.ndarray, alpha: float = 0.
 def test_against_numerical_integration(name: str) -> None:
     function, integrand = INTEGRANDS[name]
     alpha = float(name.split()[1]) if name.startswith("alpha ") else 2.0 * (name == "chi2") or 0.5
-    given = pairs()
+    given = gaussian_pairs()
     finite = alpha * given[:, 3] ** 2 + (1 - alpha) * given[:, 1] ** 2 > 0
-    values = function(*columns(given[finite])).tolist()
+    values = function(*pair_parameters(given[finite])).tolist()
     checked = [(v, g) for v, g in zip(values, given[finite], strict=True) if v < 1e200]
     assert len(checked) > 10
     for value, row in checked:

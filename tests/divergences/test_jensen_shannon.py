@@ -1,4 +1,4 @@
-"""Jensen-Shannon divergences: their special cases, bounds and slopes near the ends."""
+"""Jensen-Shannon divergences: special cases, bounds and extreme orders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from support.divergences import columns, divergence, pairs
+from support.divergences import divergence, gaussian_pairs, pair_parameters
 
 from bnnbench.cpp.library import library
 from bnnbench.divergences import native_sums
@@ -16,11 +16,13 @@ from bnnbench.divergences.kl import jeffreys
 
 
 def test_special_cases_and_bounds() -> None:
-    given = columns(pairs())
+    given = pair_parameters(gaussian_pairs())
     close = partial(torch.testing.assert_close, rtol=1e-6, atol=1e-12)
     close(js(*given), alpha_js(*given, 0.5))
     close(alpha_js(*given, 1), 0.5 * jeffreys(*given))
-    assert (js(*given) <= math.log(2) + 1e-12).all() and js(*columns(pairs())).max() > 0.69
+    assert (js(*given) <= math.log(2) + 1e-12).all() and js(
+        *pair_parameters(gaussian_pairs())
+    ).max() > 0.69
     assert (alpha_js(*given, 0.9) <= -math.log(0.1) + 1e-12).all()
 
 
@@ -37,8 +39,8 @@ def test_slopes_of_alpha_js_near_its_ends_are_finite_in_float32(alpha: float) ->
 
 @pytest.mark.skipif(library().code is None, reason=library().reason)
 @pytest.mark.parametrize("alpha", [0.01, 0.25, 0.5, 0.999])
-def test_native_sums_are_those_of_torch(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Near and far, in number no multiple of a lane, and one of them not a number."""
+def test_native_sums_equal_those_of_torch(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly equal and distant pairs, a number that is not a multiple of a lane, and a NaN."""
     streams = torch.Generator().manual_seed(0)
     loc, scale = (torch.randn(1, 1003, generator=streams) for _ in range(2))
     loc, scale = loc * (2 * loc).exp(), (2 * scale).exp()
@@ -46,7 +48,7 @@ def test_native_sums_are_those_of_torch(alpha: float, monkeypatch: pytest.Monkey
     loc[0, 7] = math.nan
     chosen, prior = AlphaJS(label="alpha_js", alpha=alpha), torch.ones(1, 1)
     native = (*chosen.gradient(loc, scale, prior), alpha_js(loc, scale, 0 * prior, prior, alpha))
-    monkeypatch.setattr(native_sums, "covers", lambda like: False)
+    monkeypatch.setattr(native_sums, "is_supported", lambda like: False)
     exact = (loc.double(), scale.double())
     slopes = chosen.gradient(*exact, prior.double())
     torch_ = (*slopes, alpha_js(*exact, 0 * prior.double(), prior.double(), alpha))
@@ -56,7 +58,7 @@ def test_native_sums_are_those_of_torch(alpha: float, monkeypatch: pytest.Monkey
 
 
 def test_derivatives_of_the_value_are_its_slopes() -> None:
-    """By autograd, which native code knows nothing of."""
+    """Autograd does not go through native code."""
     loc = torch.tensor([[0.3, -2.0, 0.01]], requires_grad=True)
     scale = torch.full((1, 3), 0.5)
     value = js(loc, scale, torch.zeros(1, 3), torch.ones(1, 3)).sum()
@@ -64,12 +66,12 @@ def test_derivatives_of_the_value_are_its_slopes() -> None:
     torch.testing.assert_close(torch.autograd.grad(value, loc)[0], found, rtol=1e-4, atol=1e-6)
 
 
-def test_the_theses_has_no_half() -> None:
-    """`KL(q || m) + KL(p || m)`: twice ours, at most log 4."""
-    whole, half = divergence("js_w2"), divergence("js")
+def test_weight_2_is_the_divergence_of_the_thesis() -> None:
+    """`KL(q || m) + KL(p || m)`: twice ours and at most log 4."""
+    whole, half = divergence("js_weight_2"), divergence("js")
     loc, scale = torch.tensor([[0.3, 900.0]]), torch.tensor([[0.2, 1e-3]])
     twice = whole.value(loc, scale, torch.ones(1, 1))
     assert torch.equal(twice, 2 * half.value(loc, scale, torch.ones(1, 1)))
-    assert (whole.name, whole.family, half.name) == ("js_w2", "js_w2", "js")
+    assert (whole.name, whole.family, half.name) == ("js_weight_2", "js_weight_2", "js")
     far = whole.value(loc[:, 1:], scale[:, 1:], torch.ones(1, 1))
     assert float(far) == pytest.approx(math.log(4))

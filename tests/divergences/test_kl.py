@@ -1,4 +1,4 @@
-"""KL divergences against torch's own."""
+"""KL divergences against `torch.distributions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Priors over the weights: densities of the variance that they promise."""
+"""Priors over the weights: mass and variance of the densities."""
 
 from __future__ import annotations
 

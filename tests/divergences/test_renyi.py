@@ -1,4 +1,4 @@
-"""The alpha families: how they hang together, their limits, their domain."""
+"""The alpha families: relations, limits and domain."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.divergences import ALPHAS, columns, divergence, pairs
+from support.divergences import ALPHAS, divergence, gaussian_pairs, pair_parameters
 
 from bnnbench.divergences.base import Divergence
-from bnnbench.divergences.kl import kl, rkl
+from bnnbench.divergences.kl import kl, kl_prior_posterior
 from bnnbench.divergences.renyi import (
     Renyi,
     alpha_divergence,
@@ -25,7 +25,7 @@ from bnnbench.divergences.renyi import (
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_renyi_is_a_logarithm_of_the_alpha_divergence(alpha: float) -> None:
     """Thesis, section 4.1, with the sign and factor of section 5.0.1."""
-    given = columns(np.stack([p for p in pairs() if p[1] < 1.2 * p[3]]))
+    given = pair_parameters(np.stack([p for p in gaussian_pairs() if p[1] < 1.2 * p[3]]))
     integral = 1 + alpha * (alpha - 1) * alpha_divergence(*given, alpha)
     small = (integral > 1e-6) & (integral < 1e6)
     expected = integral.log() / (alpha - 1)
@@ -34,8 +34,8 @@ def test_renyi_is_a_logarithm_of_the_alpha_divergence(alpha: float) -> None:
     torch.testing.assert_close(alpha_renyi(*given, alpha), alpha * ours)
 
 
-def test_hellinger_and_chi_squared_are_members() -> None:
-    given = columns(pairs())
+def test_hellinger_and_chi_squared_are_special_cases() -> None:
+    given = pair_parameters(gaussian_pairs())
     close = partial(torch.testing.assert_close, rtol=1e-6, atol=1e-12)
     affinity = (-0.5 * renyi(*given, 0.5)).exp()  # the Bhattacharyya coefficient
     close(hellinger(*given), -torch.expm1(-0.5 * renyi(*given, 0.5)))
@@ -47,16 +47,16 @@ def test_hellinger_and_chi_squared_are_members() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_limits_of_alpha(dtype: torch.dtype) -> None:
     """KL at 1, from both sides and at 1 itself; KL(p || q) at 0 (Rényi: over alpha)."""
-    moderate = np.stack([p for p in pairs() if abs(math.log(p[1] / p[3])) < 2])
-    given = columns(moderate, dtype)
+    moderate = np.stack([p for p in gaussian_pairs() if abs(math.log(p[1] / p[3])) < 2])
+    given = pair_parameters(moderate, dtype)
     step = 1e-4 if dtype == torch.float32 else 1e-8
     away = alpha_divergence(*given, 0.5) < 3.5  # else exp(alpha * large) is far from its limit
     close = partial(torch.testing.assert_close, rtol=200 * step, atol=10 * step)
     for family in (renyi, alpha_renyi, alpha_divergence):
         for alpha in (1 - step, 1.0, 1 + step):
             close(family(*given, alpha)[away], kl(*given)[away])
-    close((renyi(*given, step) / step)[away], rkl(*given)[away])
-    close(alpha_divergence(*given, step)[away], rkl(*given)[away])
+    close((renyi(*given, step) / step)[away], kl_prior_posterior(*given)[away])
+    close(alpha_divergence(*given, step)[away], kl_prior_posterior(*given)[away])
 
 
 @pytest.mark.parametrize("name", ["renyi", "alpha_renyi", "alpha", "chi2"])
@@ -81,7 +81,7 @@ def test_renyi_at_scales_whose_squares_overflow(alpha: float, log_ratio: float) 
         return
     mixed = np.logaddexp(math.log(alpha), math.log(abs(1 - alpha)) + 2 * log_ratio)
     if alpha > 1:
-        mixed = math.log(alpha)  # (1 - alpha) q^2 is nothing beside it
+        mixed = math.log(alpha)  # (1 - alpha) q^2 is negligible
     want = 0.5 * mixed / (1 - alpha) - log_ratio
     assert value.item() == pytest.approx(want, rel=1e-5)
     slopes = Renyi(label="renyi", alpha=alpha).gradient(

@@ -1,4 +1,4 @@
-"""Divergences side by side in one stack: each block has its own member's numbers."""
+"""Stacked divergences: each block has the values of its own divergence."""
 
 from __future__ import annotations
 

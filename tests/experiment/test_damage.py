@@ -1,4 +1,4 @@
-"""What is damaged is seen by its checksum, named, and done again; what is intact is kept."""
+"""Damaged files are detected by checksum and written again; intact ones are kept."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from support.tiny_runs import finished
 
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURES, RunFolder
-from bnnbench.experiment.split_files import CIRCUMSTANCES, SPLITS
-from bnnbench.experiment.standing import standing
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.experiment.run_status import run_status
+from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
 from bnnbench.files import write_text
 from bnnbench.results.run_files import read_splits
 
@@ -34,60 +34,62 @@ def empty(path: Path) -> None:
 
 def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[6] ^= 1  # not in the last digit of a number, which may stand for the same one
+    content[6] ^= 1  # not the last digit of a number, where a change may not matter
     path.write_bytes(content)
 
 
 DAMAGES: list[Damage] = [shorten, empty, flip, Path.unlink]
 
 
-def same_numbers(first: pd.DataFrame, second: pd.DataFrame) -> None:
+def assert_same_results(first: pd.DataFrame, second: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(
-        first.drop(columns=CIRCUMSTANCES), second.drop(columns=CIRCUMSTANCES), check_exact=True
+        first.drop(columns=MACHINE_COLUMNS), second.drop(columns=MACHINE_COLUMNS), check_exact=True
     )
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["splits.csv", "search.csv", "predictions.npz", "record.json"])
-def test_a_file_of_a_finished_run_is_written_anew(tiny: Planner, damage: Damage, name: str) -> None:
+def test_a_damaged_file_of_a_finished_run_is_written_again(
+    tiny: Planner, damage: Damage, name: str
+) -> None:
     run = tiny("splits=2", "search.iterations=2")
     folder, table = finished(run)
     path = folder.root / name
     before = path.read_bytes()
     damage(path)
-    (said,) = standing(run).sentences
-    assert f"{folder.root} holds damaged files: {name} is written anew" == said
+    status = run_status(run)
+    assert status.files == (name,) and not status.units and len(status.messages) == 1
     assert run.store.intact("split-00"), "nothing is run again"
-    same_numbers(finished(run)[1], table)
-    assert path.read_bytes() == before and "nothing run" in standing(run).sentences[0]
+    assert_same_results(finished(run)[1], table)
+    assert path.read_bytes() == before and run_status(run).intact
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:3])
 @pytest.mark.parametrize("suffix", ["json", "predictions.npz", "out_of_fold.npz"])
-def test_a_piece_of_a_run_that_goes_on_is_run_again(
+def test_a_damaged_unit_is_run_again_with_new_ones(
     tiny: Planner, damage: Damage, suffix: str
 ) -> None:
     first, both = tiny("splits=1"), tiny("splits=2")
     _, table = finished(first)
     damage(first.store.file("split-00", suffix))
-    assert "split-00 is run again" in standing(both).sentences[0]
+    assert run_status(both).units == ("split-00",)
     _, again = finished(both)
     assert both.store.intact("split-00") and again["split"].tolist() == [0, 1]
-    same_numbers(again.iloc[:1], table)
+    assert_same_results(again.iloc[:1], table)
 
 
-def test_a_piece_of_a_finished_run_is_run_again(tiny: Planner) -> None:
+def test_a_damaged_unit_of_a_finished_run_is_run_again(tiny: Planner) -> None:
     run = tiny("splits=2")
     _, table = finished(run)
     flip(run.store.file("split-01", "json"))
-    assert "split-01 is run again" in standing(run).sentences[0]
-    same_numbers(finished(run)[1], table)
-    assert "nothing run" in standing(run).sentences[0]
+    assert run_status(run).units == ("split-01",)
+    assert_same_results(finished(run)[1], table)
+    assert run_status(run).intact
 
 
 @pytest.mark.parametrize("name", ["splits.csv", "DONE", "work/split-00.json", "config.yaml"])
 def test_a_folder_in_the_place_of_a_file(tiny: Planner, name: str) -> None:
-    """An empty one is taken away; one that holds something is named, and nothing of it lost."""
+    """An empty folder is deleted; any other is named in an error and kept."""
     run = tiny("splits=2")
     folder, table = finished(run)
     path = folder.root / name
@@ -95,7 +97,7 @@ def test_a_folder_in_the_place_of_a_file(tiny: Planner, name: str) -> None:
     path.mkdir()
     if name == "config.yaml":
         folder.done.unlink()
-    same_numbers(finished(run)[1], table)
+    assert_same_results(finished(run)[1], table)
     path.unlink()
     path.mkdir()
     (path / "mine").touch()
@@ -121,7 +123,7 @@ def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_a_page_left_to_be_read_is_written_anew(tiny: Planner, damage: Damage) -> None:
+def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
 
     def page(folder: RunFolder) -> list[str]:
@@ -132,24 +134,24 @@ def test_what_a_page_left_to_be_read_is_written_anew(tiny: Planner, damage: Dama
     done = folder.finished()
     assert done and done.page.keys() == {"mine.csv"} and "mine.csv" not in done.files
     damage(folder.table("mine"))
-    assert standing(run).files == ("mine.csv",)
+    assert run_status(run).files == ("mine.csv",)
     execute(run, page)
-    assert standing(run).intact and folder.table("mine").read_text() == "found on the page\n"
+    assert run_status(run).intact and folder.table("mine").read_text() == "found on the page\n"
 
 
 @pytest.mark.parametrize(
     "damage", [shorten, empty, Path.unlink, lambda path: path.write_text("{}")]
 )
-def test_a_damaged_mark_is_no_mark(tiny: Planner, damage: Damage) -> None:
+def test_a_damaged_mark_is_ignored(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
     folder, table = finished(run)
     damage(folder.done)
     assert not run.complete()
-    same_numbers(finished(run)[1], table)
+    assert_same_results(finished(run)[1], table)
     assert run.complete()
 
 
-def test_a_damaged_configuration_is_written_anew(tiny: Planner) -> None:
+def test_a_damaged_configuration_is_written_again(tiny: Planner) -> None:
     first, both = tiny("splits=1"), tiny("splits=2")
     folder, _ = finished(first)
     shorten(folder.config)
@@ -157,7 +159,7 @@ def test_a_damaged_configuration_is_written_anew(tiny: Planner) -> None:
     assert "learning_rate" in folder.config.read_text()
 
 
-def test_a_search_goes_on_before_the_damage(tiny: Planner) -> None:
+def test_a_search_resumes_before_the_damaged_line(tiny: Planner) -> None:
     run, whole = tiny("splits=1"), tiny("splits=1", "experiment.label=other")
     _, table = finished(whole)
     finished(run)
@@ -170,29 +172,29 @@ def test_a_search_goes_on_before_the_damage(tiny: Planner) -> None:
     np.testing.assert_array_equal(again["rmse"], table["rmse"])
 
 
-def test_a_figure_that_is_gone_or_asked_for_otherwise_is_drawn(tiny: Planner) -> None:
+def test_missing_figures_are_drawn(tiny: Planner) -> None:
     run = tiny("splits=1", "search.iterations=2")
     folder, table = finished(run)
 
     def report(folder: RunFolder) -> None:
-        for suffix in FIGURES[run.figures]:
+        for suffix in FIGURE_FORMATS[run.figures]:
             write_text(folder.figure("search", suffix), "a curve")
 
-    assert standing(run).undrawn == (), "none was ever drawn"
+    assert run_status(run).missing_figures == (), "no figure was drawn before"
     execute(replace(run, resume=False), report)
     done = folder.finished()
-    assert standing(run).intact and done is not None and done.figures == ("search",)
+    assert run_status(run).intact and done is not None and done.figures == ("search",)
     folder.figure("search", "png").unlink()
     before = {path: path.read_bytes() for path in (folder.table(SPLITS), folder.record)}
     shutil.rmtree(folder.work)
-    (said,) = standing(run).sentences
-    assert said.startswith("finished 20") and said.endswith(", nothing run; search.png drawn")
+    assert run_status(run).missing_figures == ("search.png",)
+    assert len(run_status(run).messages) == 1
     execute(run, report)
-    assert standing(run).intact and folder.figure("search", "png").exists()
+    assert run_status(run).intact and folder.figure("search", "png").exists()
     run = replace(run, figures="both")
     write_text(folder.figure("of_an_older_version", "png"), "a curve")
-    assert standing(run).undrawn == ("search.pdf",)
+    assert run_status(run).missing_figures == ("search.pdf",)
     execute(run, report)
-    assert standing(run).intact
+    assert run_status(run).intact
     assert before == {path: path.read_bytes() for path in before}, "nothing was run"
     assert read_splits(folder)["rmse"].tolist() == table["rmse"].tolist()

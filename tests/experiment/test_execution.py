@@ -1,4 +1,4 @@
-"""Running: worker independence, lockstep, what a run writes, units that come one after another."""
+"""Execution: independence of workers, lockstep, output files, and units added later."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, finished, no_page
+from support.user_errors import assert_user_error
 
 from bnnbench.cpp.library import Library, library
-from bnnbench.data.fingerprint import fingerprints_of_parts
-from bnnbench.experiment.engines.work import Work
-from bnnbench.experiment.execution import execute, works_of
+from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.execution import execute, make_tasks
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.run_lock import claimed
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.run_lock import lock_units
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 from bnnbench.types import UserError
 
@@ -40,21 +41,21 @@ def row(run: Run, unit: str) -> dict[str, float]:
 
 
 def run_units(run: Run, units: Sequence[str]) -> None:
-    """Runs the groups that hold some units, in this process."""
-    for work in works_of(run, units, None):
-        work.run()
+    """Run the groups that contain some units, in this process."""
+    for task in make_tasks(run, units, None):
+        task.run()
 
 
 @pytest.mark.integration
 def test_results_do_not_depend_on_workers(tiny: Planner, tmp_path: Path) -> None:
     one = replace(tiny("splits=3"), outputs=tmp_path / "one")
     two = replace(tiny("splits=3"), workers=2, outputs=tmp_path / "two")
-    tables = [finished(run)[1].drop(columns=CIRCUMSTANCES) for run in (one, two)]
+    tables = [finished(run)[1].drop(columns=MACHINE_COLUMNS) for run in (one, two)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_the_page_is_written_when_the_workers_are_gone(tiny: Planner) -> None:
-    """With their threads, beside which no figures are drawn side by side."""
+    """Their threads are gone too: figures are drawn in forks."""
     before, left = threading.active_count(), []
 
     def page(folder: RunFolder) -> None:
@@ -65,7 +66,7 @@ def test_the_page_is_written_when_the_workers_are_gone(tiny: Planner) -> None:
 
 
 def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> None:
-    """All splits in one stack, as on a GPU, against whole splits one by one, in float64."""
+    """All splits in one stack, as on a GPU, and one after the other, in float64."""
     one, stacked = (
         replace(tiny("splits=3", "training.dtype=float64"), outputs=tmp_path / name)
         for name in "ab"
@@ -73,7 +74,7 @@ def test_lockstep_equals_one_split_at_a_time(tiny: Planner, tmp_path: Path) -> N
     for run in (one, stacked):
         run.folder.create()
     run_units(one, one.experiment.units())
-    Work.on([stacked.member], stacked.experiment.units()).run()
+    Task.for_stack([stacked.member], stacked.experiment.units()).run()
     for unit in one.experiment.units():
         for name in [*SCORES, "hp.noise_precision", "hp.prior_precision"]:
             assert row(stacked, unit)[name] == pytest.approx(row(one, unit)[name], rel=1e-6)
@@ -101,7 +102,7 @@ def test_output_contract(tiny: Planner) -> None:
     targets = run.experiment.table  # type: ignore[attr-defined]
     assert set(table["training_rows"]) == {54} and set(table["test_rows"]) == {6}
     parts = [split.test for split in targets.splits[:2]]
-    assert table["fingerprint"].tolist() == fingerprints_of_parts(targets, parts)
+    assert table["fingerprint"].tolist() == subset_fingerprints(targets, parts)
     with np.load(folder.arrays("predictions")) as points:
         assert {"split", "row", "target", "mean", "epistemic_variance", "noise_variance"} <= set(
             points.files
@@ -117,10 +118,10 @@ def test_output_contract(tiny: Planner) -> None:
         assert path.stat().st_size > 0
     record = read_record(folder)
     assert record.kind == "splits" and folder.root.name.endswith(record.digest)
-    assert record.names["method"] == "vadam" and record.names["target"] == "y"
+    assert record.metadata["method"] == "vadam" and record.metadata["target"] == "y"
 
 
-def test_splits_that_come_later_share_the_work(tiny: Planner) -> None:
+def test_splits_added_later_reuse_finished_ones(tiny: Planner) -> None:
     first, more, all_ = (tiny(f"splits={wanted}") for wanted in ("[1]", "2", "3"))
     assert first.folder == more.folder == all_.folder
     folder, table = finished(first)
@@ -136,13 +137,15 @@ def test_splits_that_come_later_share_the_work(tiny: Planner) -> None:
 
 
 def test_two_processes_may_fill_one_run(tiny: Planner) -> None:
-    """Another process is working on split 0: split 1 may be run beside it, split 0 may not."""
+    """While another process works on split 0, split 1 may be run, but not split 0."""
     other, ours, both = tiny("splits=[0]"), tiny("splits=[1]"), tiny("splits=2")
     other.folder.create()
-    with claimed(other.store, other.experiment.units()):
+    with lock_units(other.store, other.experiment.units()):
         finished(ours)
-        with pytest.raises(UserError, match=r"another bnnbench process is working in .*split-00"):
+        with pytest.raises(UserError) as error:
             execute(both, no_page)
+        assert_user_error(error, code="locked")
+        assert "split-00" in str(error.value)
     _, table = finished(both)
     assert table["split"].tolist() == [0, 1]
 
@@ -156,21 +159,21 @@ def test_a_run_that_was_stopped_before_its_tables_were_written(tiny: Planner) ->
     pd.testing.assert_frame_equal(finished(run)[1], table, check_exact=True)
 
 
-def test_a_stack_of_splits_gives_what_each_gives_alone(tiny: Planner, tmp_path: Path) -> None:
+def test_a_stack_of_splits_equals_single_splits(tiny: Planner, tmp_path: Path) -> None:
     given = (*FIXED, "evaluation.out_of_fold=false", "training.dtype=float64")
     together = replace(tiny(*given, "splits=3"), outputs=tmp_path / "together")
     second = tiny(*given, "splits=[1]")
     for run in (together, second):
         run.folder.create()
         run_units(run, ["split-01"])
-    # The stack runs whole, so that resuming it meets the same stack.
-    assert not together.open_units()
+    # The whole stack is run, so that a resumed run has the same stack.
+    assert not together.unfinished_units()
     for name in ("rmse", "log_likelihood", "crps"):
         assert row(together, "split-01")[name] == pytest.approx(row(second, "split-01")[name])
 
 
-def test_a_run_keeps_its_objective_and_scores_its_training_part(tiny: Planner) -> None:
-    wanted = ("evaluation.trace=true", "evaluation.training_part=true")
+def test_a_run_saves_its_objective_and_scores_training_rows(tiny: Planner) -> None:
+    wanted = ("evaluation.save_objective=true", "evaluation.score_training_rows=true")
     run = tiny(*FIXED, *wanted)
     folder, splits = finished(run)
     with np.load(folder.arrays("objective")) as arrays:
@@ -188,71 +191,73 @@ def test_a_run_keeps_its_objective_and_scores_its_training_part(tiny: Planner) -
     assert set(splits["training_rows"]) == {54}
 
 
-def test_a_method_without_minibatches_keeps_no_objective(tiny: Planner) -> None:
-    run = tiny("method=pbp", "evaluation.trace=true", "splits=1")
+def test_a_method_without_minibatches_saves_no_objective(tiny: Planner) -> None:
+    run = tiny("method=pbp", "evaluation.save_objective=true", "splits=1")
     assert not finished(run)[0].arrays("objective").exists()
 
 
-def test_lockstep_leaves_out_what_is_in_the_tables(
+def test_lockstep_leaves_out_splits_in_the_tables(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Splits that all advance together: those of before are not computed again."""
+    """Earlier splits are not computed again, although all splits form one group."""
     monkeypatch.setattr(PBP, "stack_splits", True)
     pbp = ("method=pbp", "evaluation.out_of_fold=false")
     finished(tiny(*pbp, "splits=2"))
     groups: list[tuple[str, ...]] = []
-    run_one = Work.run
+    run_one = Task.run
 
-    def noted(work: Work, cores: int) -> None:
-        groups.append(work.group)
-        run_one(work, cores)
+    def noted(task: Task, cores: int) -> None:
+        groups.append(task.units)
+        run_one(task, cores)
 
-    monkeypatch.setattr(Work, "run", noted)
+    monkeypatch.setattr(Task, "run", noted)
     _, table = finished(tiny(*pbp, "splits=3"))
     assert groups == [("split-02",)] and table["split"].tolist() == [0, 1, 2]
 
 
-def test_nothing_is_added_to_a_run_that_has_lost_its_pieces(tiny: Planner) -> None:
+def test_nothing_is_added_to_a_run_without_its_unit_files(tiny: Planner) -> None:
     run = tiny("splits=2")
     folder, table = finished(run)
     shutil.rmtree(folder.work)
-    assert finished(run)[1].equals(table), "by itself it is whole"
-    with pytest.raises(UserError, match=r"lost the pieces of split-00, split-01 .* ask for these"):
+    assert finished(run)[1].equals(table), "its tables are complete"
+    with pytest.raises(UserError) as error:
         finished(tiny("splits=[2]"))
+    assert_user_error(error, code="lost_units")
+    assert "split-00, split-01" in str(error.value)
     assert run.complete() and finished(tiny("splits=3"))[1]["split"].tolist() == [0, 1, 2]
 
 
-def test_a_damaged_piece_of_another_split_is_named_before_anything_is_lost(tiny: Planner) -> None:
+def test_a_damaged_unit_that_is_not_requested_is_an_error(tiny: Planner) -> None:
     folder, _ = finished(tiny("splits=2"))
     tiny().store.file("split-00", "json").write_text("")
-    with pytest.raises(UserError, match="lost the pieces of split-00"):
+    with pytest.raises(UserError) as error:
         finished(tiny("splits=[2]"))
+    assert_user_error(error, code="lost_units")
     assert folder.done.exists()
 
 
-def test_every_process_leaves_word_of_its_machine(tiny: Planner) -> None:
+def test_every_process_records_its_environment(tiny: Planner) -> None:
     folder, _ = finished(tiny("splits=[0]"))
     finished(tiny("splits=[1]"))
     facts = json.loads(folder.environment.read_text())
     (earlier,) = facts["earlier"]
     assert facts["versions"] == earlier["versions"] and earlier["started"] <= facts["started"]
-    assert facts["native"] == library().standing
+    assert facts["native"] == library().status
 
 
-def test_it_is_said_once_that_there_is_no_native_code(
+def test_missing_native_code_is_reported_once(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = Library(reason="there is no compiler")
     monkeypatch.setattr("bnnbench.cpp.library.library", lambda: missing)
-    said: list[str] = []
-    say = said.append
+    messages: list[str] = []
+    say = messages.append
     for splits in (1, 2):
         execute(tiny(f"splits={splits}"), no_page, say=say)
-    (sentence,) = [text for text in said if "torch" in text]
-    assert sentence.endswith("since there is no compiler")
+    assert sum("there is no compiler" in message for message in messages) == 1
 
 
-def test_an_experiments_own_files_are_no_units(tiny: Planner) -> None:
+def test_other_files_of_an_experiment_are_not_units(tiny: Planner) -> None:
     run = tiny("splits=1")
     finished(run)
     run.store.file("split-00", "state.json").write_text("{}")

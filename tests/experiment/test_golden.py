@@ -1,6 +1,6 @@
-"""The numbers of every method, preset and experiment are those on record, bit for bit.
+"""The results of every method, preset and experiment equal recorded ones, bit for bit.
 
-A change that moves a number on purpose records it anew, from `tests`:
+To record them again after an intended change, run in `tests`:
 `env $(python -c "from support.golden import PORTABLE as p; print(*(f'{k}={v}' for k, v in
 p.items()))") python -m support.golden /tmp/golden > experiment/golden.json`.
 """
@@ -18,9 +18,9 @@ from support.golden import CASES, PORTABLE, needs_uci
 from support.methods import METHODS
 
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
-MADE = [case for case in CASES if not needs_uci(case)]
-QUICK = [case for case in MADE if case.removeprefix("method ") in METHODS]
-"""Every method with its own defaults, by `make ci`; presets and variants with the slow tests."""
+SYNTHETIC = [case for case in CASES if not needs_uci(case)]
+QUICK = [case for case in SYNTHETIC if case.removeprefix("method ") in METHODS]
+"""Every method with its defaults, in `make ci`; presets and variants are slow tests."""
 UCI = [case for case in CASES if needs_uci(case)]
 
 
@@ -38,7 +38,7 @@ def assert_recorded(cases: list[str], outputs: Path) -> None:
     assert found == {case: RECORDED[case] for case in cases}
 
 
-def test_every_case_is_on_record() -> None:
+def test_every_case_is_recorded() -> None:
     assert RECORDED.keys() == CASES.keys() and all(RECORDED.values())
 
 
@@ -49,7 +49,7 @@ def test_runs_of_every_method(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_runs_of_presets_and_variants(tmp_path: Path) -> None:
-    assert_recorded([case for case in MADE if case not in QUICK], tmp_path)
+    assert_recorded([case for case in SYNTHETIC if case not in QUICK], tmp_path)
 
 
 @pytest.mark.slow

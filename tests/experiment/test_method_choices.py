@@ -1,28 +1,29 @@
-"""What a method is and holds, in its runs: names, folders, refusals, diagnostics."""
+"""Methods in runs: folders, metadata, incompatible choices, and diagnostics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from support.methods import METHODS, class_of, depth_of, takes_likelihood
+from support.command import Command
+from support.methods import METHODS, class_of, depth_overrides, takes_likelihood
 from support.tiny_runs import finished
+from support.user_errors import assert_user_error
 
 from bnnbench.cli.configs import options
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.run import Run
 from bnnbench.methods import pbp
 from bnnbench.methods.shared.contract import Method
-from bnnbench.report.split_page import split_drawings
-from bnnbench.report.split_table import run_notes
+from bnnbench.report.split_run_page import figure_functions
+from bnnbench.report.split_run_table import run_notes
 from bnnbench.results.metrics import heading_of
-from bnnbench.results.mixing import unmixed
+from bnnbench.results.mixing import unmixed_splits
 from bnnbench.results.run_files import read_diagnosis, read_predictions
 from bnnbench.results.summary import summarise
-from bnnbench.types import Redundant, UserError
+from bnnbench.types import DuplicateConfiguration, UserError
 
 Planner = Callable[..., Run]
-Command = Callable[..., tuple[int, str, str]]
 
 PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]
 OTHERS = [pair for pair in PAIRS if pair != ("gaussian", "nll")]
@@ -30,29 +31,29 @@ MADE_FOR_ONE = [o for o in METHODS if not takes_likelihood(class_of(o))]
 
 
 @pytest.mark.parametrize("option", MADE_FOR_ONE)
-def test_a_method_made_for_one_likelihood_refuses_others(tiny: Planner, option: str) -> None:
-    own = [f"method={option}", *depth_of(option)]
+def test_a_method_for_one_likelihood_refuses_others(tiny: Planner, option: str) -> None:
+    own = [f"method={option}", *depth_overrides(option)]
     tiny(*own)
     for likelihood, loss in OTHERS:
-        refusal = f"likelihood={likelihood} with loss={loss}.*{option}"
-        with pytest.raises(UserError, match=refusal):
+        with pytest.raises(UserError) as error:
             tiny(*own, f"likelihood={likelihood}", f"loss={loss}")
+        assert_user_error(error, "likelihood", "not_accepted")
 
 
 @pytest.mark.parametrize("likelihood", sorted(options("likelihood")))
-def test_a_run_searches_and_stacks_as_its_method_says(tiny: Planner, likelihood: str) -> None:
+def test_a_run_searches_and_stacks_like_its_method(tiny: Planner, likelihood: str) -> None:
     for option in METHODS:
         if option in MADE_FOR_ONE and likelihood != "gaussian":
             continue
-        chosen = [f"method={option}", *depth_of(option), f"likelihood={likelihood}"]
+        chosen = [f"method={option}", *depth_overrides(option), f"likelihood={likelihood}"]
         experiment = tiny(*chosen).experiment
         searched = [dimension.name for dimension in experiment.space]  # type: ignore[attr-defined]
         method: Method = experiment.method  # type: ignore[attr-defined]
-        assert searched == [name for name in method.hyper_names if name not in method.fixed()]
+        assert searched == [name for name in method.hyper_names if name not in method.fixed_hyper()]
         assert experiment.lockstep == method.stack_splits
 
 
-def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None:
+def test_every_likelihood_and_loss_has_its_own_folders(tiny: Planner) -> None:
     names = [
         tiny("method=bbb", *more).folder.root.name
         for more in ([], ["likelihood=heteroscedastic"], ["loss=beta"],
@@ -60,22 +61,21 @@ def test_every_likelihood_and_loss_has_folders_of_its_own(tiny: Planner) -> None
     ]  # fmt: skip
     assert len(set(names)) == 5
     assert "-kl-heteroscedastic-nll-seed0-" in names[1]
-    named = tiny("method=bbb", "likelihood=heteroscedastic", "loss=gamma").record.names
+    named = tiny("method=bbb", "likelihood=heteroscedastic", "loss=gamma").record.metadata
     assert (named["likelihood"], named["loss"]) == ("heteroscedastic", "gamma")
 
 
 def test_a_run_is_named_by_its_divergence(tiny: Planner, command: Command) -> None:
-    run = tiny("method=bbb", "divergence=ar", "divergence.alpha=2", "depth=2")
+    run = tiny("method=bbb", "divergence=renyi", "divergence.alpha=2", "depth=2")
     assert "/bbb/depth2-renyi_2-" in run.folder.root.as_posix()
-    with pytest.raises(Redundant, match=r"divergence is js.*method=bbb"):
+    with pytest.raises(DuplicateConfiguration) as error:
         tiny("method=mc_dropout", "divergence=js")
-    code, _, errors = command("run", "method=mc_dropout", "divergence=js")
-    assert code == 2 and "divergence is js" in errors and "method=bbb" in errors
+    case = {"setting": "divergence", "code": "not_accepted"}
+    assert_user_error(error, **case)
+    command.assert_refused("run", "method=mc_dropout", "divergence=js", **case)
 
 
-def test_splits_of_pbp_advance_together_by_torch(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_splits_of_pbp_are_stacked_in_torch(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     native = tiny("method=pbp").experiment
     assert native.lockstep == (library().code is None)
     monkeypatch.setattr(pbp, "library", Library)
@@ -84,9 +84,9 @@ def test_splits_of_pbp_advance_together_by_torch(
     assert not tiny("method=vadam").experiment.lockstep
 
 
-def test_chains_say_of_every_test_point_whether_they_have_mixed(tiny: Planner) -> None:
-    """In columns, arrays, a figure and a sentence; four draws of a chain cannot have."""
-    settings = ["method.most_leapfrogs=5", "training.final_epochs=8", "evaluation.samples=50"]
+def test_chains_are_diagnosed_at_every_test_point(tiny: Planner) -> None:
+    """In columns, arrays, a figure and a note; chains of four draws cannot have mixed."""
+    settings = ["method.max_leapfrogs=5", "training.final_epochs=8", "evaluation.samples=50"]
     folder, splits = finished(tiny("method=hmc", *settings))
     assert splits["diag.r_hat"].notna().all() and (splits["diag.acceptance"] > 0).all()
     assert {"diag.r_hat_noise_precision", "diag.divergences"} <= {*splits}
@@ -94,16 +94,15 @@ def test_chains_say_of_every_test_point_whether_they_have_mixed(tiny: Planner) -
     assert points is not None and predictions is not None
     assert points[["split", "row"]].equals(predictions[["split", "row"]])
     assert {"r_hat", "bulk_ess", "tail_ess"} <= {*points}
-    assert split_drawings(folder)["mixing"]().axes
-    assert unmixed(splits) == splits["split"].tolist()
-    (note,) = [note for note in run_notes(folder) if "R-hat" in note]
-    assert "no gold standard" in note
+    assert figure_functions(folder)["mixing"]().axes
+    assert unmixed_splits(splits) == splits["split"].tolist()
+    assert sum("R-hat" in note for note in run_notes(folder)) == 1
 
 
 def test_diagnostics_reach_the_files_and_the_table(tiny: Planner) -> None:
     fixed = ["method.noise_precision=5", "method.prior_precision=1", "evaluation.out_of_fold=false"]
     _, splits = finished(tiny("method=sgld", *fixed, "training.final_epochs=20"))
-    assert (splits["diag.kept_samples"] == 8).all(), "20 epochs of 4 steps, half of them, by fives"
+    assert (splits["diag.kept_samples"] == 8).all(), "half of 20 epochs of 4 steps, every fifth"
     assert splits["diag.effective_samples"].between(1, 8).all()
     summary = summarise(splits).set_index("metric")
     assert summary.loc["diag.kept_samples", "mean"] == 8

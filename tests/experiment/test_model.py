@@ -1,4 +1,4 @@
-"""Models of whole tables: kept and read again they predict the same, whatever the method."""
+"""Models fitted to whole tables: loaded models predict the same, for every method."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.methods import METHODS, depth_of
+from support.methods import METHODS, depth_overrides
 from support.tiny_runs import finished
+from support.user_errors import assert_user_error
 
-from bnnbench.experiment.model import PIECE, chosen_values, fit_model
-from bnnbench.experiment.model_file import NUMBERS, load_model, save_model
+from bnnbench.experiment.model import CHUNK_ROWS, chosen_values, fit_model
+from bnnbench.experiment.model_file import TENSOR_FILE, load_model, save_model
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.types import UserError
@@ -28,23 +29,23 @@ def experiment_of(run: Run) -> SplitExperiment:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_kept_predicts_the_same(tiny: Planner, tmp_path: Path, method: str) -> None:
+def test_a_saved_model_predicts_the_same(tiny: Planner, tmp_path: Path, method: str) -> None:
     own = ["method.iterations=3"] if method == "boosting" else []
-    experiment = experiment_of(tiny(f"method={method}", *depth_of(method), *own))
+    experiment = experiment_of(tiny(f"method={method}", *depth_overrides(method), *own))
     values = dict.fromkeys(experiment.method.hyper_names, 0.5)
     model = fit_model(experiment.fitting, experiment.table, values)
     save_model(tmp_path / "m", model, np.arange(3.0), {"target": "y"})
-    kept = load_model(tmp_path / "m", experiment.fitting)
-    assert kept is not None and kept.about["target"] == "y" and kept.model.rows == 60
-    assert kept.scores.tolist() == [0, 1, 2] and kept.model.values == model.values
+    loaded = load_model(tmp_path / "m", experiment.fitting)
+    assert loaded is not None and loaded.about["target"] == "y" and loaded.model.rows == 60
+    assert loaded.scores.tolist() == [0, 1, 2] and loaded.model.values == model.values
     for inputs in (experiment.table.inputs[:7], experiment.table.inputs[:1]):
-        first, second = model.predict(inputs), kept.model.predict(inputs)
+        first, second = model.predict(inputs), loaded.model.predict(inputs)
         for name, array in first.items():
             assert array.shape == (len(inputs),) and np.isfinite(array).all()
             np.testing.assert_allclose(second[name], array, rtol=1e-9)
 
 
-def test_it_predicts_what_it_was_fitted_to(tiny: Planner) -> None:
+def test_predictions_fit_the_training_data(tiny: Planner) -> None:
     experiment = experiment_of(tiny("method=linear"))
     table = experiment.table
     model = fit_model(experiment.fitting, table, {})
@@ -54,36 +55,38 @@ def test_it_predicts_what_it_was_fitted_to(tiny: Planner) -> None:
     assert 0.5 < np.std((table.targets - found["mean"]) / deviation) < 1.5
 
 
-def test_pieces_are_predicted_by_the_same_weights(
+def test_all_chunks_are_predicted_with_the_same_weights(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = experiment_of(tiny("method=vadam", *FIXED[1:]))
     model = fit_model(experiment.fitting, experiment.table, {})
     whole = model.predict(experiment.table.inputs)
-    assert len(experiment.table.inputs) < PIECE
-    monkeypatch.setattr("bnnbench.experiment.model.PIECE", 7)
+    assert len(experiment.table.inputs) < CHUNK_ROWS
+    monkeypatch.setattr("bnnbench.experiment.model.CHUNK_ROWS", 7)
     pieces = model.predict(experiment.table.inputs)
     for name, array in whole.items():
         np.testing.assert_allclose(pieces[name], array, rtol=1e-5)
 
 
-def test_chosen_values_are_the_medians_of_sound_splits(tiny: Planner) -> None:
+def test_chosen_values_are_medians_without_diverged_splits(tiny: Planner) -> None:
     splits = pd.DataFrame({"diverged": [0, 0, 1, 0], "hp.a": [1.0, 4.0, 99.0, 2.0], "rmse": 1.0})
     assert chosen_values(splits) == {"a": 2.0}
-    with pytest.raises(UserError, match="every split"):
+    with pytest.raises(UserError) as error:
         chosen_values(splits.assign(diverged=1))
+    assert_user_error(error, code="diverged")
 
 
-def test_damaged_models_are_named_and_old_ones_made_anew(
+def test_damaged_models_are_errors_and_old_ones_are_ignored(
     tiny: Planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = experiment_of(tiny("method=linear"))
     model = fit_model(experiment.fitting, experiment.table, {})
     assert load_model(tmp_path, experiment.fitting) is None
     save_model(tmp_path, model, np.zeros(0), {})
-    (tmp_path / NUMBERS).write_bytes(b"nothing")
-    with pytest.raises(UserError, match="is damaged; delete it"):
+    (tmp_path / TENSOR_FILE).write_bytes(b"nothing")
+    with pytest.raises(UserError) as error:
         load_model(tmp_path, experiment.fitting)
+    assert_user_error(error, code="damaged_model")
     save_model(tmp_path, model, np.zeros(0), {})
     monkeypatch.setattr("bnnbench.experiment.model_file.__version__", "99")
     assert load_model(tmp_path, experiment.fitting) is None
@@ -91,11 +94,12 @@ def test_damaged_models_are_named_and_old_ones_made_anew(
 
 def test_a_fit_that_diverges_is_refused(tiny: Planner) -> None:
     experiment = experiment_of(tiny("method=bbb", *FIXED[1:], "training.learning_rate=1e38"))
-    with pytest.raises(UserError, match="diverged"):
+    with pytest.raises(UserError) as error:
         fit_model(experiment.fitting, experiment.table, {})
+    assert_user_error(error, code="diverged")
 
 
-def test_a_run_chooses_what_its_model_takes(tiny: Planner) -> None:
+def test_a_run_chooses_all_values_of_its_model(tiny: Planner) -> None:
     run = tiny("method=vadam")
     _, splits = finished(run)
     assert set(chosen_values(splits)) == {"noise_precision", "prior_precision"}

@@ -1,4 +1,4 @@
-"""What is shown while a run goes on, and that the time left is shown only where it is known."""
+"""Progress output of runs, and the estimate of the time left."""
 
 from __future__ import annotations
 
@@ -11,56 +11,54 @@ from rich.console import Console
 from support.tiny_runs import finished
 
 from bnnbench.experiment import progress
-from bnnbench.experiment.progress import Pace, left_in_words
+from bnnbench.experiment.progress import Pace, time_left_suffix
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.sweep_progress import SweepProgress
 
 Planner = Callable[..., Run]
 
 
-def over() -> threading.Event:
-    """A run that has ended."""
+def ended() -> threading.Event:
+    """The stop event of a run that has ended."""
     event = threading.Event()
     event.set()
     return event
 
 
 @pytest.mark.parametrize(
-    ("share", "seconds", "text"),
+    ("fraction", "seconds", "text"),
     [(0.2, 1.0, ""), (0.21, 100.0, ""), (0.24, 100.0, ""), (0.3, 10.0, ", 1 min 10 s left"),
      (0.6, 40.0, ", 40 s left"), (1.0, 1.0, ", 0 s left")],
 )  # fmt: skip
-def test_the_time_left_is_shown_where_it_is_known(
-    monkeypatch: pytest.MonkeyPatch, share: float, seconds: float, text: str
+def test_the_time_left_is_shown_when_it_can_be_estimated(
+    monkeypatch: pytest.MonkeyPatch, fraction: float, seconds: float, text: str
 ) -> None:
-    """A fifth was done before; nothing is said of a little, of the first seconds, nor of one step.
-
-    For two workers are at theirs, and the other one may be as far.
-    """
+    """A fifth was finished before; there is no estimate before each worker has finished a step."""
     monkeypatch.setattr("time.monotonic", lambda: 1000 + seconds)
-    assert left_in_words(Pace(before=0.2, began=1000).left(share, wave=0.08)) == text
+    left = Pace(initial=0.2, started=1000).seconds_left(fraction, wave=0.08)
+    assert time_left_suffix(left) == text
 
 
-def test_final_fits_weigh_what_they_take(tiny: Planner) -> None:
+def test_final_fits_count_by_their_time(tiny: Planner) -> None:
     run = tiny("splits=1", "training.final_epochs=20000")
     path = run.store.file("split-00", "trials.jsonl")
     path.parent.mkdir(parents=True)
-    assert run.share() == 0
+    assert run.progress() == 0
     path.write_text("a\nb\nc\n")
-    assert run.steps() == (3, 4) and 0 < run.share() < 0.2, "the final fit is most of the work"
+    assert run.steps() == (3, 4) and 0 < run.progress() < 0.2, "the final fit is most of the work"
     run.store.file("split-00", "json").write_text("{}")
-    assert run.share() == 1
+    assert run.progress() == 1
 
 
 def test_without_a_terminal_there_is_a_line_at_the_end(tiny: Planner) -> None:
     run, text = tiny("splits=1"), io.StringIO()
     sweep = SweepProgress([run, tiny("seed=1")])
-    progress._lines(run, sweep, Console(file=text, width=200), over())
+    progress._lines(run, sweep, Console(file=text, width=200), ended())
     (line,) = text.getvalue().splitlines()
     assert line.startswith("vadam on table: 0/1 splits, 0 s so far (all: 0/2 runs, ")
 
 
-def test_a_line_a_minute_where_there_is_news(
+def test_a_line_per_minute_if_there_is_progress(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, text, now = tiny("splits=1"), io.StringIO(), [0.0]
@@ -69,7 +67,7 @@ def test_a_line_a_minute_where_there_is_news(
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     class Clock(threading.Event):
-        """Forty seconds a look; an evaluation is done at the third, the end is the sixth."""
+        """40 seconds per look; an evaluation is finished at the third, the run at the sixth."""
 
         looks = 0
 
@@ -84,20 +82,20 @@ def test_a_line_a_minute_where_there_is_news(
     assert "2 min 00 s so far" in first and "left" in first and "4 min 00 s so far" in last
 
 
-def test_a_terminal_shows_bars_that_go_away(tiny: Planner) -> None:
+def test_a_terminal_shows_transient_bars(tiny: Planner) -> None:
     run, text = tiny("splits=1"), io.StringIO()
     sweep = SweepProgress([run, tiny("seed=1")])
     console = Console(file=text, width=150, force_terminal=True)
-    progress._bar(run, sweep, console, over())
-    progress._bar(run, None, console, over())
+    progress._bar(run, sweep, console, ended())
+    progress._bar(run, None, console, ended())
     shown = text.getvalue()
     assert "vadam on table" in shown and "all runs" in shown and "evaluations, 0/1 splits" in shown
     text.truncate(0)
-    progress._sweep_bar(sweep, console, over())
+    progress._sweep_bar(sweep, console, ended())
     assert "all runs" in text.getvalue() and "vadam on table" not in text.getvalue()
 
 
-def test_a_process_of_a_sweep_is_silent_on_a_terminal(
+def test_a_process_of_a_launcher_prints_nothing_on_a_terminal(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Child:

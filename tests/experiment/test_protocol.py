@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.tiny_runs import SCORES, finished, with_experiment
+from support.user_errors import assert_user_error
 
 from bnnbench.experiment.fitting import Values
 from bnnbench.experiment.folds import make_folds, shuffled_folds
@@ -20,7 +21,7 @@ from bnnbench.experiment.protocol import (
 )
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import Split, Table, UserError
 
 Planner = Callable[..., Run]
@@ -32,7 +33,7 @@ def split_experiment(run: Run) -> SplitExperiment:
 
 
 def changed(table: Table, rows: Any) -> Table:
-    """The table with other targets in some rows."""
+    """Return the table with other targets in some rows."""
     targets = table.targets.copy()
     targets[rows] += 100.0
     return replace(table, targets=targets)
@@ -52,7 +53,7 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
     folder, honest = finished(run)
     leaked, other = finished(with_experiment(run, loaded=changed(table, table.splits[0].test)))
     assert leaked.root != folder.root, "edited data is another run"
-    same = [c for c in honest.columns if c not in [*CIRCUMSTANCES, *SCORES, "fingerprint"]]
+    same = [c for c in honest.columns if c not in [*MACHINE_COLUMNS, *SCORES, "fingerprint"]]
     pd.testing.assert_frame_equal(honest[same], other[same])
     assert (other["rmse"] > honest["rmse"] + 50).all()
     searches = [
@@ -69,7 +70,7 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
 
 
 def test_test_inputs_change_neither_search_nor_fit(tiny: Planner) -> None:
-    """Nor do gaps among them: scales and what fills gaps come from the training rows."""
+    """Nor do missing values: scales and imputed values come from the training rows."""
     experiment = split_experiment(tiny())
     gaps = np.random.default_rng(1).random(experiment.table.inputs.shape) < 0.2
     table = replace(experiment.table, inputs=np.where(gaps, np.nan, experiment.table.inputs))
@@ -83,7 +84,10 @@ def test_test_inputs_change_neither_search_nor_fit(tiny: Planner) -> None:
     assert np.isfinite(first["mean"]).all()
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name])
-    fitting, evaluation = experiment.fitting, replace(experiment.evaluation, training_part=True)
+    fitting, evaluation = (
+        experiment.fitting,
+        replace(experiment.evaluation, score_training_rows=True),
+    )
     fits = [
         final_fit(fitting, t, table.splits[:1], values, evaluation)[0].training["mean"]
         for t in (table, replace(table, inputs=other))
@@ -100,14 +104,16 @@ def test_folds_keep_groups_together(tiny: Planner) -> None:
     assert sum(map(len, parts)) == len(set.union(*parts))
     assert sum(len(rows) for rows in folds.rows) == len(table.splits[0].train)
     few = replace(experiment, loaded=replace(table, groups=groups // 5))
-    with pytest.raises(UserError, match=r"search.folds must be at most 2, the training groups"):
+    with pytest.raises(UserError) as error:
         few.check()
+    assert_user_error(error, "search.folds")
+    assert "at most 2," in str(error.value)
 
 
 def test_a_diverged_final_fit_is_reported(tiny: Planner) -> None:
     overrides = ("method.noise_precision=10", "method.prior_precision=1")
     run = tiny(*overrides, "method=bbb", "training.learning_rate=1e38")
-    assert split_experiment(run).iterations == 0, "nothing is left to search"
+    assert split_experiment(run).iterations == 0, "nothing is searched"
     folder, table = finished(run)
     assert table["diverged"].tolist() == [1, 1]
     assert table["rmse"].isna().all()
@@ -125,9 +131,7 @@ def test_folds_partition_the_training_part(tiny: Planner) -> None:
 
 
 @pytest.mark.parametrize("method", ["vadam", "pbp"])
-def test_out_of_fold_predictions_come_from_networks_that_have_not_seen_the_row(
-    tiny: Planner, method: str
-) -> None:
+def test_out_of_fold_predictions_do_not_use_the_row(tiny: Planner, method: str) -> None:
     experiment = split_experiment(tiny(f"method={method}"))
     table = experiment.table
     splits = table.splits[:2]
@@ -140,12 +144,12 @@ def test_out_of_fold_predictions_come_from_networks_that_have_not_seen_the_row(
     second = held_out(experiment, changed(table, first[0]["row"][0]), splits, values)
     same = first[0]["mean"] == second[0]["mean"]
     fold = len(splits[0].train) // experiment.search.folds
-    assert same[:fold].all(), "its own fold was trained without it"
+    assert same[:fold].all(), "its fold was trained without it"
     assert not same[fold + 1 :].any(), "the other folds were trained with it"
 
 
-def test_a_search_maximises_the_log_likelihood_that_it_names(tiny: Planner) -> None:
-    """Of one network both are the mean log density; of many the joint one is another number."""
+def test_a_search_maximises_its_objective(tiny: Planner) -> None:
+    """For one network both objectives are equal; for several they differ."""
 
     def found(method: str) -> list[list[float]]:
         experiment = split_experiment(tiny(f"method={method}", "search.objective=joint"))
@@ -162,7 +166,7 @@ def test_a_search_maximises_the_log_likelihood_that_it_names(tiny: Planner) -> N
     assert not np.isclose(*found("bbb"), rtol=1e-3).any()
 
 
-def test_what_is_maximised_is_what_is_on_record(tiny: Planner) -> None:
+def test_the_recorded_objective_is_the_maximised_one(tiny: Planner) -> None:
     searches = [
         pd.read_csv(finished(tiny(f"search.objective={kind}", "splits=[0]"))[0].table("search"))
         for kind in ("per_point", "joint")
@@ -171,7 +175,7 @@ def test_what_is_maximised_is_what_is_on_record(tiny: Planner) -> None:
     assert (searches[0]["fold_0"] != searches[1]["fold_0"]).all()
 
 
-def test_a_diverged_fold_leaves_no_prediction_to_learn_from(tiny: Planner) -> None:
+def test_predictions_of_a_diverged_fold_are_nan(tiny: Planner) -> None:
     experiment = split_experiment(tiny("method=bbb", "training.learning_rate=1e38"))
     values = [{"noise_precision": 10.0, "prior_precision": 1.0}]
     (arrays,) = held_out(experiment, experiment.table, experiment.table.splits[:1], values)
@@ -201,7 +205,7 @@ def test_final_fit_uses_final_epochs(tiny: Planner) -> None:
 
 @pytest.mark.parametrize(("rows", "count"), [(23, 2), (100, 3), (455, 5), (7, 7)])
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
-def test_the_folds_are_those_of_scikit_learn(rows: int, count: int, seed: int) -> None:
+def test_folds_equal_those_of_scikit_learn(rows: int, count: int, seed: int) -> None:
     from sklearn.model_selection import KFold
 
     theirs = KFold(count, shuffle=True, random_state=seed).split(np.zeros(rows))

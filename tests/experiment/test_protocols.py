@@ -1,4 +1,4 @@
-"""Every protocol keeps its promises on the composed configuration, whatever else is chosen."""
+"""Every protocol sets the expected values in the composed configuration."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from support.config import compose
+from support.user_errors import assert_user_error
 
-from bnnbench.cli.build import build
+from bnnbench.cli.assemble import build
 from bnnbench.cli.configs import options
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.types import UserError
 
-PROMISES: dict[str, dict[str, Any]] = {
+EXPECTED: dict[str, dict[str, Any]] = {
     "book": {
         "splits": "all",
         "search": {"iterations": 30, "initial_points": 5, "folds": 5},
@@ -29,49 +30,44 @@ PROMISES: dict[str, dict[str, Any]] = {
 }
 
 
-OF_SCHEDULES = {"quick", "undertrained", "optimal", "published"}
-"""Those that set the schedule of an experiment of its own, whose tests hold them to it."""
+TESTED_ELSEWHERE = {"auto"}
+"""In tests/cli/test_auto_protocol.py."""
 
 
-OF_ROWS = {"auto"}
-"""Those that the number of rows decides; tests/cli/test_scale.py holds them to it."""
+def test_every_protocol_is_tested() -> None:
+    assert {*EXPECTED, *TESTED_ELSEWHERE} == options("protocol").keys()
 
 
-def test_every_protocol_has_promises() -> None:
-    assert {*PROMISES, *OF_SCHEDULES, *OF_ROWS} == options("protocol").keys()
-
-
-def test_a_protocol_says_what_it_sets() -> None:
+def test_every_protocol_has_its_name_as_label() -> None:
     for name in options("protocol"):
-        config = compose(f"protocol={name}")
-        sets = "schedule" if name in OF_SCHEDULES else "training"
-        assert config["protocol"].items() >= {"label": name, "sets": sets}.items()
-        assert ("schedule" in config) == (sets == "schedule")
+        assert compose(f"protocol={name}")["protocol"]["label"] == name
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize("more", ["method=vadam", "method=mc_dropout", "dataset=yacht depth=2"])
-def test_a_protocol_keeps_its_promises(name: str, more: str) -> None:
+def test_a_protocol_sets_the_expected_values(name: str, more: str) -> None:
     config = compose(f"protocol={name}", *more.split())
-    for group, promised in PROMISES[name].items():
-        if isinstance(promised, dict):
+    for group, expected in EXPECTED[name].items():
+        if isinstance(expected, dict):
             depth = {"depth": 2} if "depth=2" in more and group == "network" else {}
-            assert config[group].items() >= {**promised, **depth}.items(), group
+            assert config[group].items() >= {**expected, **depth}.items(), group
         else:
-            assert config[group] == promised
+            assert config[group] == expected
 
 
 @pytest.mark.parametrize(
     ("method", "epochs"), [("vadam", (40, 40)), ("mc_dropout", (40, 400)), ("sgld", (400, 400))]
 )
-def test_fits_take_the_methods_epochs(method: str, epochs: tuple[int, int]) -> None:
+def test_methods_set_their_epochs(method: str, epochs: tuple[int, int]) -> None:
     config = compose(f"method={method}")
     assert (config["training"]["epochs"], config["training"]["final_epochs"]) == epochs
 
 
 def test_a_trial_without_a_search_has_none() -> None:
-    with pytest.raises(UserError, match=r"search=none needs a value .* method\.noise_precision"):
+    with pytest.raises(UserError) as error:
         build(compose("protocol=trial", "search=none"))
+    assert_user_error(error, "search")
+    assert "method.noise_precision=" in str(error.value)
     fixed = ("method.noise_precision=10", "method.prior_precision=1")
     runs = [build(compose("search=none", *fixed, *more)) for more in ([], ["search.iterations=3"])]
     experiments = [run.experiment for run in runs]

@@ -1,10 +1,10 @@
-"""Rough seconds: in proportion to what is computed, and less where native code computes it."""
+"""Estimated seconds of groups of splits, and sizes of stacks."""
 
 from __future__ import annotations
 
 import pytest
 
-from bnnbench.experiment.split_cost import SUGGESTION, fits_stack, group_seconds
+from bnnbench.experiment.split_cost import SUGGESTION_SECONDS, group_seconds, max_stacked_replicas
 from bnnbench.settings import Network, Training
 
 SIZES = {"rows": 455, "batch": 32, "splits": 1, "folds": 5, "out_of_fold": True}
@@ -19,7 +19,7 @@ def seconds(iterations: int, native: bool = True, **sizes: int) -> float:
 def test_evaluations_add_up() -> None:
     one, none = (seconds(iterations) for iterations in (1, 0))
     assert seconds(30) == pytest.approx(none + 30 * (one - none))
-    assert one - none > SUGGESTION
+    assert one - none > SUGGESTION_SECONDS
 
 
 def test_native_code_is_several_times_as_fast() -> None:
@@ -32,18 +32,18 @@ def test_twice_the_rows_and_splits_take_twice_as_long() -> None:
 
 
 def test_the_books_protocol_on_boston_takes_three_seconds_a_split() -> None:
-    """As it was measured: 2.6 s, the search's suggestions included."""
+    """Measured: 2.6 s, including the suggestions of the search."""
     assert 2 < seconds(30) < 4
 
 
-def test_a_stack_is_small_where_its_steps_are_large() -> None:
-    assert fits_stack(Network(), Training()) == 5
-    assert fits_stack(Network(width=1000), Training()) == 1
-    assert fits_stack(Network(), Training(), predicted=10**8) == 1
+def test_a_stack_of_large_networks_is_small() -> None:
+    assert max_stacked_replicas(Network(), Training()) == 5
+    assert max_stacked_replicas(Network(width=1000), Training()) == 1
+    assert max_stacked_replicas(Network(), Training(), predicted=10**8) == 1
 
 
 def test_all_rows_at_once_and_three_wide_layers_take_seconds() -> None:
-    """As it was measured: 0.67 s a split of the GVI comparison with KL, its objective recorded."""
+    """Measured: 0.67 s per split of the GVI comparison with KL and a recorded objective."""
     network, training = Network(width=100, depth=3), Training(final_epochs=100, samples=10)
     sizes = {**SIZES, "batch": 455, "out_of_fold": False}
     assert 0.4 < group_seconds(network, training, **sizes, iterations=0, native=True) < 1

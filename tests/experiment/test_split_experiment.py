@@ -1,4 +1,4 @@
-"""The split experiment: what makes two of its runs one, which splits, and how they are grouped."""
+"""The split experiment: identity of runs, choice of splits, and grouping."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from support.config import compose
 from support.tiny_runs import with_experiment
+from support.user_errors import assert_user_error
 
-from bnnbench.cli.build import build
-from bnnbench.data.splits import choose_splits
+from bnnbench.cli.assemble import build
+from bnnbench.data.splits import select_splits
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.split_cost import STACK, fits_stack
+from bnnbench.experiment.split_cost import MAX_REPLICAS, max_stacked_replicas
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods.pbp import PBP
 from bnnbench.types import UserError
@@ -42,11 +43,13 @@ FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
         "depth=2",
     ],
 )
-def test_other_settings_are_another_folder(tiny: Planner, override: str) -> None:
+def test_other_settings_use_another_folder(tiny: Planner, override: str) -> None:
     assert tiny(override).folder.root != tiny().folder.root
 
 
-def test_what_can_change_no_number_is_the_same_folder(tiny: Planner, table_csv: Path) -> None:
+def test_settings_without_effect_on_results_use_the_same_folder(
+    tiny: Planner, table_csv: Path
+) -> None:
     base = tiny().folder
     moved = table_csv.parent / "elsewhere" / table_csv.name
     moved.parent.mkdir()
@@ -58,25 +61,28 @@ def test_what_can_change_no_number_is_the_same_folder(tiny: Planner, table_csv: 
     assert len({tiny("method=bbb", *order).folder for order in orders}) == 1
     rates = (tiny(f"training.learning_rate={rate}").folder for rate in ("1", "1.0"))
     assert len(set(rates)) == 1
-    fixed = ("search=none", "search=bo"), ("training.compile=always", "training.compile=never")
+    fixed = (
+        ("search=none", "search=bayesian_optimisation"),
+        ("training.compile=always", "training.compile=never"),
+    )
     for one, other in fixed:
         given = [*FIXED, "evaluation.out_of_fold=false"]
         assert tiny(*given, one).folder == tiny(*given, other).folder
 
 
-def test_two_files_of_one_content_are_two_data_sets(tiny: Planner, table_csv: Path) -> None:
+def test_two_files_with_equal_content_are_two_data_sets(tiny: Planner, table_csv: Path) -> None:
     twin = table_csv.with_name("twin.csv")
     twin.write_bytes(table_csv.read_bytes())
     assert tiny(f"dataset.path={twin}").record.digest != tiny().record.digest
 
 
-def test_a_divergence_that_the_method_does_not_hold_is_no_part_of_it(tiny: Planner) -> None:
+def test_an_unused_divergence_is_not_part_of_the_identity(tiny: Planner) -> None:
     identity = tiny("method=mc_dropout").record.identity
     assert "divergence" not in identity["method"] and "likelihood" in identity["method"]
     assert tiny("method=bbb").record.identity["method"]["divergence"]["weight"] == 1.0
 
 
-def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
+def test_values_fixed_by_a_data_set_are_part_of_the_identity() -> None:
     first, second = (
         build(
             compose("experiment=gp_toy", "depth=1", f"dataset.protocol.fixed.prior_precision={v}")
@@ -87,15 +93,17 @@ def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_a_toys_network_follows_the_depth(depth: int) -> None:
+def test_the_network_of_a_toy_depends_on_the_depth(depth: int) -> None:
     run = build(compose("experiment=gp_toy", f"depth={depth}", "divergence=js"))
     experiment = run.experiment
     assert isinstance(experiment, SplitExperiment)
     assert experiment.network.widths == (100, 200, 100)[:depth]
     assert experiment.training.final_epochs == 500
     assert experiment.training.batch_size == 401 == len(experiment.table.splits[0].train)
-    assert run.record.names["likelihood"] == "heteroscedastic"
-    assert experiment.method.fixed() == {"prior_precision": 1.0} and experiment.iterations == 0
+    assert run.record.metadata["likelihood"] == "heteroscedastic"
+    assert (
+        experiment.method.fixed_hyper() == {"prior_precision": 1.0} and experiment.iterations == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,40 +111,43 @@ def test_a_toys_network_follows_the_depth(depth: int) -> None:
     [("alpha_renyi divergence.alpha=1.75", "alpha_renyi", 1.75), ("kl", "kl", None),
      ("wasserstein2", "wasserstein2", None), ("chi2", "chi2", None),
      ("alpha_2 divergence.estimator=monte_carlo", "alpha_mc", 2.0),
-     ("alpha_2 divergence.weight=0.5", "alpha_w0.5", 2.0),
+     ("alpha_2 divergence.weight=0.5", "alpha_weight_0.5", 2.0),
      ("renyi divergence.alpha=1e-12", "renyi", 1e-12)],
 )  # fmt: skip
-def test_families_and_orders_of_divergences_are_names_of_a_run(
+def test_metadata_contain_family_and_order_of_the_divergence(
     tiny: Planner, divergence: str, family: str, order: float | None
 ) -> None:
-    names = tiny("method=bbb", *f"divergence={divergence}".split()).record.names
+    names = tiny("method=bbb", *f"divergence={divergence}".split()).record.metadata
     assert (names["divergence_family"], names["order"]) == (family, order)
-    assert names["family"] == "bbb" == tiny("method=bbb_x2").record.names["family"]
+    assert names["family"] == "bbb" == tiny("method=bbb_x2").record.metadata["family"]
 
 
-@pytest.mark.parametrize(("wanted", "chosen"), [("all", (0, 1, 2)), (2, (0, 1)), ([2, 0], (0, 2))])
-def test_choice_of_splits(tiny: Planner, wanted: Any, chosen: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("requested", "expected"), [("all", (0, 1, 2)), (2, (0, 1)), ([2, 0], (0, 2))]
+)
+def test_selection_of_splits(tiny: Planner, requested: Any, expected: tuple[int, ...]) -> None:
     table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]
-    assert choose_splits(table, wanted) == chosen
+    assert select_splits(table, requested) == expected
 
 
-@pytest.mark.parametrize("wanted", [0, 4, [3], [], [0, 0], "some", [0.5], True, None])
-def test_wrong_splits_are_refused(tiny: Planner, wanted: Any) -> None:
+@pytest.mark.parametrize("requested", [0, 4, [3], [], [0, 0], "some", [0.5], True, None])
+def test_wrong_splits_are_refused(tiny: Planner, requested: Any) -> None:
     table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]
-    with pytest.raises(UserError, match="splits"):
-        choose_splits(table, wanted)
+    with pytest.raises(UserError) as error:
+        select_splits(table, requested)
+    assert_user_error(error, "splits", error.value.code)
 
 
 def sizes(run: Run) -> list[int]:
     return [len(group) for group in run.experiment.groups(run.experiment.units())]
 
 
-def test_splits_stack_only_where_nothing_is_searched(
+def test_splits_are_stacked_only_without_a_search(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ("splits=7", "evaluation.out_of_fold=false")
     stacked = tiny(*FIXED, *given)
-    assert sizes(stacked) == [STACK, 2] and not stacked.experiment.lockstep
+    assert sizes(stacked) == [MAX_REPLICAS, 2] and not stacked.experiment.lockstep
     cuda = with_experiment(stacked, device="cuda")
     assert sizes(cuda) == [7] and cuda.experiment.lockstep
     assert sizes(tiny("method=bbb", *given)) == [1] * 7
@@ -145,20 +156,20 @@ def test_splits_stack_only_where_nothing_is_searched(
     assert sizes(tiny("method=pbp", *given)) == [7]
 
 
-def test_a_stack_ends_where_its_activations_fill_it(tiny: Planner) -> None:
+def test_activations_limit_the_size_of_a_stack(tiny: Planner) -> None:
     given = (*FIXED, "splits=7", "evaluation.out_of_fold=false", "training.batch_size=all")
     whole = tiny(*given, "network.width=100", "training.samples=10")
     experiment = whole.experiment
     assert isinstance(experiment, SplitExperiment)
     assert experiment.training.batch_size == len(experiment.table.splits[0].train) == 54
-    assert fits_stack(experiment.network, experiment.training) == 2
+    assert max_stacked_replicas(experiment.network, experiment.training) == 2
     assert sizes(whole) == [2, 2, 2, 1]
     assert sizes(tiny(*given, "network.width=100", "training.samples=100")) == [1] * 7
-    assert sizes(tiny(*given)) == [STACK, 2]
+    assert sizes(tiny(*given)) == [MAX_REPLICAS, 2]
     assert sizes(tiny(*given, "evaluation.samples=1500000")) == [2, 2, 2, 1]
 
 
-def test_the_cost_counts_the_work(tiny: Planner) -> None:
+def test_the_cost_is_proportional_to_the_work(tiny: Planner) -> None:
     def work(*overrides: str) -> float:
         return tiny(*overrides).experiment.cost(1)
 
@@ -173,13 +184,13 @@ def test_the_cost_counts_the_work(tiny: Planner) -> None:
 
 def test_steps_are_evaluations_and_final_fits(tiny: Planner) -> None:
     run = tiny()
-    assert run.steps() == (0, 2 * (3 + 1)) and len(run.open_units()) == 2
+    assert run.steps() == (0, 2 * (3 + 1)) and len(run.unfinished_units()) == 2
     path = run.store.file("split-00", "trials.jsonl")
     path.parent.mkdir(parents=True)
     path.write_text("{}\n{}\n")
     assert run.steps() == (2, 8)
     run.store.file("split-00", "json").write_text("{}")
-    assert run.steps() == (4, 8) and run.open_units() == ["split-01"]
+    assert run.steps() == (4, 8) and run.unfinished_units() == ["split-01"]
 
 
 def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
@@ -187,15 +198,16 @@ def test_only_a_resolved_experiment_has_its_table(tiny: Planner) -> None:
         _ = replace(tiny().experiment, loaded=None).table  # type: ignore[attr-defined]
 
 
-def test_what_a_data_set_fixes_is_a_number_or_searched() -> None:
+def test_a_fixed_value_is_a_number_or_null() -> None:
     key = "dataset.protocol.fixed.prior_precision"
-    toy = ("experiment=toy_1d", "dataset=sine_20", "method=bbb", "search=bo")
+    toy = ("experiment=toy_1d", "dataset=sine_20", "method=bbb", "search=bayesian_optimisation")
     experiment = build(compose(*toy, f"{key}=null")).experiment
     assert isinstance(experiment, SplitExperiment)
     assert [d.name for d in experiment.space] == ["prior_precision"]
-    noise = "dataset.protocol.fixed_in_target_units.noise_deviation"
+    noise = "dataset.protocol.fixed_original_units.noise_std"
     searched = build(compose(*toy, f"{noise}=null")).experiment
     assert [d.name for d in searched.space] == ["noise_precision"]  # type: ignore[attr-defined]
     for value in ("two words", "0", "[1]"):
-        with pytest.raises(UserError, match=key):
+        with pytest.raises(UserError) as error:
             build(compose(*toy, f"{key}={value}"))
+        assert_user_error(error, key)

@@ -1,4 +1,4 @@
-"""Runs that differ in their divergence alone: replicas of one stack, each with its own numbers."""
+"""Runs that differ only in their divergence train as replicas of one stack."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from support.tiny_runs import finished, with_experiment
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.experiment import split_group
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_lock import claimed
-from bnnbench.experiment.split_cost import STACK
+from bnnbench.experiment.run_lock import lock_units
+from bnnbench.experiment.split_cost import MAX_REPLICAS
 from bnnbench.experiment.stacking import stack_of
 from bnnbench.experiment.sweep_progress import SweepProgress
 
@@ -34,11 +34,11 @@ def row(tiny: Planner, *overrides: str, names: tuple[str, ...] = NAMES) -> list[
 
 
 def scores(run: Run, sweep: SweepProgress | None = None) -> dict[str, float]:
-    """The first split's."""
+    """Return the scores of the first split."""
     return finished(run, sweep)[1].iloc[0].to_dict()
 
 
-def test_a_stack_gives_what_each_run_gives_alone(
+def test_a_stack_equals_single_runs(
     tiny: Planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apart = [replace(run, outputs=tmp_path / "alone") for run in row(tiny, "splits=1")]
@@ -61,7 +61,7 @@ def test_a_stack_gives_what_each_run_gives_alone(
     assert [one["divergence"] for one in together] == list(NAMES)
 
 
-def test_a_killed_stack_goes_on_without_touching_what_is_finished(tiny: Planner) -> None:
+def test_a_killed_stack_resumes_without_changing_finished_runs(tiny: Planner) -> None:
     sweep = SweepProgress(row(tiny, "splits=1"))
     first = scores(sweep.runs[0], sweep)
     kept = sweep.runs[0].store.file("split-00", "json")
@@ -73,35 +73,37 @@ def test_a_killed_stack_goes_on_without_touching_what_is_finished(tiny: Planner)
 
 
 def test_which_runs_share_a_stack(tiny: Planner) -> None:
-    runs = row(tiny, "splits=1", names=(*NAMES, "rkl", "tv"))
-    assert [len(stack_of(run, runs)) for run in runs] == [STACK] * STACK + [1]
-    assert stack_of(runs[1], runs) == tuple(runs[:STACK])
+    runs = row(tiny, "splits=1", names=(*NAMES, "kl_prior_posterior", "tv"))
+    assert [len(stack_of(run, runs)) for run in runs] == [MAX_REPLICAS] * MAX_REPLICAS + [1]
+    assert stack_of(runs[1], runs) == tuple(runs[:MAX_REPLICAS])
     assert stack_of(runs[1], ()) == (runs[1],) == stack_of(runs[1], runs[2:])
-    # Five splits fill the stack of a CPU; on a GPU every split of every run is in it.
+    # Five splits fill a stack on a CPU; on a GPU it contains every split of every run.
     many = row(tiny, "splits=5")
     assert stack_of(many[1], many) == (many[1],)
     cuda = [with_experiment(run, device="cuda") for run in many]
     assert stack_of(cuda[1], cuda) == tuple(cuda)
     methods = [run.experiment.method for run in cuda]  # type: ignore[attr-defined]
     members = tuple(method.divergence for method in methods)
-    assert methods[0].together(methods[1:], 5).divergence == StackedDivergences(members, 5)
+    assert methods[0].merge_for_stacking(methods[1:], 5).divergence == StackedDivergences(
+        members, 5
+    )
 
 
 @pytest.mark.parametrize(
     "other", ["seed=1", "depth=2", "training.learning_rate=0.02", "method.initial_precision=20"]
 )
-def test_runs_that_differ_in_more_are_apart(tiny: Planner, other: str) -> None:
+def test_runs_that_differ_in_other_settings_are_not_stacked(tiny: Planner, other: str) -> None:
     runs = row(tiny, "splits=1", names=("kl",)) + row(tiny, "splits=1", other)
     assert stack_of(runs[0], runs) == (runs[0],) and len(stack_of(runs[1], runs)) == len(NAMES)
 
 
-def test_other_splits_are_another_stack(tiny: Planner) -> None:
+def test_other_splits_use_another_stack(tiny: Planner) -> None:
     runs = row(tiny, "splits=1", names=("kl",)) + row(tiny, "splits=[1]", names=("js",))
     assert stack_of(runs[0], runs) == (runs[0],)
 
 
-def test_other_data_are_another_stack(tiny: Planner, table_csv: Path) -> None:
-    """The configuration's data set says little: its rows and splits do."""
+def test_other_data_use_another_stack(tiny: Planner, table_csv: Path) -> None:
+    """Even if the configuration of the data set is the same."""
     (run,) = row(tiny, "splits=1", names=("kl",))
     text = table_csv.read_text()
     table_csv.write_text(text.replace("0.", "1.", 1))
@@ -117,26 +119,26 @@ def test_a_run_named_twice_is_fitted_once(tiny: Planner) -> None:
     assert numbers[0] == numbers[2] != numbers[1]
 
 
-def test_estimators_are_apart(tiny: Planner) -> None:
-    """Samples draw random numbers while the objective is recorded, closed forms do not."""
+def test_other_estimators_use_another_stack(tiny: Planner) -> None:
+    """Unlike closed forms, estimates draw random numbers when the objective is recorded."""
     sampled = row(tiny, "splits=1", "divergence.estimator=monte_carlo", names=("kl", "js"))
     runs = row(tiny, "splits=1", names=("kl",)) + sampled
     assert stack_of(runs[0], runs) == (runs[0],) and stack_of(runs[1], runs) == tuple(sampled)
 
 
-def test_searches_and_other_methods_are_apart(tiny: Planner) -> None:
+def test_searches_and_other_methods_are_not_stacked(tiny: Planner) -> None:
     for given in ((), (*FIXED, "method=mc_dropout", "method.dropout=0.1")):
         runs = [tiny("splits=1", *given, f"method.label={name}") for name in "ab"]
         assert stack_of(runs[0], runs) == (runs[0],)
 
 
-def test_a_run_of_a_stack_that_another_process_works_on_is_left_to_it(tiny: Planner) -> None:
+def test_a_locked_run_is_left_out_of_the_stack(tiny: Planner) -> None:
     sweep = SweepProgress(row(tiny, "splits=1"))
     theirs = sweep.runs[1]
     theirs.folder.create()
-    with claimed(theirs.store, theirs.experiment.units()):
+    with lock_units(theirs.store, theirs.experiment.units()):
         scores(sweep.runs[0], sweep)
-    left = [run.open_units() for run in sweep.runs]
+    left = [run.unfinished_units() for run in sweep.runs]
     assert left == [[], ["split-00"], [], []]
     for run in sweep.runs:
         scores(run, sweep)

@@ -1,4 +1,4 @@
-"""How far a sweep is, and how long it will take."""
+"""Progress of a sweep and its estimated time."""
 
 from __future__ import annotations
 
@@ -25,29 +25,27 @@ def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.Mon
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr("bnnbench.experiment.sweep_progress.REPORT_SECONDS", 10_000)
     runs = [tiny(f"seed={seed}") for seed in range(4)]
-    view = SweepProgress(runs, began=1000)
+    view = SweepProgress(runs, started=1000)
     first = view.seconds_left()
     assert first == pytest.approx(sum(10_000 + run.experiment.cost(1) for run in runs))
     now[0] += 6000
-    # A quarter took 100 minutes: three quarters take three times that, nearly.
+    # A quarter took 100 minutes: three quarters take about three times as long.
     finish(runs[0])
     assert view.counts == (1, 4) and view.seconds_left() == pytest.approx(18000, rel=0.1)
-    assert view.sentence().startswith("1/4 runs, 1 h 40 min so far, about ")
+    assert view.summary().startswith("1/4 runs, 1 h 40 min so far, about ")
     for run in runs[1:]:
         finish(run)
-    assert view.seconds_left() == 0 and view.sentence().endswith("about 0 s left")
+    assert view.seconds_left() == 0 and view.summary().endswith("about 0 s left")
 
 
-def test_all_runs_take_no_less_than_one_of_them(tiny: Planner) -> None:
+def test_all_runs_take_at_least_as_long_as_one(tiny: Planner) -> None:
     view = SweepProgress([tiny(), tiny("seed=1")])
-    assert view.sentence(387.0).endswith("about 6 min 27 s left")
-    assert view.sentence(0.0) == view.sentence()
+    assert view.summary(387.0).endswith("about 6 min 27 s left")
+    assert view.summary(0.0) == view.summary()
 
 
-def test_runs_are_looked_at_for_a_tenth_of_the_time(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many they are, each of which asks for the sentence when it ends."""
+def test_scans_take_a_tenth_of_the_time(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although each run of a sweep asks for the summary when it ends."""
     now, looks = [0.0], []
 
     def slow(run: Run) -> float:
@@ -56,15 +54,15 @@ def test_runs_are_looked_at_for_a_tenth_of_the_time(
         return 0.0
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr(Run, "share", slow)
-    view = SweepProgress([tiny(), tiny("seed=1")], began=0)
+    monkeypatch.setattr(Run, "progress", slow)
+    view = SweepProgress([tiny(), tiny("seed=1")], started=0)
     for _ in range(90):
-        view.sentence()
+        view.summary()
         now[0] += 1
     assert 90 / 11 * 2 <= len(looks) < 90 / 10 * 2 + 4
 
 
-def test_a_run_that_ends_counts_before_the_others_are_looked_into_again(
+def test_a_finished_run_counts_before_the_next_scan(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, ended = [0.0], list[Run]()
@@ -74,10 +72,10 @@ def test_a_run_that_ends_counts_before_the_others_are_looked_into_again(
         return 0.0
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr(Run, "share", slow)
+    monkeypatch.setattr(Run, "progress", slow)
     monkeypatch.setattr(Run, "complete", lambda run: any(run is one for one in ended))
     runs = [tiny(), tiny("seed=1")]
-    view = SweepProgress(runs, began=0)
+    view = SweepProgress(runs, started=0)
     all_of_it = view.seconds_left()
     ended.append(runs[0])
     assert view.counts == (1, 2) and view.seconds_left() < 0.6 * all_of_it

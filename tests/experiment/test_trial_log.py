@@ -1,4 +1,4 @@
-"""The search's memory on disk."""
+"""The log of a search."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def test_the_log_survives_damage(tmp_path: Path) -> None:
     assert log.trials == trials
     whole = path.read_text()
     assert trial_log.count(path) == 3
-    assert str(trial_log.read(path)) == str(trials), "floats and NaN come back bit for bit"
+    assert str(trial_log.read(path)) == str(trials), "floats and NaN are read bit for bit"
     path.write_text(whole[:-20])
     assert str(trial_log.read(path)) == str(trials[:2])
     path.write_text(whole.replace("0.2", "0.3", 1))
-    assert trial_log.read(path) == [], "a number that was changed is seen"
+    assert trial_log.read(path) == [], "a changed number is detected"
     path.write_bytes(whole.encode().replace(b"objective", b"obj\xffctive", 1))
     assert trial_log.read(path) == []
     assert trial_log.read(tmp_path / "absent") == [] and trial_log.count(tmp_path / "absent") == 0
 
 
-def test_two_who_write_one_log_do_not_mix(tmp_path: Path) -> None:
-    """Each leaves the whole of its own search: with no lock between them, no line comes twice."""
+def test_two_processes_with_one_log_do_not_mix(tmp_path: Path) -> None:
+    """Without locks, each one writes its whole search, so that no line is repeated."""
     path = tmp_path / "trials.jsonl"
     trials = [Trial({"a": float(k)}, -1.0, (0.5,), 1.0, 0.5) for k in range(3)]
     first, second = TrialLog(path), TrialLog(path)

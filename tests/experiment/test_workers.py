@@ -1,4 +1,4 @@
-"""Worker processes: what they begin with, and that none outlives its work."""
+"""Worker processes inherit loaded objects and end with their block."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ import pytest
 import torch
 from joblib import cpu_count
 
-from bnnbench.experiment.workers import START, all_done, cores, worker_processes
+from bnnbench.experiment.workers import (
+    START_METHOD,
+    available_cores,
+    wait_for_all,
+    worker_processes,
+)
 
 LOADED: list[str] = []
-"""Filled by a test before its workers begin."""
+"""Filled by a test before its workers start."""
 
 
 def note(folder: Path, task: int) -> None:
-    """Leaves a file that says which process did the task, and with what."""
+    """Write the process, its number of threads and `LOADED` to a file."""
     threads = torch.get_num_threads()
     (folder / str(task)).write_text(f"{os.getpid()} {threads} {','.join(LOADED)}")
     time.sleep(0.05)
@@ -37,45 +42,42 @@ def die(task: int) -> None:
 
 def test_tasks_run_in_other_processes_of_one_thread_each(tmp_path: Path) -> None:
     with worker_processes(2) as pool:
-        all_done([pool.submit(note, tmp_path, task) for task in range(6)])
-    said = [(tmp_path / str(task)).read_text().split(" ") for task in range(6)]
-    assert len({pid for pid, _, _ in said}) == 2 and str(os.getpid()) not in dict.fromkeys(
-        pid for pid, _, _ in said
-    )
-    assert {threads for _, threads, _ in said} == {"1"}
+        wait_for_all([pool.submit(note, tmp_path, task) for task in range(6)])
+    notes = [(tmp_path / str(task)).read_text().split(" ") for task in range(6)]
+    pids = {pid for pid, _, _ in notes}
+    assert len(pids) == 2 and str(os.getpid()) not in pids
+    assert {threads for _, threads, _ in notes} == {"1"}
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.skipif(START != "fork", reason="only forked processes begin with what is loaded")
-def test_they_begin_with_what_this_one_has_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(START_METHOD != "fork", reason="only forked processes inherit objects")
+def test_workers_inherit_loaded_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "LOADED", ["the table"])
     with worker_processes(1) as pool:
         pool.submit(note, tmp_path, 0).result()
     assert (tmp_path / "0").read_text().endswith("the table")
 
 
-def test_the_first_error_comes_back_and_ends_them() -> None:
+def test_the_first_error_ends_all_workers() -> None:
     with pytest.raises(ValueError, match="task"), worker_processes(2) as pool:
-        all_done([pool.submit(fail, task) for task in range(4)])
+        wait_for_all([pool.submit(fail, task) for task in range(4)])
     assert not multiprocessing.active_children()
 
 
-def test_a_killed_worker_is_an_error_and_no_wait() -> None:
+def test_a_killed_worker_is_an_error() -> None:
     with pytest.raises(BrokenProcessPool), worker_processes(2) as pool:
-        all_done([pool.submit(die, task) for task in range(4)])
+        wait_for_all([pool.submit(die, task) for task in range(4)])
     assert not multiprocessing.active_children()
 
 
-def test_an_interrupted_block_leaves_none_behind(tmp_path: Path) -> None:
+def test_an_interrupted_block_ends_all_workers(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), worker_processes(2) as pool:
         pool.submit(time.sleep, 60)
         raise KeyboardInterrupt
     assert not multiprocessing.active_children()
 
 
-def test_an_error_ends_its_own_processes_and_no_others() -> None:
+def test_an_error_ends_only_its_own_workers() -> None:
     with worker_processes(1) as other:
         with pytest.raises(ValueError, match="task"), worker_processes(1) as pool:
             pool.submit(fail, 0).result()
@@ -83,7 +85,7 @@ def test_an_error_ends_its_own_processes_and_no_others() -> None:
     assert not multiprocessing.active_children()
 
 
-def test_no_thread_of_ours_is_left() -> None:
+def test_no_threads_remain() -> None:
     before = threading.active_count()
     with worker_processes(2):
         pass
@@ -91,11 +93,11 @@ def test_no_thread_of_ours_is_left() -> None:
 
 
 @pytest.mark.parametrize(("allotted", "expected"), [("1", 1), ("10000", None), ("", None)])
-def test_a_batch_system_says_how_many_cores_there_are(
+def test_a_batch_system_sets_the_number_of_cores(
     monkeypatch: pytest.MonkeyPatch, allotted: str, expected: int | None
 ) -> None:
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", allotted)
-    assert cores() == (expected or cpu_count())
+    assert available_cores() == (expected or cpu_count())
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
@@ -103,6 +105,6 @@ def test_a_process_bound_to_one_core_has_one() -> None:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        assert cores() == 1
+        assert available_cores() == 1
     finally:
         os.sched_setaffinity(0, before)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from support.config import compose_only
-from support.losses import LOSSES, every_loss, name_of
+from support.losses import LOSSES, every_loss, loss_id
 from torch import Tensor
 
 from bnnbench.cli.configs import options
-from bnnbench.cli.make import make
+from bnnbench.cli.instantiate import instantiate
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.base import Loss
@@ -25,18 +25,18 @@ def likelihoods() -> list[Likelihood]:
     found: list[Likelihood] = []
     for name in sorted(options("likelihood")):
         config = compose_only(f"likelihood={name}", "loss=nll")["likelihood"]
-        cls = type(make("likelihood", config))
+        cls = type(instantiate("likelihood", config))
         found += [cls(label=name, loss=loss) for loss in LOSSES]
     return found
 
 
 every_pair = pytest.mark.parametrize(
-    "of", likelihoods(), ids=lambda of: f"{of.label}-{name_of(of.loss)}"
+    "of", likelihoods(), ids=lambda of: f"{of.label}-{loss_id(of.loss)}"
 )
 
 
 def case(likelihood: Likelihood) -> tuple[Tensor, Tensor, Tensor]:
-    """Outputs, also far outside the bound of a log standard deviation, targets and weights."""
+    """Outputs (some far beyond the bound of the log standard deviation), targets and weights."""
     torch.manual_seed(0)
     outputs = torch.randn(S, R, B, likelihood.outputs).double()
     outputs[0] *= 5
@@ -56,7 +56,7 @@ def test_gradient_is_that_of_the_weighted_loss(of: Likelihood) -> None:
 
 @every_pair
 def test_curvature_roots_give_the_gauss_newton_diagonal(of: Likelihood) -> None:
-    """Against Jacobians by autograd: `sum_b weights[b] sum_o c_o (d output_o / d w)^2`."""
+    """Compare with Jacobians by autograd: `sum_b weights[b] sum_o c_o (d output_o / d w)^2`."""
     torch.manual_seed(2)
     mlp = MLP.of(2, Network(width=3), of.outputs)
     weights, inputs = torch.randn(1, 2, mlp.n_weights).double(), torch.randn(2, B, 2).double()
@@ -82,7 +82,7 @@ def test_curvature_roots_give_the_gauss_newton_diagonal(of: Likelihood) -> None:
 
 @every_loss
 @pytest.mark.parametrize("raw", [-1e4, -30.0, 30.0, 1e4])
-def test_no_log_scale_overflows_float32_and_each_keeps_a_slope(raw: float, loss: Loss) -> None:
+def test_no_log_scale_overflows_float32_or_has_a_zero_gradient(raw: float, loss: Loss) -> None:
     of = Heteroscedastic(loss=loss)
     outputs = torch.tensor([1e3, raw]).expand(1, 1, 1, 2)
     gradient = of.gradient(outputs, torch.zeros(1, 1), torch.ones(1, 1), {})
@@ -90,6 +90,8 @@ def test_no_log_scale_overflows_float32_and_each_keeps_a_slope(raw: float, loss:
     noise = of.prediction(outputs, {}).noise
     for tensor in (gradient.square(), *(root.square() for root in roots), noise, 1 / noise):
         assert tensor.isfinite().all()
-    if isinstance(loss, NLL):  # to a robust loss an error of 1000 says nothing
+    if isinstance(loss, NLL):  # the gradient of a robust loss vanishes for an error of 1000
         slope = gradient[..., 1].item()
-        assert (slope < 0) if noise < 1e6 else (slope > 0), "the noise must go to the error's size"
+        assert (slope < 0) if noise < 1e6 else (slope > 0), (
+            "the noise must approach the size of the error"
+        )

@@ -1,4 +1,4 @@
-"""Losses against their definitions by quadrature, and what an outlier is to them."""
+"""Losses against their definitions by quadrature, and their sensitivity to outliers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def integral(function: Callable[[float], float], mean: float, scale: float) -> f
 
 @pytest.mark.parametrize(("mean", "target", "scale"), [(0.3, 0.1, 0.4), (-1.0, 2.0, 1.7)])
 @every_loss
-def test_loss_is_its_definition(loss: Loss, mean: float, target: float, scale: float) -> None:
+def test_losses_match_their_definitions(
+    loss: Loss, mean: float, target: float, scale: float
+) -> None:
     density = stats.norm(mean, scale).pdf
     p = density(target)
     if isinstance(loss, Beta):
@@ -43,7 +45,7 @@ def test_loss_is_its_definition(loss: Loss, mean: float, target: float, scale: f
 
 
 @pytest.mark.parametrize("make_loss", [lambda b: Beta(beta=b), lambda g: Gamma(gamma=g)])
-def test_towards_one_a_loss_is_the_negative_log_likelihood(make_loss: Callable) -> None:
+def test_losses_approach_the_negative_log_likelihood(make_loss: Callable) -> None:
     torch.manual_seed(1)
     error, precision = torch.randn(20).double(), torch.rand(20).double() * 5
     near = 1 + 1e-6
@@ -55,7 +57,7 @@ def test_towards_one_a_loss_is_the_negative_log_likelihood(make_loss: Callable) 
 
 @every_loss
 def test_curvatures_are_expected_second_derivatives(loss: Loss) -> None:
-    """By integration over targets of the loss's Hessian in the mean and the log scale."""
+    """Integrate the Hessian with respect to mean and log scale over the targets."""
     scale, errors = 0.6, torch.linspace(-7.2, 7.2, 961, dtype=torch.float64)
     at = [errors.clone(), torch.full_like(errors, math.log(scale))]
     for parameter in at:
@@ -72,7 +74,7 @@ def test_curvatures_are_expected_second_derivatives(loss: Loss) -> None:
 
 
 @every_loss
-def test_only_the_negative_log_likelihood_listens_to_an_outlier(loss: Loss) -> None:
+def test_only_the_negative_log_likelihood_is_sensitive_to_outliers(loss: Loss) -> None:
     errors = torch.tensor([0.5, 50.0]).double()
     near, far = loss.mean_slope(errors, torch.tensor(1.0).double(), torch.ones(2).double()).tolist()
     assert (far > 50 * near) if isinstance(loss, NLL) else (0 <= far < 1e-6 * near)

@@ -1,34 +1,34 @@
-"""BB-alpha dropout: the slope of its energy, and MC dropout at 0."""
+"""BB-alpha dropout: the gradient of the energy, and MC dropout for alpha = 0."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from support.linear_model import columns, linear_task
+from support.linear_model import linear_task, make_hyper
 from support.refusals import assert_refused
 
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.methods.shared.trainer import epochs_of
+from bnnbench.methods.shared.trainer import minibatches_by_epoch
 from bnnbench.nn import forward
 
 
 @pytest.mark.parametrize("alpha", [-1.0, 0.5, 1.0])
-def test_its_slope_is_that_of_the_energy(alpha: float) -> None:
-    method, hyper = BBAlphaDropout(label="b", alpha=alpha), columns(dropout=0.2)
+def test_gradient_of_the_energy(alpha: float) -> None:
+    method, hyper = BBAlphaDropout(label="b", alpha=alpha), make_hyper(dropout=0.2)
     task = linear_task(method, 1, samples=6)
-    ((batch, _),) = next(epochs_of(task, method))
+    ((batch, _),) = next(minibatches_by_epoch(task, method))
     weights = torch.randn(6, 1, 3, dtype=torch.float64).requires_grad_()
     outputs, _ = forward(task.mlp, weights, batch.inputs)
     losses = method.likelihood.value(outputs, batch.targets, hyper)
     energy = -((-alpha * losses).exp().mean(0).log() / alpha * batch.weights).sum()
     (expected,) = torch.autograd.grad(energy, outputs)
-    found = method.output_slopes(outputs.detach(), hyper, batch)
+    found = method.output_gradients(outputs.detach(), hyper, batch)
     torch.testing.assert_close(found / 6, expected)
 
 
-def test_at_0_it_is_mc_dropout() -> None:
-    hyper, fits = columns(dropout=0.2), []
+def test_alpha_0_is_mc_dropout() -> None:
+    hyper, fits = make_hyper(dropout=0.2), []
     for method in (BBAlphaDropout(label="b", alpha=0.0), MCDropout(label="m")):
         task = linear_task(method, 3, samples=4, batch_size=8)
         fits.append(method.fit(task).state["loc"])
@@ -36,7 +36,7 @@ def test_at_0_it_is_mc_dropout() -> None:
     torch.testing.assert_close(*fits)
 
 
-def test_what_is_refused() -> None:
+def test_invalid_settings() -> None:
     method = "method=bb_alpha_dropout"
-    assert_refused([method, "method.alpha=inf"], "method.alpha", "finite")
-    assert_refused([method, "method.noise=dropconnect"], "method.noise", "bernoulli, gaussian")
+    assert_refused([method, "method.alpha=inf"], setting="method.alpha")
+    assert_refused([method, "method.noise=dropconnect"], setting="method.noise")

@@ -1,4 +1,4 @@
-"""Bayes by Backprop: the mean-field optimum, where it starts, how it weighs minibatches."""
+"""Bayes by Backprop: the mean-field optimum, updates, KL weights and stacking."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from support.linear_model import (
     LAMBDA,
     TAU,
     N,
-    columns,
     exact_posterior,
     fit,
     linear_task,
+    make_hyper,
 )
 from torch import Tensor
 
-from bnnbench.checking.trial import HYPER, small_task, training_set
+from bnnbench.checking.small_fits import HYPER, small_task, training_set
 from bnnbench.cpp.library import library
 from bnnbench.divergences.jensen_shannon import JS
 from bnnbench.divergences.kl import KL, kl
@@ -26,7 +26,7 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.objective_trace import TRACED_SAMPLES
+from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
 from bnnbench.methods.shared.trainer import Batch
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -35,7 +35,7 @@ from bnnbench.settings import Network, Training
 
 @pytest.mark.parametrize("batch_size", [N, 10])
 def test_bbb_finds_the_mean_field_optimum(batch_size: int) -> None:
-    """KL(q || p) is least at the exact mean, with the diagonal of the exact precision."""
+    """The minimiser of KL(q || p) has the exact mean and the diagonal of the exact precision."""
     mean, precision = exact_posterior()
     method = BBB(label="bbb", divergence=KL(label="kl"))
     settings = {"learning_rate": 0.01, "betas": (0.9, 0.999), "batch_size": batch_size}
@@ -44,17 +44,17 @@ def test_bbb_finds_the_mean_field_optimum(batch_size: int) -> None:
     torch.testing.assert_close(scale[0], precision.diagonal().rsqrt(), atol=0, rtol=0.03)
 
 
-def test_bbb_starts_at_its_precision_and_weighs_minibatches() -> None:
+def test_initial_precision_and_kl_weights() -> None:
     method = BBB(label="b", divergence=KL(label="kl"), minibatch_weights="exponential")
     scale = torch.nn.functional.softplus(method.init(linear_task(method, 1))["rho"])
     torch.testing.assert_close(scale, torch.full_like(scale, 10**-0.5))
-    shares = [method.share(j, 5) for j in range(5)]
-    assert shares == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
-    assert [method.share(j, 3000) for j in (0, 2999)] == pytest.approx([1500, 0])
+    weights = [method.kl_weight(j, 5) for j in range(5)]
+    assert weights == pytest.approx([5 * 2 ** (5 - j) / (2**5 - 1) for j in range(1, 6)])
+    assert [method.kl_weight(j, 3000) for j in (0, 2999)] == pytest.approx([1500, 0])
 
 
-def test_its_steps_are_those_of_autograd_and_torchs_adam() -> None:
-    """On the loss of the code of Khan et al.: mean over samples and rows, and KL over all rows."""
+def test_updates_match_autograd_and_torchs_adam() -> None:
+    """The loss of the code of Khan et al.: mean over samples and rows, plus KL / N."""
     generator = torch.Generator().manual_seed(2)
 
     def draw(*shape: int) -> Tensor:
@@ -62,16 +62,16 @@ def test_its_steps_are_those_of_autograd_and_torchs_adam() -> None:
 
     mlp, inputs, targets, rows = MLP((2, 4, 1)), draw(1, 8, 2), draw(1, 8), 40
     training = Training(samples=3, learning_rate=0.01, betas=(0.9, 0.99), dtype="float64")
-    method, hyper = BBB(label="b", divergence=KL(label="kl")), columns()
+    method, hyper = BBB(label="b", divergence=KL(label="kl")), make_hyper()
     start = method.init(replace(linear_task(method, 1), network=Network(width=4, depth=1)))
     loc, rho = (start[name][0].clone().requires_grad_() for name in ("loc", "rho"))
     optimiser = torch.optim.Adam([loc, rho], lr=0.01, betas=(0.9, 0.99), eps=1e-8)
     state, one = start, torch.ones(1, 1).double()
     for step in range(1, 4):
         noise = draw(3, 1, mlp.n_weights)
-        unbias = (one / (1 - 0.9**step), one / (1 - 0.99**step))
+        bias_correction = (one / (1 - 0.9**step), one / (1 - 0.99**step))
         weights = torch.full((1, 8), 1 / 8).double()
-        batch = Batch(inputs, targets, weights, rows * one, (step - 1) * one, unbias, one)
+        batch = Batch(inputs, targets, weights, rows * one, (step - 1) * one, bias_correction, one)
         state = method.update(mlp, training, state, hyper, batch, (noise,))
         scale = torch.nn.functional.softplus(rho)
         drawn = loc + scale * noise[:, 0]
@@ -87,17 +87,17 @@ def test_its_steps_are_those_of_autograd_and_torchs_adam() -> None:
     torch.testing.assert_close(state["rho"][0], rho.detach())
 
 
-def test_the_complexity_of_a_posterior_is_its_divergence() -> None:
+def test_complexity_is_the_divergence() -> None:
     method, data = BBB(label="bbb", divergence=KL(label="kl")), training_set()
-    own = Streams([5, 6], data.groups, dtype=torch.float64)
-    posterior = method.fit(small_task(method, data, trace=own))
+    streams = Streams([5, 6], data.groups, dtype=torch.float64)
+    posterior = method.fit(small_task(method, data, trace=streams))
     loc, scale = method.moments(posterior)
     prior = torch.tensor(HYPER["prior_precision"], dtype=torch.float64).rsqrt()
-    want = kl(loc, scale, torch.zeros_like(prior), prior).sum(1) / torch.tensor(data.counts)
-    torch.testing.assert_close(posterior.trace["complexity"][-1], want)
+    expected = kl(loc, scale, torch.zeros_like(prior), prior).sum(1) / torch.tensor(data.counts)
+    torch.testing.assert_close(posterior.trace["complexity"][-1], expected)
 
 
-def test_a_sampled_divergence_draws_for_its_complexity_too() -> None:
+def test_complexity_of_a_monte_carlo_divergence() -> None:
     data = training_set()
     sampled = KL(label="kl", estimator="monte_carlo")
     method = BBB(label="bbb", divergence=sampled)
@@ -105,17 +105,17 @@ def test_a_sampled_divergence_draws_for_its_complexity_too() -> None:
     seeds, dtype = [5, 6], torch.float64
     drawn = method.complexity(posterior, Streams(seeds, data.groups, dtype=dtype))
     same = Streams(seeds, data.groups, dtype=dtype)
-    epsilon = same.normal(TRACED_SAMPLES, posterior.mlp.n_weights)
+    epsilon = same.normal(TRACE_SAMPLES, posterior.mlp.n_weights)
     prior = posterior.hyper["prior_precision"]
     expected = sampled.value(*method.moments(posterior), prior, epsilon)
     torch.testing.assert_close(drawn, expected)
 
 
-def test_methods_share_a_stack_where_only_their_divergence_differs() -> None:
+def test_methods_that_differ_only_in_their_divergence_can_be_stacked() -> None:
     first, second = KL(label="kl"), JS(label="js")
     method = BBB(label="bbb", divergence=first)
-    together = method.together([BBB(label="bbb", divergence=second)], 4)
-    assert together == BBB(label="bbb", divergence=StackedDivergences((first, second), 4))
+    merged = method.merge_for_stacking([BBB(label="bbb", divergence=second)], 4)
+    assert merged == BBB(label="bbb", divergence=StackedDivergences((first, second), 4))
     estimated = KL(label="kl", estimator="monte_carlo")
     for other in (
         BBB(label="bbb", divergence=second, initial_precision=20.0),
@@ -123,25 +123,26 @@ def test_methods_share_a_stack_where_only_their_divergence_differs() -> None:
         BBB(label="bbb", divergence=StackedDivergences((first, second), 4)),
         MAP(label="map"),
     ):
-        assert method.together([other], 4) is None
-    assert MAP(label="map").together([MAP(label="map")], 4) is None
+        assert method.merge_for_stacking([other], 4) is None
+    assert MAP(label="map").merge_for_stacking([MAP(label="map")], 4) is None
 
 
-def test_its_covariance_is_diagonal_and_it_learns_two_numbers_for_each_weight() -> None:
+def test_covariance_and_number_of_parameters() -> None:
     method = BBB(label="bbb", divergence=KL(label="kl"))
     posterior = method.fit(small_task(method, training_set()))
     variance = method.moments(posterior)[1].square()
     torch.testing.assert_close(method.covariance(posterior), torch.diag_embed(variance))
-    assert method.parameters(posterior.mlp) == 2 * variance.shape[1]
+    assert method.n_parameters(posterior.mlp) == 2 * variance.shape[1]
 
 
-def test_steps_that_are_native_code_gain_nothing_by_fusing() -> None:
-    """Those of Jensen-Shannon, unless it is estimated from samples or the loss is another."""
+def test_native_updates_do_not_benefit_from_compiling() -> None:
+    """Jensen-Shannon is native, unless it is estimated from samples or the loss is another."""
     native, estimated = JS(label="js"), JS(label="js", estimator="monte_carlo")
-    there = library().code is not None
-    assert BBB(label="bbb", divergence=native).fusible is not there
-    assert BBB(label="bbb", divergence=StackedDivergences((native, native), 1)).fusible is not there
+    stacked = StackedDivergences((native, native), 1)
+    available = library().code is not None
+    for divergence in (native, stacked):
+        assert BBB(label="bbb", divergence=divergence).benefits_from_compile is not available
     for other in (estimated, KL(label="kl"), StackedDivergences((native, KL(label="kl")), 1)):
-        assert BBB(label="bbb", divergence=other).fusible
+        assert BBB(label="bbb", divergence=other).benefits_from_compile
     beta = Gaussian(loss=Beta(label="beta", beta=1.5))
-    assert BBB(label="bbb", divergence=native, likelihood=beta).fusible
+    assert BBB(label="bbb", divergence=native, likelihood=beta).benefits_from_compile

@@ -1,4 +1,4 @@
-"""Methods without a network, against scikit-learn's own predictions."""
+"""Methods that fit scikit-learn estimators, against the estimators' own predictions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import BayesianRidge
 from support.tiny_runs import finished
+from support.user_errors import assert_user_error
 
 from bnnbench.methods.boosting import Boosting
 from bnnbench.methods.gp import GP
@@ -28,7 +29,7 @@ NEW = RNG.normal(size=(20, 3))
 
 
 def predicted(method: Method) -> tuple[Prediction, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """Of two replicas, and what each was given: inputs, targets, new inputs."""
+    """Return predictions for two replicas, with inputs, targets and new inputs of each."""
     data, scaler = standardise(INPUTS, TARGETS, (0, 1), torch.device("cpu"), torch.float64)
     streams = Streams([1, 2], (0, 1), "cpu", torch.float64)
     task = FitTask(data, {}, Network(depth=0), Training(), 1, streams)
@@ -42,7 +43,7 @@ def predicted(method: Method) -> tuple[Prediction, list[tuple[np.ndarray, np.nda
     return method.predict(posterior, new, 1, streams), given
 
 
-def test_linear_is_scikit_learns() -> None:
+def test_linear_equals_scikit_learn() -> None:
     prediction, given = predicted(Linear(label="linear"))
     for r, (x, y, new) in enumerate(given):
         mean, deviation = BayesianRidge().fit(x, y).predict(new, return_std=True)
@@ -50,7 +51,7 @@ def test_linear_is_scikit_learns() -> None:
         np.testing.assert_allclose(prediction.variance[0, r].sqrt(), deviation, rtol=1e-10)
 
 
-def test_gp_is_scikit_learns() -> None:
+def test_gp_equals_scikit_learn() -> None:
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -69,15 +70,16 @@ def test_gp_is_scikit_learns() -> None:
         np.testing.assert_allclose(noise[r], fixed.k2.noise_level)
 
 
-def test_gp_takes_rows_by_the_thousand_only(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert GP.most_rows == 2000
-    monkeypatch.setattr(GP, "most_rows", 10)
-    with pytest.raises(UserError, match=r"at most 10 rows, and those of table have 54"):
+def test_gp_has_a_maximum_number_of_rows(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GP.max_rows == 2000
+    monkeypatch.setattr(GP, "max_rows", 10)
+    with pytest.raises(UserError) as error:
         tiny("method=gp")
+    assert_user_error(error, "method", "too_many_rows")
 
 
-def test_boosted_quantiles_are_scikit_learns() -> None:
-    method = Boosting(label="boosting", quantiles=3, iterations=20, leaf_rows=5)
+def test_boosting_equals_scikit_learn() -> None:
+    method = Boosting(label="boosting", quantiles=3, iterations=20, min_samples_leaf=5)
     prediction, given = predicted(method)
     for r, (x, y, new) in enumerate(given):
         theirs = [
@@ -93,14 +95,17 @@ def test_boosted_quantiles_are_scikit_learns() -> None:
     assert not prediction.epistemic.any()
 
 
-@pytest.mark.parametrize("settings", [{"quantiles": 0}, {"leaves": 1}, {"rate": 0}])
-def test_boosting_refuses_nonsense(settings: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=f"method.{next(iter(settings))}"):
-        Boosting(label="boosting", **settings)
+@pytest.mark.parametrize(
+    ("name", "value"), [("quantiles", 0), ("max_leaf_nodes", 1), ("learning_rate", 0)]
+)
+def test_invalid_settings_of_boosting(name: str, value: int) -> None:
+    with pytest.raises(UserError) as error:
+        Boosting(**{"label": "boosting", name: value})  # type: ignore[arg-type]
+    assert_user_error(error, f"method.{name}")
 
 
 @pytest.mark.parametrize("method", ["linear", "gp"])
-def test_settings_of_networks_make_no_other_run(tiny: Any, method: str) -> None:
+def test_network_settings_do_not_change_the_run(tiny: Any, method: str) -> None:
     one, other = (tiny(f"method={method}", f"network.width={w}") for w in (10, 20))
     assert one.folder.root == other.folder.root
     _, splits = finished(one)

@@ -1,4 +1,4 @@
-"""HMC: posteriors known in closed form or on a grid, simulation-based calibration, settings."""
+"""HMC: posteriors in closed form or on a grid, simulation-based calibration, settings."""
 
 from __future__ import annotations
 
@@ -12,25 +12,30 @@ from support.linear_model import (
     LAMBDA,
     TAU,
     N,
-    columns,
     design,
     exact_posterior,
     linear_data,
+    make_hyper,
 )
+from support.user_errors import assert_user_error
 from torch import Tensor
 
+from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.losses.beta import Beta
 from bnnbench.methods.hmc import HMC
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.hmc.network import Precision
+from bnnbench.methods.shared.hmc.network import PrecisionPrior
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet, UserError
 
+HETEROSCEDASTIC, ROBUST = Heteroscedastic(), Gaussian(loss=Beta(beta=1.3))
+
 
 def method(**settings: Any) -> HMC:
-    known = {"noise_precision": None, "prior_precision": None, "most_leapfrogs": 100,
-             "quarter_turns": 1.0}  # fmt: skip
+    known = {"noise_precision": None, "prior_precision": None, "max_leapfrogs": 100,
+             "trajectory_quarter_periods": 1.0}  # fmt: skip
     return HMC(label="hmc", **{**known, **settings})
 
 
@@ -43,7 +48,7 @@ def fit(
     seeds: tuple[int, ...] = (1,),
 ) -> Posterior:
     kind = getattr(torch, dtype)
-    hyper = {name: columns()[name].to(kind).expand(data.replicas, 1) for name in own.hyper_names}
+    hyper = {name: make_hyper()[name].to(kind).expand(data.replicas, 1) for name in own.hyper_names}
     given = TrainingSet(data.inputs.to(kind), data.targets.to(kind), data.counts, data.groups)
     streams = Streams([*seeds], data.groups, dtype=kind)
     training = Training(dtype=dtype, batch_size=N)
@@ -57,14 +62,14 @@ def fit(
         ({}, "float32"),
         ({"metric": "identity"}, "float32"),
         ({"trajectory": "chees"}, "float64"),
-        ({"start": "map", "map_steps": 50}, "float32"),
+        ({"init_from": "map", "map_steps": 50}, "float32"),
     ],
     ids=["torch", "native", "identity", "chees", "from map"],
 )
 def test_it_finds_the_exact_posterior_of_a_linear_model(
     settings: dict[str, Any], dtype: str
 ) -> None:
-    """Mean and full covariance; in float32 by native code where there is some."""
+    """Compares mean and covariance; float32 uses native code if available."""
     mean, precision = exact_posterior()
     own = method(chains=60, warm_up=60, **settings)
     draws = fit(own, linear_data(), 140, dtype=dtype).state["chain"][0].double()
@@ -76,14 +81,14 @@ def test_it_finds_the_exact_posterior_of_a_linear_model(
 
 
 def evidence(tau: Tensor, prior: Tensor) -> Tensor:
-    """`log Normal(y; 0, I / tau + X X' / prior)` of the linear model."""
+    """Return `log Normal(y; 0, I / tau + X X' / prior)` for the linear model."""
     values, vectors = torch.linalg.eigh(design() @ design().T)
     square = (vectors.T @ linear_data().targets[0]).square()
     variances = 1 / tau[..., None] + values.clamp(min=0) / prior[..., None]
     return -0.5 * (variances.log() + square / variances).sum(-1)
 
 
-def test_precisions_that_are_sampled_have_the_law_that_a_grid_gives() -> None:
+def test_sampled_precisions_match_a_grid() -> None:
     gammas = {"noise_gamma": (2.0, 1.0), "prior_gamma": (2.0, 2.0)}
     own = method(
         noise_precision="sampled", prior_precision="sampled", chains=60, warm_up=60, **gammas
@@ -104,10 +109,10 @@ def test_precisions_that_are_sampled_have_the_law_that_a_grid_gives() -> None:
         assert drawn.std().item() == pytest.approx(deviation.item(), rel=0.08), name
 
 
-def test_a_network_of_one_unit_predicts_what_a_grid_does() -> None:
-    """Its output weights are integrated in closed form, its unit's weight and bias on the grid.
+def test_a_network_with_one_unit_matches_a_grid() -> None:
+    """The output weights are integrated in closed form, the unit's weight and bias on a grid.
 
-    The data say little, so that chains cross from units that face right to those that face left.
+    The data are weak, so that chains can change the sign of the unit's weight.
     """
     x = torch.linspace(-2, 2, 7).double()
     y = (0.5 * x).clamp(min=0) - 0.2
@@ -129,7 +134,7 @@ def test_a_network_of_one_unit_predicts_what_a_grid_does() -> None:
     variance = (weight * (spread + center**2)).sum(0) - expected**2
 
     data = TrainingSet(x[None, :, None], y[None], (7,), (0,))
-    own = method(chains=50, warm_up=60, most_leapfrogs=20)
+    own = method(chains=50, warm_up=60, max_leapfrogs=20)
     posterior = fit(own, data, 180, Network(width=1))
     streams = Streams([1], (0,), dtype=torch.float64)
     found = own.predict(posterior, places[None, :, None], 10**6, streams)
@@ -141,9 +146,9 @@ def test_a_network_of_one_unit_predicts_what_a_grid_does() -> None:
 
 
 def ranks(simulations: int, network: Network, rows: int, epochs: int) -> Tensor:
-    """Of what was drawn from the prior among 19 draws each from the posterior, `[R, 3]`.
+    """Return the ranks of prior draws among 19 posterior draws, `[R, 3]`.
 
-    Noise precision, prior precision and the network's output at a place of its own.
+    The columns are noise precision, prior precision and the network's output at a new input.
     """
     gamma, generator = (4.0, 4.0), torch.Generator().manual_seed(11)
     own = method(
@@ -182,7 +187,7 @@ def ranks(simulations: int, network: Network, rows: int, epochs: int) -> Tensor:
 
 
 def assert_uniform(found: Tensor) -> None:
-    """By a chi-squared test of five classes of the 20 ranks, for each column."""
+    """Test each column with a chi-squared test on five bins of the 20 ranks."""
     for column in found.T:
         counts = np.bincount((column // 4).numpy(), minlength=5)
         assert stats.chisquare(counts).pvalue > 1e-3, counts
@@ -197,18 +202,18 @@ def test_simulation_based_calibration_of_a_network() -> None:
     assert_uniform(ranks(500, Network(width=4), rows=12, epochs=800))
 
 
-def test_gamma_variables_are_the_quantiles_of_their_law() -> None:
+def test_gamma_samples_are_quantiles_of_uniform_numbers() -> None:
     uniform = torch.linspace(0, 0.99, 12).double().view(3, 4)
     parts = torch.rand(2, 3, 4, generator=torch.Generator().manual_seed(0)).double()
     count = torch.tensor([5.0, 6.0, 7.0, 8.0])
-    found = Precision(1, 1.5, 0.2, count).drawn(parts, uniform)
+    found = PrecisionPrior(1, 1.5, 0.2, count).sample(parts, uniform)
     shape = (1.5 + count.double() / 2).expand(3, 4)
     expected = stats.gamma.ppf(uniform + 2.0**-25, shape, scale=1 / (0.2 + parts[1]))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9)
 
 
-def test_what_is_kept_and_how_it_predicts() -> None:
-    """Warming up takes at most half; each network has the noise precision of its own draw."""
+def test_kept_draws_and_predictions() -> None:
+    """Warm-up takes at most half; each network has the noise precision of its draw."""
     own = method(noise_precision="sampled", chains=3, warm_up=50)
     posterior = fit(own, linear_data(), 9)
     assert posterior.state["chain"].shape == (1, 15, 3)  # 4 to warm up and 5 kept
@@ -220,24 +225,26 @@ def test_what_is_kept_and_how_it_predicts() -> None:
     some = own.predict(posterior, linear_data().inputs, 5, streams)
     torch.testing.assert_close(some.loc, found.loc[1::3])
     assert own.sample_weights(posterior, 5, streams).shape == (5, 1, 3)
-    told = own.diagnose(posterior, linear_data().inputs, [N])
-    assert told.points["r_hat"].shape == (1, N) and told.summary["r_hat"].shape == (1,)
+    diagnosis = own.diagnose(posterior, linear_data().inputs, [N])
+    assert diagnosis.points["r_hat"].shape == (1, N) and diagnosis.summary["r_hat"].shape == (1,)
     assert {"acceptance", "divergences", "leapfrogs", "step_size"} <= posterior.diagnostics.keys()
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "name", "code"),
     [
-        ({"noise_precision": "learnt"}, "must be one of sampled"),
-        ({"prior_gamma": (1.0, 0.0)}, "method.prior_gamma must be a number greater than 0"),
-        ({"trajectory": "chees", "chains": 1}, "method.chains must be 2 or more"),
-        ({"metric": "fisher"}, "method.metric must be one of curvature, identity"),
-        ({"quarter_turns": 0}, "method.quarter_turns must be a number greater than 0"),
-        ({"trajectory": "nuts"}, "method.trajectory must be one of prior, chees"),
-        ({"start": "zero"}, "method.start must be one of prior, map"),
-        ({"noise_precision": 3.0, "likelihood": Heteroscedastic()}, "does not go with"),
+        ({"noise_precision": "learned"}, "noise_precision", None),
+        ({"prior_gamma": (1.0, 0.0)}, "prior_gamma", None),
+        ({"trajectory": "chees", "chains": 1}, "chains", None),
+        ({"metric": "fisher"}, "metric", None),
+        ({"trajectory_quarter_periods": 0}, "trajectory_quarter_periods", None),
+        ({"trajectory": "nuts"}, "trajectory", None),
+        ({"init_from": "zero"}, "init_from", None),
+        ({"noise_precision": 3.0, "likelihood": HETEROSCEDASTIC}, "noise_precision", "likelihood"),
+        ({"noise_precision": "sampled", "likelihood": ROBUST}, "noise_precision", "loss"),
     ],
 )
-def test_settings_that_make_no_sense(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words):
+def test_invalid_settings(settings: dict[str, Any], name: str, code: str | None) -> None:
+    with pytest.raises(UserError) as error:
         method(**settings)
+    assert_user_error(error, f"method.{name}", code)

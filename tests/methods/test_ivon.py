@@ -1,4 +1,4 @@
-"""IVON: the published steps in plain float64, and where it rests in the linear model."""
+"""IVON: published updates in plain Python, and the optimum for a linear model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from support.linear_model import (
     LAMBDA,
     TAU,
     N,
-    columns,
     exact_posterior,
     fit,
     linear_task,
+    make_hyper,
     one_batch,
 )
 
@@ -30,16 +30,16 @@ ROWS = ((1.0, 2.0), (3.0, -1.0))
 
 
 def draws(step: int) -> list[Pair]:
-    """Standard normal numbers of two samples, for the weight and the bias."""
+    """Draw standard normal numbers for two samples of the weight and the bias."""
     generator = torch.Generator().manual_seed(step)
     return [tuple(row) for row in torch.randn(2, 2, generator=generator).double().tolist()]
 
 
 def published(steps: int, lr: float, hess_init: float, betas: Pair) -> dict[str, list[float]]:
-    """Algorithm 1 for a line, word by word, in the terms of the authors' package.
+    """Run Algorithm 1 for a line, with the names of the authors' package.
 
-    The loss is a mean over rows; `ess` is the number of training rows and `weight_decay` the prior
-    precision by it; the rate is multiplied by `hess_init + weight_decay`.
+    The loss is a mean over rows, `ess` is the number of training rows, `weight_decay` the prior
+    precision divided by it, and the rate is multiplied by `hess_init + weight_decay`.
     """
     ess, weight_decay = 10.0, LAMBDA / 10.0
     mean, momentum, hess = [0.2, -0.1], [0.0, 0.0], [hess_init, hess_init]
@@ -50,66 +50,63 @@ def published(steps: int, lr: float, hess_init: float, betas: Pair) -> dict[str,
             noise = [s * e for s, e in zip(deviation, sample, strict=True)]
             w, b = (m + n for m, n in zip(mean, noise, strict=True))
             errors = [w * x + b - y for x, y in ROWS]
-            slopes = (
+            gradients = (
                 TAU * sum(e * x for e, (x, _) in zip(errors, ROWS, strict=True)) / 2,
                 TAU * sum(errors) / 2,
             )
-            for i, slope in enumerate(slopes):
-                gradient[i] += slope / 2
-                product[i] += noise[i] * slope / 2
+            for i, sampled in enumerate(gradients):
+                gradient[i] += sampled / 2
+                product[i] += noise[i] * sampled / 2
         for i in range(2):
-            found = ess * (hess[i] + weight_decay) * product[i]
+            curvature = ess * (hess[i] + weight_decay) * product[i]
             momentum[i] = betas[0] * momentum[i] + (1 - betas[0]) * gradient[i]
-            correction = 0.5 * (1 - betas[1]) ** 2 * (hess[i] - found) ** 2
+            correction = 0.5 * (1 - betas[1]) ** 2 * (hess[i] - curvature) ** 2
             correction /= hess[i] + weight_decay
-            hess[i] = betas[1] * hess[i] + (1 - betas[1]) * found + correction
+            hess[i] = betas[1] * hess[i] + (1 - betas[1]) * curvature + correction
             debiased = momentum[i] / (1 - betas[0] ** t)
             rate = lr * (hess_init + weight_decay)
             mean[i] -= rate * (debiased + weight_decay * mean[i]) / (hess[i] + weight_decay)
     return {"loc": mean, "h": hess, "momentum": momentum}
 
 
-def taken(steps: int, rate: float, betas: Pair, state: State) -> State:
-    """The method's own steps on the same minibatch with the same draws."""
+def updated(steps: int, rate: float, betas: Pair, state: State) -> State:
+    """Update with the method, with the same minibatch and the same draws."""
     method, training = IVON(label="i"), Training(learning_rate=rate, betas=betas)
     for t in range(1, steps + 1):
         first, second = (torch.tensor([[1 - beta**t]], dtype=torch.float64) for beta in betas)
-        batch = one_batch()._replace(unbias=(1 / first, 1 / second))
+        batch = one_batch()._replace(bias_correction=(1 / first, 1 / second))
         noise = torch.tensor(draws(t)).double()[:, None]
-        state = method.update(MLP((1, 1)), training, state, columns(), batch, (noise,))
+        state = method.update(MLP((1, 1)), training, state, make_hyper(), batch, (noise,))
     return state
 
 
 @pytest.mark.parametrize("steps", [1, 2, 25])
 @pytest.mark.parametrize("betas", [(0.9, 0.999), (0.8, 0.6)])
-def test_steps_are_the_published_ones(steps: int, betas: Pair) -> None:
-    """With a short memory of curvatures, some of which are negative, the last term counts."""
+def test_updates_match_the_paper(steps: int, betas: Pair) -> None:
+    """With a small beta_2, some curvatures are negative and the correction term matters."""
     lr, hess_init = 0.05, 0.7
     loc = torch.tensor([[0.2, -0.1]], dtype=torch.float64)
     start = {"loc": loc, "h": torch.full_like(loc, hess_init), "momentum": torch.zeros_like(loc)}
-    new = taken(steps, lr * (hess_init + LAMBDA / 10), betas, start)
+    new = updated(steps, lr * (hess_init + LAMBDA / 10), betas, start)
     for name, values in published(steps, lr, hess_init, betas).items():
         assert new[name][0].tolist() == pytest.approx(values, rel=1e-9), name
 
 
-def test_the_precision_stays_positive_however_negative_a_curvature_is() -> None:
-    """The least factor of a step is a half, where the curvature found is `-p / (1 - beta_2)`."""
-    pull = LAMBDA / 10
-    for h in (-0.999 * pull, 0.5, 100.0):
+def test_the_precision_stays_positive_for_negative_curvatures() -> None:
+    """An update multiplies the precision by at least 1/2."""
+    decay = LAMBDA / 10
+    for h in (-0.999 * decay, 0.5, 100.0):
         loc = torch.tensor([[0.2, -0.1]], dtype=torch.float64)
         state = {"loc": loc, "h": torch.full_like(loc, h), "momentum": torch.zeros_like(loc)}
         for step in range(20):
             noise = torch.tensor(draws(step)).double()[:, None] * 10
-            args = MLP((1, 1)), Training(betas=(0.9, 0.2)), state, columns(), one_batch()
+            args = MLP((1, 1)), Training(betas=(0.9, 0.2)), state, make_hyper(), one_batch()
             new = IVON(label="i").update(*args, (noise,))
-            assert ((new["h"] + pull) >= 0.499999 * (h + pull)).all()
+            assert ((new["h"] + decay) >= 0.499999 * (h + decay)).all()
 
 
-def test_it_settles_at_the_optimum_of_mean_field() -> None:
-    """The mean is exact, and the precisions are the diagonal of the exact one.
-
-    That is the Gaussian nearest in KL, where `vadam` rests at another.
-    """
+def test_it_finds_the_mean_field_optimum() -> None:
+    """The mean and the diagonal of the precision are exact, in contrast to `vadam`."""
     mean, precision = exact_posterior()
     method = IVON(label="i")
     settings = {"learning_rate": 0.04, "betas": (0.9, 0.99), "batch_size": N}
@@ -118,7 +115,7 @@ def test_it_settles_at_the_optimum_of_mean_field() -> None:
     torch.testing.assert_close(scale[0] ** -2, precision.diagonal(), atol=0, rtol=0.03)
 
 
-def test_the_curvature_starts_in_proportion_to_the_noise_precision() -> None:
+def test_initial_curvature_is_proportional_to_the_noise_precision() -> None:
     method = IVON(label="i", initial_curvature=0.3)
     h = method.init(linear_task(method, 1))["h"]
     assert torch.equal(h, torch.full_like(h, 0.3 * TAU))

@@ -1,4 +1,4 @@
-"""Laplace: exact where the model is linear, and every curvature against its definition."""
+"""Laplace: exact for linear models, and every curvature against its definition."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 from support.linear_model import (
+    ADAM_TO_CONVERGENCE,
     LAMBDA,
     TAU,
-    TO_THE_MODE,
     N,
     design,
     exact_posterior,
     fit,
     linear_data,
 )
+from support.user_errors import assert_user_error
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -29,7 +30,7 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
 from bnnbench.methods import laplace
-from bnnbench.methods.laplace import Laplace, most_probable_prior
+from bnnbench.methods.laplace import Laplace, optimal_prior_precision
 from bnnbench.methods.shared import gauss_newton as curvatures
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gauss_newton import CURVATURES
@@ -61,7 +62,7 @@ def padded_data() -> TrainingSet:
 
 
 def small(fitted: Laplace, data: TrainingSet, depth: int = 2) -> Posterior:
-    """Two networks of different hyper-parameters on the first two rows of counts."""
+    """Fit two networks with different hyper-parameters."""
     hyper = {"noise_precision": [[3.0], [8.0]], "prior_precision": [[0.5], [1.5]]}
     columns = {name: torch.tensor(hyper[name]).double() for name in fitted.hyper_names}
     training = Training(batch_size=8, dtype="float64")
@@ -70,7 +71,7 @@ def small(fitted: Laplace, data: TrainingSet, depth: int = 2) -> Posterior:
 
 
 def gauss_newton(fitted: Laplace, posterior: Posterior, data: TrainingSet, r: int) -> Tensor:
-    """`sum_n J' C J` of one replica, with Jacobians of mean and log noise scale by autograd."""
+    """Return `sum_n J' C J` of a replica; Jacobians of mean and log noise scale by autograd."""
     mlp, inputs = posterior.mlp, data.inputs[r : r + 1, : data.counts[r]]
     hyper = {name: value[r : r + 1] for name, value in posterior.hyper.items()}
 
@@ -93,12 +94,12 @@ def gauss_newton(fitted: Laplace, posterior: Posterior, data: TrainingSet, r: in
 
 @structures
 def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
-    """The diagonal has the exact precision's: the best that it can do."""
+    """`diagonal` has the diagonal of the exact precision."""
     mean, precision = exact_posterior()
     fitted = method(curvature)
-    posterior = fit(fitted, 600, **TO_THE_MODE)
-    held = torch.diag(precision.diagonal()) if curvature == "diagonal" else precision
-    covariance = torch.linalg.inv(held)
+    posterior = fit(fitted, 600, **ADAM_TO_CONVERGENCE)
+    expected = torch.diag(precision.diagonal()) if curvature == "diagonal" else precision
+    covariance = torch.linalg.inv(expected)
     torch.testing.assert_close(fitted.covariance(posterior)[0], covariance)
     loc, scale = fitted.moments(posterior)
     torch.testing.assert_close(loc[0], mean, atol=1e-3, rtol=0)
@@ -111,7 +112,7 @@ def test_linear_model_has_the_exact_posterior(curvature: str) -> None:
 
 
 @structures
-def test_linear_model_predicts_the_same_by_samples(curvature: str) -> None:
+def test_sampled_and_linearised_predictives_agree_for_a_linear_model(curvature: str) -> None:
     posterior = fit(method(curvature), 1)
     streams = Streams([7], (0,), dtype=torch.float64)
     one, many = (
@@ -125,7 +126,7 @@ def test_linear_model_predicts_the_same_by_samples(curvature: str) -> None:
 
 
 def log_marginal_likelihood(prior: float) -> float:
-    """Of a linear model's targets, whose joint density is a Gaussian."""
+    """Return the log marginal likelihood of the linear model."""
     covariance = torch.eye(N).double() / TAU + design() @ design().T / prior
     law = MultivariateNormal(torch.zeros(N).double(), covariance)
     return law.log_prob(linear_data().targets[0]).item()
@@ -141,32 +142,32 @@ def best_prior(objective: Callable[[float], float]) -> float:
 @exact_structures
 def test_log_evidence_is_the_exact_marginal_likelihood(curvature: str) -> None:
     fitted = method(curvature)
-    posterior = fit(fitted, 600, **TO_THE_MODE)
+    posterior = fit(fitted, 600, **ADAM_TO_CONVERGENCE)
     exact = log_marginal_likelihood(LAMBDA)
     found = fitted.log_evidence(posterior, linear_data())
-    # Second order in what Adam leaves of the way to the mode.
+    # The error is of second order in the distance from the mode.
     assert found.tolist() == pytest.approx([exact], abs=1e-4)
 
 
 @exact_structures
-def test_the_chosen_prior_has_the_most_evidence(curvature: str) -> None:
-    """Trained under the exact optimum it chooses that; trained elsewhere, the best for there."""
+def test_prior_precision_maximises_the_evidence(curvature: str) -> None:
+    """Training with the optimum returns it; other values give the optimum for other weights."""
     optimum = best_prior(log_marginal_likelihood)
     assert 0.5 < optimum < 10
     for initial in (optimum, 20.0):
-        chooses = method(
+        fitted = method(
             curvature, prior_precision_by="marginal_likelihood", initial_prior_precision=initial
         )
-        posterior = fit(chooses, 600, **TO_THE_MODE)
+        posterior = fit(fitted, 600, **ADAM_TO_CONVERGENCE)
         chosen = posterior.hyper["prior_precision"].item()
         precision = TAU * design().T @ design() + chosen * torch.eye(3).double()
-        covariance = chooses.covariance(posterior)[0]
+        covariance = fitted.covariance(posterior)[0]
         torch.testing.assert_close(covariance, torch.linalg.inv(precision))
 
         w = posterior.state["loc"][0]
 
         def evidence(prior: float, w: Tensor = w) -> float:
-            """All of it that the prior changes, while the weights stay."""
+            """Return the log evidence at fixed weights, up to a constant."""
             matrix = TAU * design().T @ design() + prior * torch.eye(3).double()
             return (3 * math.log(prior) - prior * w @ w - matrix.logdet()).item() / 2
 
@@ -174,11 +175,11 @@ def test_the_chosen_prior_has_the_most_evidence(curvature: str) -> None:
         assert (chosen == pytest.approx(optimum, rel=1e-3)) == (initial == optimum)
 
 
-def test_prior_stays_within_its_range_where_the_data_say_nothing() -> None:
+def test_prior_precision_is_bounded() -> None:
     eigenvalues = torch.tensor([[0.0, 0.0], [5.0, 9.0]]).double()
     square = torch.tensor([[2.0], [0.0]]).double()
     expected = torch.tensor([[1e-6], [1e6]]).double()
-    torch.testing.assert_close(most_probable_prior(eigenvalues, square), expected)
+    torch.testing.assert_close(optimal_prior_precision(eigenvalues, square), expected)
 
 
 # --- networks -----------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def test_prior_stays_within_its_range_where_the_data_say_nothing() -> None:
 
 @likelihoods
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_full_and_diagonal_are_those_of_the_jacobians(likelihood: Likelihood, depth: int) -> None:
+def test_full_and_diagonal_match_the_jacobians(likelihood: Likelihood, depth: int) -> None:
     data = padded_data()
     full = method("full", likelihood=likelihood)
     posterior = small(full, data, depth)
@@ -202,29 +203,29 @@ def test_full_and_diagonal_are_those_of_the_jacobians(likelihood: Likelihood, de
 
 
 @likelihoods
-def test_kronecker_is_the_full_block_of_each_layer_where_all_rows_are_alike(
+def test_kronecker_is_exact_by_layer_for_identical_rows(
     likelihood: Likelihood,
 ) -> None:
-    """Then a mean of products is the product of the means, however many the rows are."""
+    """Then the mean of products equals the product of means."""
     data = padded_data()
     inputs, targets = (t[:, :1].expand_as(t).clone() for t in (data.inputs, data.targets))
     real = torch.arange(14) < torch.tensor(COUNTS)[:, None]
-    alike = replace(data, inputs=inputs * real[..., None], targets=targets * real)
+    identical = replace(data, inputs=inputs * real[..., None], targets=targets * real)
     fitted = method("kronecker", likelihood=likelihood)
-    posterior = small(fitted, alike)
+    posterior = small(fitted, identical)
     covariance = fitted.covariance(posterior)
     sizes = posterior.mlp.sizes
     ends = torch.tensor([(i + 1) * o for i, o in pairwise(sizes)]).cumsum(0)
     layer = torch.bucketize(torch.arange(posterior.mlp.n_weights), ends, right=True)
-    own = layer[:, None] == layer
+    same_layer = layer[:, None] == layer
     for r, prior in enumerate((0.5, 1.5)):
-        h = gauss_newton(fitted, posterior, alike, r) * own
+        h = gauss_newton(fitted, posterior, identical, r) * same_layer
         expected = torch.linalg.inv(h + prior * torch.eye(len(h)).double())
         torch.testing.assert_close(covariance[r], expected)
 
 
 def test_kronecker_factors_are_means_and_sums_over_rows() -> None:
-    """Of a hidden layer: `mean_n h h'` and `sum_n d' d`, with both by autograd."""
+    """For a hidden layer, `mean_n h h'` and `sum_n d' d` by autograd."""
     data, fitted = padded_data(), method("kronecker")
     posterior = small(fitted, data, depth=1)
     mlp = posterior.mlp
@@ -242,10 +243,10 @@ def test_kronecker_factors_are_means_and_sums_over_rows() -> None:
 
 @structures
 @pytest.mark.parametrize("last_layer", [False, True])
-def test_predictive_variance_and_samples_are_those_of_the_covariance(
+def test_predictive_variance_and_samples_match_the_covariance(
     curvature: str, last_layer: bool
 ) -> None:
-    """`g' covariance g` with gradients by autograd; samples of the weights have that covariance."""
+    """The variance is `g' covariance g`, with gradients g by autograd."""
     data = padded_data()
     fitted = method(curvature, last_layer=last_layer, likelihood=Heteroscedastic())
     posterior = small(fitted, data)
@@ -260,14 +261,14 @@ def test_predictive_variance_and_samples_are_those_of_the_covariance(
         g = jacobian[r, :, r]
         torch.testing.assert_close(prediction.epistemic[0, r], (g @ covariance[r] * g).sum(1))
     draws = fitted.sample_weights(posterior, 20_000, Streams([3], (0, 0), dtype=torch.float64))
-    away = draws - posterior.state["loc"]
-    assert ((away == 0).all(0) == (covariance.diagonal(dim1=1, dim2=2) == 0)).all()
-    own = (away[0, 0] != 0).nonzero()[:, 0]
+    offsets = draws - posterior.state["loc"]
+    assert ((offsets == 0).all(0) == (covariance.diagonal(dim1=1, dim2=2) == 0)).all()
+    uncertain = (offsets[0, 0] != 0).nonzero()[:, 0]
     for r in range(2):
-        root = torch.linalg.cholesky(covariance[r][own][:, own])
-        white = torch.linalg.solve_triangular(root, away[:, r, own].T, upper=False)
-        # Twenty thousand draws tell each entry to 0.007 (0.01 on the diagonal).
-        assert (white @ white.T / 20_000 - torch.eye(len(own))).abs().max() < 0.05
+        root = torch.linalg.cholesky(covariance[r][uncertain][:, uncertain])
+        white = torch.linalg.solve_triangular(root, offsets[:, r, uncertain].T, upper=False)
+        # The standard error of an entry is 0.007 (0.01 on the diagonal).
+        assert (white @ white.T / 20_000 - torch.eye(len(uncertain))).abs().max() < 0.05
 
 
 def test_last_layer_is_bayesian_linear_regression_on_the_features() -> None:
@@ -289,11 +290,11 @@ def test_last_layer_is_bayesian_linear_regression_on_the_features() -> None:
                 torch.testing.assert_close(prior * w @ w, determined[0])
 
 
-# --- as a program ---------------------------------------------------------------------------------
+# --- implementation -----------------------------------------------------------------------------
 
 
 @structures
-def test_rows_and_matrices_in_pieces_are_the_same(
+def test_chunks_of_rows_and_matrices_give_the_same_result(
     curvature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = padded_data()
@@ -303,17 +304,19 @@ def test_rows_and_matrices_in_pieces_are_the_same(
     streams = Streams([0], (0,))
     predicted = fitted.predict(whole, data.inputs, 1, streams).epistemic
     evidence = fitted.log_evidence(whole, data)
-    monkeypatch.setattr(laplace, "PREDICTION_ELEMENTS", 3 * whole.state["loc"].numel())
-    monkeypatch.setattr(curvatures, "MATRIX_ELEMENTS", 1)
-    pieces = small(fitted, data)
+    monkeypatch.setattr(laplace, "MAX_ACTIVATIONS", 3 * whole.state["loc"].numel())
+    monkeypatch.setattr(curvatures, "MAX_MATRIX_ELEMENTS", 1)
+    chunked = small(fitted, data)
     for name, value in whole.state.items():
-        torch.testing.assert_close(pieces.state[name], value)
-    torch.testing.assert_close(fitted.predict(pieces, data.inputs, 1, streams).epistemic, predicted)
-    torch.testing.assert_close(fitted.log_evidence(pieces, data), evidence)
+        torch.testing.assert_close(chunked.state[name], value)
+    torch.testing.assert_close(
+        fitted.predict(chunked, data.inputs, 1, streams).epistemic, predicted
+    )
+    torch.testing.assert_close(fitted.log_evidence(chunked, data), evidence)
 
 
 @structures
-def test_training_is_that_of_map_and_float32_is_enough_for_it(curvature: str) -> None:
+def test_it_trains_like_map_and_supports_float32(curvature: str) -> None:
     fitted, data = method(curvature), padded_data()
     data = replace(data, inputs=data.inputs.float(), targets=data.targets.float())
     hyper = {name: torch.full((2, 1), 100.0) for name in fitted.hyper_names}
@@ -329,7 +332,7 @@ def test_training_is_that_of_map_and_float32_is_enough_for_it(curvature: str) ->
 
 @structures
 @pytest.mark.parametrize("by", ["search", "marginal_likelihood"])
-def test_a_curvature_beyond_float64_is_a_diverged_replica(curvature: str, by: str) -> None:
+def test_a_replica_whose_curvature_overflows_has_diverged(curvature: str, by: str) -> None:
     data = padded_data()
     fitted = method(curvature, prior_precision_by=by)
     healthy = small(fitted, data)
@@ -342,17 +345,20 @@ def test_a_curvature_beyond_float64_is_a_diverged_replica(curvature: str, by: st
         assert torch.equal(sick.state[name][0], value[0])
 
 
-def test_a_full_matrix_that_is_too_large_is_refused_before_training() -> None:
+def test_too_large_full_matrices_are_refused_before_training() -> None:
     fitted, network = method("full"), Network(width=400)
     assert MLP.of(3, network).n_weights == 2001
-    fitted.check(3, Network(width=399))
-    method("full", last_layer=True).check(3, network)
-    method("kronecker").check(3, network)
+    fitted.check_network(3, Network(width=399))
+    method("full", last_layer=True).check_network(3, network)
+    method("kronecker").check_network(3, network)
     task = FitTask(padded_data(), {}, network, Training(), 1, Streams([1], (0, 0)))
-    with pytest.raises(UserError, match="at most 2000 uncertain weights, not 2001"):
+    with pytest.raises(UserError) as error:
         fitted.fit(task)
+    assert_user_error(error, "method.curvature")
+    assert "2000" in str(error.value) and "2001" in str(error.value)
 
 
-def test_a_prior_is_given_or_chosen_by_the_marginal_likelihood() -> None:
-    with pytest.raises(UserError, match=r"method\.prior_precision=2.*marginal_likelihood"):
+def test_the_marginal_likelihood_excludes_a_given_prior_precision() -> None:
+    with pytest.raises(UserError) as error:
         method("full", prior_precision=2.0, prior_precision_by="marginal_likelihood")
+    assert_user_error(error, "method.prior_precision")

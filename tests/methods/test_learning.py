@@ -1,4 +1,4 @@
-"""What methods make of likelihoods and losses: noise learnt from the data, outliers ignored."""
+"""Predicted noise of heteroscedastic networks, and robustness of losses to outliers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch import Tensor
 
 from bnnbench.cli.configs import options
 from bnnbench.methods.shared.contract import FitTask, Method
-from bnnbench.methods.shared.kept_chain import KeptChain
+from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Prediction, TrainingSet
 
-# One of each class with a step that ends somewhere: a chain would be on its way for long.
+# One option per class with its own update, except for Markov chains, which converge too slowly.
 OPTIONS = [
     option
     for class_, option in {class_of(option): option for option in reversed(METHODS)}.items()
-    if takes_likelihood(class_) and "update" in vars(class_) and not issubclass(class_, KeptChain)
+    if takes_likelihood(class_) and "update" in vars(class_) and not issubclass(class_, SGMCMC)
 ]
 ROBUST = [name for name in sorted(options("loss")) if name != "nll"]
 
@@ -35,7 +35,7 @@ def fit_and_predict(
     batch_size: int,
     **hyper: float,
 ) -> Prediction:
-    """Of the training inputs themselves, by one replica."""
+    """Fit one replica and predict the training inputs."""
     data = TrainingSet(inputs[None], targets[None], (len(targets),), (0,))
     columns = {name: torch.full((1, 1), hyper[name]).double() for name in method.hyper_names}
     training = Training(batch_size=batch_size, samples=3, learning_rate=0.04, dtype="float64")
@@ -46,8 +46,8 @@ def fit_and_predict(
 
 
 @pytest.mark.parametrize("option", ["bbb", "mc_dropout"])
-def test_learnt_noise_follows_the_true_noise(option: str) -> None:
-    """Its standard deviation grows eleven times from one end of the inputs to the other."""
+def test_predicted_noise_follows_the_true_noise(option: str) -> None:
+    """The true standard deviation grows by a factor of eleven over the range of the inputs."""
     generator = torch.Generator().manual_seed(0)
     inputs = torch.linspace(-1.5, 1.5, 400).double()[:, None]
     scale = 0.2 * (0.8 * inputs[:, 0]).exp()
@@ -56,15 +56,15 @@ def test_learnt_noise_follows_the_true_noise(option: str) -> None:
         Case(option, likelihood="heteroscedastic").method,
         inputs, targets, Network(width=20), 100, 50, prior_precision=1.0, dropout=0.002,
     )  # fmt: skip
-    learnt = prediction.noise_variance()[0].sqrt()
-    ratios = torch.stack([part.mean() for part in (learnt / scale).chunk(4)])
+    learned = prediction.noise_variance()[0].sqrt()
+    ratios = torch.stack([part.mean() for part in (learned / scale).chunk(4)])
     assert ratios.min() > 0.75 and ratios.max() < 1.35
-    assert np.corrcoef(learnt.log(), scale.log())[0, 1] > 0.95
+    assert np.corrcoef(learned.log(), scale.log())[0, 1] > 0.95
 
 
 @cache
 def error_of_the_line(case: Case) -> float:
-    """A line through 200 points, one in ten of them shifted by 4 standard deviations."""
+    """Return the RMSE for a line with 200 points, of which one in ten is an outlier."""
     generator = torch.Generator().manual_seed(1)
     inputs = torch.randn(200, 1, generator=generator).double()
     line = 0.7 * inputs[:, 0]

@@ -1,28 +1,28 @@
-"""MAP: ridge regression where the model is linear, and its objective by hand."""
+"""MAP: ridge regression for a linear model, and the objective by hand."""
 
 from __future__ import annotations
 
 import torch
-from support.linear_model import TO_THE_MODE, exact_posterior, fit
+from support.linear_model import ADAM_TO_CONVERGENCE, exact_posterior, fit
 
-from bnnbench.checking.trial import HYPER, small_task, training_set
+from bnnbench.checking.small_fits import HYPER, small_task, training_set
 from bnnbench.methods.map import MAP
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
 
 
 def test_the_network_finds_the_mode() -> None:
-    """Of a linear model: ridge regression, whatever the start."""
+    """For a linear model, the mode is ridge regression."""
     mean, _ = exact_posterior()
     method = MAP(label="m")
-    networks = method.networks(fit(method, 600, **TO_THE_MODE))
+    networks = method.networks(fit(method, 600, **ADAM_TO_CONVERGENCE))
     torch.testing.assert_close(networks, mean.expand_as(networks), atol=1e-3, rtol=0)
 
 
-def test_the_objective_of_a_point_estimate_by_hand() -> None:
+def test_objective_by_hand() -> None:
     method, data = MAP(label="map"), training_set()
-    own = Streams([5, 6], data.groups, dtype=torch.float64)
-    posterior = method.fit(small_task(method, data, trace=own))
+    streams = Streams([5, 6], data.groups, dtype=torch.float64)
+    posterior = method.fit(small_task(method, data, trace=streams))
     weights = posterior.state["loc"]
     outputs, _ = forward(posterior.mlp, weights[None], data.inputs)
     for r, count in enumerate(data.counts):

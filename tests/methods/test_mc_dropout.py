@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 from support.linear_model import (
+    ADAM_TO_CONVERGENCE,
     LAMBDA,
     TAU,
-    TO_THE_MODE,
-    columns,
     design,
     exact_posterior,
     fit,
     linear_data,
     linear_task,
+    make_hyper,
 )
 
 from bnnbench.methods.mc_dropout import MCDropout
@@ -27,18 +27,18 @@ from bnnbench.settings import Network
 
 def test_mc_dropout_without_dropout_is_ridge_regression() -> None:
     mean, _ = exact_posterior()
-    posterior = fit(MCDropout(label="m"), 600, samples=1, **TO_THE_MODE)
+    posterior = fit(MCDropout(label="m"), 600, samples=1, **ADAM_TO_CONVERGENCE)
     torch.testing.assert_close(posterior.state["loc"][0], mean, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian", "dropconnect"])
 def test_mc_dropout_finds_the_minimum_of_its_expected_loss(kind: str) -> None:
-    """With dropout the expected loss of a linear model is a ridge problem of its own."""
+    """For a linear model, the expected loss with dropout is another ridge regression."""
     data, dropout = linear_data(), 0.3
     keep = 1 - dropout
     method = MCDropout(label="m", noise=kind)
     task = linear_task(method, 1000, samples=200, learning_rate=0.008)
-    posterior = method.fit(replace(task, hyper=columns(dropout=dropout)))
+    posterior = method.fit(replace(task, hyper=make_hyper(dropout=dropout)))
     x = data.inputs[0]
     # E[(z*x)(z*x)'] = E[z]^2 xx' + Var[z] diag(x^2), E[W^2] = E[z^2] M^2; no noise on the bias.
     # One z per row or per minibatch has the same expectation.
@@ -56,14 +56,14 @@ def test_mc_dropout_finds_the_minimum_of_its_expected_loss(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "moment"), [("bernoulli", 0.7), ("gaussian", 1 / 0.7), ("dropconnect", 0.7)]
 )
-def test_biases_are_never_dropped_and_have_the_whole_prior(kind: str, moment: float) -> None:
-    """Half the prior precision times the expected squares: of two layers, 3 to 2 and 2 to 1."""
+def test_biases_are_not_dropped_and_have_the_full_prior(kind: str, moment: float) -> None:
+    """Half the prior precision times the expected squares, for layers 3 to 2 and 2 to 1."""
     weights = torch.arange(1.0, 12.0).double()
     biases = torch.tensor([0] * 6 + [1, 1] + [0] * 2 + [1]).bool()
     counts = torch.full((1, 1), 10.0).double()
     alive = torch.zeros(1, dtype=torch.bool)
     posterior = Posterior(
-        {"loc": weights[None]}, columns(dropout=0.3), MLP((3, 2, 1)), counts, alive
+        {"loc": weights[None]}, make_hyper(dropout=0.3), MLP((3, 2, 1)), counts, alive
     )
     squares = weights.square() * torch.where(biases, 1.0, moment)
     cost = MCDropout(label="m", noise=kind).complexity(posterior, Streams([0], (0,)))
@@ -73,14 +73,14 @@ def test_biases_are_never_dropped_and_have_the_whole_prior(kind: str, moment: fl
     torch.testing.assert_close(cost, LAMBDA / 2 * squares[~biases].sum()[None])
 
 
-def test_the_glorot_start_is_wider_and_has_no_biases() -> None:
-    """Uniform on ±sqrt(6 / (fan_in + fan_out)), layer by layer."""
-    task = linear_task(MCDropout(label="m", start="glorot"), 1)
+def test_glorot_initialisation() -> None:
+    """Weights are uniform on ±sqrt(6 / (fan_in + fan_out)); biases are zero."""
+    task = linear_task(MCDropout(label="m", weight_init="glorot"), 1)
     task = replace(task, network=Network(width=200, depth=1))
-    (start,) = MCDropout(label="m", start="glorot").init(task)["loc"]
-    first, second = start[:400], start[600:800]
+    (initial,) = MCDropout(label="m", weight_init="glorot").init(task)["loc"]
+    first, second = initial[:400], initial[600:800]
     for matrix, units in ((first, 2 + 200), (second, 200 + 1)):
         bound = (6 / units) ** 0.5
         assert 0.97 * bound < matrix.abs().max() <= bound
         assert matrix.square().mean() == pytest.approx(bound**2 / 3, rel=0.2)
-    assert not start[400:600].any() and not start[800:].any()
+    assert not initial[400:600].any() and not initial[800:].any()

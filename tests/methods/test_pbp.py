@@ -1,4 +1,4 @@
-"""PBP: updates against autograd, exact answers and the printed equations."""
+"""PBP: updates against autograd, exact results and the equations of the book."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.pbp import state_of
+from support.pbp import random_state
+from support.user_errors import assert_user_error
 from torch import Tensor
 
-from bnnbench.checking.trial import COUNTS, GROUPS, SEEDS, training_set
+from bnnbench.checking.small_fits import COUNTS, GROUPS, SEEDS, training_set
 from bnnbench.methods.pbp import (
     PBP,
-    absorb,
+    incorporate,
     pack,
     refine_prior,
     unpack,
@@ -35,23 +36,23 @@ def log_z(weights: tuple, inputs: Tensor, targets: Tensor, noise: Tensor) -> Ten
 @pytest.mark.parametrize("sizes", [(2, 1), (2, 4, 1), (2, 4, 3, 1), (2, 3, 4, 3, 1)])
 def test_update_of_one_point_against_autograd(sizes: tuple[int, ...]) -> None:
     mlp = MLP(sizes)
-    state = state_of(mlp)
+    state = random_state(mlp)
     loc, var = state["loc"].requires_grad_(), state["var"].requires_grad_()
     inputs, targets = torch.randn(2, 1, 2).double(), torch.tensor([[3.0], [-1.0]]).double()
     value = log_z(unpack(mlp, state), inputs, targets, state["noise_beta"] / 5)
     g, h = torch.autograd.grad(value.sum(), (loc, var))
-    wanted = var - var**2 * (g**2 - 2 * h)
-    assert (wanted > 0).all()
+    expected = var - var**2 * (g**2 - 2 * h)
+    assert (expected > 0).all()
     noise = (state["noise_alpha"], state["noise_beta"])
-    new = pack(absorb(unpack(mlp, state), noise, inputs, targets, torch.ones(2, 1) > 0)[0])
+    new = pack(incorporate(unpack(mlp, state), noise, inputs, targets, torch.ones(2, 1) > 0)[0])
     torch.testing.assert_close(new["loc"], loc + var * g, rtol=1e-11, atol=1e-12)
-    torch.testing.assert_close(new["var"], wanted, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(new["var"], expected, rtol=1e-11, atol=1e-12)
 
 
 def linear_case(rows: int) -> tuple[MLP, dict[str, Tensor], Tensor, Tensor, float]:
-    """A linear model, whose noise variance of 0.25 is as good as known."""
+    """Return a linear model with a practically known noise variance of 0.25."""
     mlp = MLP((3, 1))
-    state = state_of(mlp, replicas=1)
+    state = random_state(mlp, replicas=1)
     state["noise_alpha"] = torch.full((1, 1), 1e12).double()
     state["noise_beta"] = 0.25 * (state["noise_alpha"] - 1)
     return mlp, state, torch.randn(1, rows, 3).double(), torch.randn(1, rows).double(), 0.25
@@ -68,33 +69,35 @@ def test_linear_update_is_the_exact_marginal_posterior() -> None:
     gain = prior @ design / total
     covariance = prior - torch.outer(gain, design @ prior)
     pair = (state["noise_alpha"], state["noise_beta"])
-    new = pack(absorb(unpack(mlp, state), pair, inputs, targets, torch.ones(1, 1) > 0)[0])
+    new = pack(incorporate(unpack(mlp, state), pair, inputs, targets, torch.ones(1, 1) > 0)[0])
     torch.testing.assert_close(new["loc"][0], loc + gain * (targets[0, 0] - design @ loc))
     torch.testing.assert_close(new["var"][0], covariance.diagonal())
 
 
 @pytest.mark.parametrize("size", [1, 3, 12])
-def test_points_without_inputs_leave_the_exact_posterior_of_the_bias(size: int) -> None:
-    """All points bear on one weight, so nothing is lost in matching, whatever the batch."""
+def test_zero_inputs_give_the_exact_posterior_of_the_bias(size: int) -> None:
+    """All points depend on a single weight, so matching is exact for any batch size."""
     mlp, state, _, targets, noise = linear_case(12)
     last = torch.arange(4) == 3
     start_loc, start_var = state["loc"][0], state["var"][0]
-    precision = 1 / start_var + last * 12 / (4 * noise)  # pre-activations are over sqrt(3 + 1)
+    precision = 1 / start_var + last * 12 / (
+        4 * noise
+    )  # pre-activations are divided by sqrt(3 + 1)
     shift = start_loc / start_var + last * targets.sum() / (2 * noise)
     weights, pair = unpack(mlp, state), (state["noise_alpha"], state["noise_beta"])
     for y in targets.split(size, 1):
         nothing, real = torch.zeros(1, size, 3).double(), torch.ones(1, size) > 0
-        weights, pair = absorb(weights, pair, nothing, y, real)
+        weights, pair = incorporate(weights, pair, nothing, y, real)
     new = pack(weights)
     torch.testing.assert_close(new["var"][0], 1 / precision)
     torch.testing.assert_close(new["loc"][0], shift / precision)
 
 
-def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
-    """Against scalars and the general form, which also keeps the mean of every factor."""
+def test_refinement_follows_the_equations_of_the_book() -> None:
+    """Compares with scalars in the general form, which also stores the mean of every factor."""
     mlp = MLP((2, 3, 1))
-    state = state_of(mlp, replicas=1)
-    kept = [0.0] * 13
+    state = random_state(mlp, replicas=1)
+    shifts = [0.0] * 13
     for _ in range(2):
         a, b = state["prior_alpha"].item(), state["prior_beta"].item()
         rows = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
@@ -105,14 +108,14 @@ def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
             if not (0 < vc < 1e6 and bc > 0 and ac > 1):
                 expected.append([m, v, p, fa, fb])
                 continue
-            mc = (m / v - kept[j]) * vc
+            mc = (m / v - shifts[j]) * vc
             s = [vc + bc / (ac - 1 + i) for i in range(3)]
             k = [math.exp(-0.5 * mc**2 / t) / math.sqrt(t) for t in s]
             g, h = -mc / s[0], 0.5 * (mc**2 / s[0] ** 2 - 1 / s[0])
             m, v = mc + vc * g, vc - vc**2 * (g**2 - 2 * h)
             a = 1 / (k[0] * k[2] / k[1] ** 2 * (ac + 1) / ac - 1)
             b = 1 / (k[2] / k[1] * (ac + 1) / bc - k[1] / k[0] * ac / bc)
-            kept[j] = m / v - mc / vc
+            shifts[j] = m / v - mc / vc
             expected.append([m, v, 1 / v - 1 / vc, a - ac, b - bc])
         state = refine_prior(state)
         got = torch.stack([state[n][0] for n in ("loc", "var", "factor_precision",
@@ -125,7 +128,7 @@ def test_refinement_follows_the_printed_equations_weight_by_weight() -> None:
 
 def test_a_batch_adds_the_natural_parameters_of_its_points() -> None:
     mlp = MLP((2, 4, 1))
-    state = state_of(mlp)
+    state = random_state(mlp)
     noise = (state["noise_alpha"], state["noise_beta"])
     inputs, targets = torch.randn(2, 3, 2).double(), torch.randn(2, 3).double()
     real = torch.tensor([[True, True, True], [True, True, False]])
@@ -135,26 +138,26 @@ def test_a_batch_adds_the_natural_parameters_of_its_points() -> None:
     total = [precision.clone(), shift.clone(), gamma.clone()]
     for n in range(3):
         one = slice(n, n + 1)
-        new, matched = absorb(weights, noise, inputs[:, one], targets[:, one], real[:, one])
+        new, matched = incorporate(weights, noise, inputs[:, one], targets[:, one], real[:, one])
         flat = pack(new)
         total[0] += 1 / flat["var"] - precision
         total[1] += flat["loc"] / flat["var"] - shift
         total[2] += torch.cat(matched, 1) - gamma
-    new, matched = absorb(weights, noise, inputs, targets, real)
+    new, matched = incorporate(weights, noise, inputs, targets, real)
     flat = pack(new)
     torch.testing.assert_close(1 / flat["var"], total[0])
     torch.testing.assert_close(flat["loc"] / flat["var"], total[1])
     torch.testing.assert_close(torch.cat(matched, 1), total[2])
 
 
-def test_updates_without_a_positive_variance_are_skipped_weight_by_weight() -> None:
+def test_updates_without_a_positive_variance_are_skipped() -> None:
     mlp = MLP((2, 4, 1))
-    state = state_of(mlp)
+    state = random_state(mlp)
     state["noise_beta"] = torch.full((2, 1), 1e-4, dtype=torch.float64)
     inputs = torch.randn(2, 1, 2).double()
     noise = (state["noise_alpha"], state["noise_beta"])
     far = torch.tensor([[40.0], [0.0]]).double()
-    new = pack(absorb(unpack(mlp, state), noise, inputs, far, torch.ones(2, 1) > 0)[0])
+    new = pack(incorporate(unpack(mlp, state), noise, inputs, far, torch.ones(2, 1) > 0)[0])
     assert (new["var"] > 0).all()
     skipped = new["var"][0] == state["var"][0]
     assert skipped.any() and not skipped.all()
@@ -180,7 +183,7 @@ def test_any_depth_in_float64_from_float32(depth: int, batch_size: int) -> None:
     assert (prediction.noise > 0).all() and prediction.noise.shape == (3, 1)
 
 
-def test_adf_leaves_the_prior_factors_as_they_were_incorporated() -> None:
+def test_adf_does_not_refine_prior_factors() -> None:
     refined, once = (
         fit(PBP(label="pbp", prior_update=update), training_set()).state for update in ("ep", "adf")
     )
@@ -190,10 +193,11 @@ def test_adf_leaves_the_prior_factors_as_they_were_incorporated() -> None:
 
 
 @pytest.mark.parametrize(("setting", "value"), [("prior_update", "foo"), ("batch_size", 0)])
-def test_mistakes_are_named(setting: str, value: object) -> None:
-    with pytest.raises(UserError, match=f"method.{setting}"):
+def test_invalid_settings(setting: str, value: object) -> None:
+    with pytest.raises(UserError) as error:
         PBP(label="pbp", **{setting: value})
+    assert_user_error(error, f"method.{setting}")
 
 
-def test_it_learns_a_mean_and_a_variance_of_every_weight() -> None:
-    assert PBP(label="pbp").parameters(MLP((2, 4, 1))) == 2 * (3 * 4 + 5)
+def test_number_of_parameters() -> None:
+    assert PBP(label="pbp").n_parameters(MLP((2, 4, 1))) == 2 * (3 * 4 + 5)

@@ -1,4 +1,4 @@
-"""Rényi VI: slopes of the authors' energy, what each order counts, the optimum that is known."""
+"""Rényi VI: gradients of the authors' objective, sample weights, and known optima."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 from support.config import compose
-from support.linear_model import LAMBDA, TAU, columns, design, exact_posterior, fit, linear_data
+from support.linear_model import LAMBDA, TAU, design, exact_posterior, fit, linear_data, make_hyper
 from support.refusals import assert_refused
 from torch import Tensor
 
-from bnnbench.checking.trial import small_task, training_set
-from bnnbench.methods.renyi_vi import RenyiVI, shares_of
+from bnnbench.checking.small_fits import small_task, training_set
+from bnnbench.methods.renyi_vi import RenyiVI, bound_weights
 from bnnbench.methods.shared.trainer import Batch
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
@@ -21,7 +21,7 @@ from bnnbench.settings import Training
 ORDERS = [-math.inf, -1.0, 0.0, 0.5, 1.0, 2.0, math.inf]
 ROWS, RATE, BETAS = 40, 0.01, (0.9, 0.999)
 GENERATOR = torch.Generator().manual_seed(2)
-LEARNT = {"noise_precision": "learnt", "start": "normal", "initial_precision": 9.0}
+LEARNED = {"noise_precision": "learned", "weight_init": "normal", "initial_precision": 9.0}
 
 
 def draw(*shape: int) -> Tensor:
@@ -30,7 +30,7 @@ def draw(*shape: int) -> Tensor:
 
 def energy(alpha: float, loc: Tensor, log_variance: Tensor, log_noise: Tensor, e: Tensor,
            inputs: Tensor, targets: Tensor) -> Tensor:  # fmt: skip
-    """Minus the bound, as the program has it: of a network of four units, weight by weight."""
+    """Return the negative bound for a network with four units, as in the authors' code."""
     variance = 1 / ((-log_variance).exp() + LAMBDA)
     mean = loc * (-log_variance).exp() * variance
     w = mean + variance.sqrt() * e
@@ -49,10 +49,10 @@ def energy(alpha: float, loc: Tensor, log_variance: Tensor, log_noise: Tensor, e
 
 
 @pytest.mark.parametrize("alpha", ORDERS)
-def test_its_steps_are_those_of_autograd_on_the_energy_of_the_authors_program(alpha: float) -> None:
+def test_updates_match_autograd_on_the_authors_objective(alpha: float) -> None:
     mlp, inputs, targets = MLP((2, 4, 1)), draw(1, 8, 2), draw(1, 8)
     training = Training(samples=6, learning_rate=RATE, betas=BETAS, dtype="float64")
-    method, one = RenyiVI(label="r", alpha=alpha, **LEARNT), torch.ones(1, 1).double()
+    method, one = RenyiVI(label="r", alpha=alpha, **LEARNED), torch.ones(1, 1).double()
     data = replace(training_set().select([0]), groups=(0,))
     task = small_task(method, data, [1], epochs=1)
     state = method.init(replace(task, network=replace(task.network, width=4)))
@@ -61,10 +61,10 @@ def test_its_steps_are_those_of_autograd_on_the_energy_of_the_authors_program(al
     optimiser = torch.optim.Adam(theirs, lr=RATE, betas=BETAS, eps=1e-8 * ROWS)
     for step in range(1, 4):
         noise = draw(6, 1, mlp.n_weights)
-        unbias = (one / (1 - BETAS[0] ** step), one / (1 - BETAS[1] ** step))
+        bias_correction = (one / (1 - BETAS[0] ** step), one / (1 - BETAS[1] ** step))
         weights = torch.full((1, 8), 1 / 8).double()
-        batch = Batch(inputs, targets, weights, ROWS * one, (step - 1) * one, unbias, one)
-        hyper = columns(prior_precision=LAMBDA)
+        batch = Batch(inputs, targets, weights, ROWS * one, (step - 1) * one, bias_correction, one)
+        hyper = make_hyper(prior_precision=LAMBDA)
         state = method.update(mlp, training, state, hyper, batch, (noise,))
         optimiser.zero_grad()
         energy(alpha, *theirs, noise[:, 0], inputs[0], targets[0]).backward()
@@ -73,39 +73,39 @@ def test_its_steps_are_those_of_autograd_on_the_energy_of_the_authors_program(al
         torch.testing.assert_close(state[name][0], value.detach(), rtol=1e-9, atol=1e-12)
 
 
-def test_order_0_counts_importance_weights_and_order_1_counts_all_alike() -> None:
+def test_sample_weights_of_special_orders() -> None:
     ratios = draw(5, 2)
     importance = ratios.exp() / ratios.exp().sum(0)
-    torch.testing.assert_close(shares_of(ratios, 0.0), importance)
-    torch.testing.assert_close(shares_of(ratios, 1.0), torch.full_like(ratios, 0.2))
+    torch.testing.assert_close(bound_weights(ratios, 0.0), importance)
+    torch.testing.assert_close(bound_weights(ratios, 1.0), torch.full_like(ratios, 0.2))
     torch.testing.assert_close(
-        shares_of(ratios, 1 - 1e-9), shares_of(ratios, 1.0), atol=1e-8, rtol=0
+        bound_weights(ratios, 1 - 1e-9), bound_weights(ratios, 1.0), atol=1e-8, rtol=0
     )
     for alpha, chosen in ((-math.inf, ratios.argmax(0)), (math.inf, ratios.argmin(0))):
-        assert shares_of(ratios, alpha).argmax(0).equal(chosen)
+        assert bound_weights(ratios, alpha).argmax(0).equal(chosen)
         torch.testing.assert_close(
-            shares_of(ratios, math.copysign(1e4, alpha)), shares_of(ratios, alpha)
+            bound_weights(ratios, math.copysign(1e4, alpha)), bound_weights(ratios, alpha)
         )
 
 
-def test_the_higher_the_order_the_lower_the_ratios_that_count() -> None:
+def test_higher_orders_favour_lower_ratios() -> None:
     ratios = draw(50, 3)
-    counted = torch.stack([(shares_of(ratios, alpha) * ratios).sum(0) for alpha in ORDERS])
-    assert (counted.diff(dim=0) < 0).all()
+    weighted = torch.stack([(bound_weights(ratios, alpha) * ratios).sum(0) for alpha in ORDERS])
+    assert (weighted.diff(dim=0) < 0).all()
 
 
 def exact_scale(alpha: float) -> Tensor:
-    """Of the diagonal Gaussian of the exact mean whose divergence of that order is least.
+    """Return the deviations of the diagonal Gaussian with the least divergence of order `alpha`.
 
-    The derivative of the closed form is zero where its variances are those of the Gaussian with
-    the precision `alpha diag(q) + (1 - alpha) P`; of order 1 it is the diagonal of P. Of order 0
-    there is no such: with samples without end that bound is the evidence, whatever q is.
+    At the optimum its variances equal those of a Gaussian with the precision
+    `alpha diag(q) + (1 - alpha) P`; for order 1 its precision is the diagonal of P. For order 0
+    the bound with infinitely many samples is the evidence for every q.
     """
     _, precision = exact_posterior()
-    own = precision.diagonal().clone()
+    diagonal = precision.diagonal().clone()
     for _ in range(200 if alpha != 1 else 0):
-        own = 1 / (alpha * own.diag() + (1 - alpha) * precision).inverse().diagonal()
-    return own.rsqrt()
+        diagonal = 1 / (alpha * diagonal.diag() + (1 - alpha) * precision).inverse().diagonal()
+    return diagonal.rsqrt()
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
@@ -115,11 +115,11 @@ def test_it_finds_the_best_gaussian_of_its_order(alpha: float) -> None:
     loc, scale = method.moments(posterior)
     torch.testing.assert_close(loc[0], exact_posterior()[0], atol=0.02, rtol=0)
     torch.testing.assert_close(scale[0], exact_scale(alpha), atol=0, rtol=0.03)
-    assert (exact_scale(1.0) < 0.955 * exact_scale(0.5))[:2].all(), "they can be told apart"
+    assert (exact_scale(1.0) < 0.955 * exact_scale(0.5))[:2].all(), "the orders differ"
 
 
-def test_the_noise_that_it_learns_is_the_mean_square_that_it_expects() -> None:
-    method = RenyiVI(label="r", alpha=1.0, noise_precision="learnt", initial_precision=100.0)
+def test_learned_noise_is_the_expected_mean_squared_error() -> None:
+    method = RenyiVI(label="r", alpha=1.0, noise_precision="learned", initial_precision=100.0)
     posterior = fit(method, 700, learning_rate=0.01, betas=(0.9, 0.999), samples=50)
     assert set(posterior.hyper) == {"prior_precision", "noise_precision"}
     loc, scale = method.moments(posterior)
@@ -127,7 +127,7 @@ def test_the_noise_that_it_learns_is_the_mean_square_that_it_expects() -> None:
     expected = ((y - x @ loc[0]).square() + x.square() @ scale[0].square()).mean()
     noise = 1 / posterior.hyper["noise_precision"][0, 0]
     torch.testing.assert_close(noise, expected, rtol=0.02, atol=0)
-    assert posterior.diagnostics["learnt_noise_precision"][0] == 1 / noise
+    assert posterior.diagnostics["learned_noise_precision"][0] == 1 / noise
     assert 0.5 * TAU < 1 / noise < 2 * TAU and method.hyper_names == ("prior_precision",)
 
 
@@ -135,7 +135,7 @@ def test_the_noise_that_it_learns_is_the_mean_square_that_it_expects() -> None:
     ("dataset", "samples", "epochs", "width"),
     [("yacht", 100, 500, 50), ("wine", 100, 500, 50), ("protein", 10, 100, 100)],
 )
-def test_the_preset_is_what_the_paper_says(
+def test_the_preset_has_the_settings_of_the_paper(
     dataset: str, samples: int, epochs: int, width: int
 ) -> None:
     config = compose("experiment=vr_uci", f"dataset={dataset}")
@@ -148,18 +148,21 @@ def test_the_preset_is_what_the_paper_says(
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("setting", "value"),
     [
-        (["method.alpha=nan"], ["method.alpha", "-inf or inf", "nan"]),
-        (["method.alpha=max"], ["method.alpha", "'max'"]),
-        (["method.initial_precision=0"], ["method.initial_precision"]),
-        (["method.start=zero"], ["method.start", "fan_in, normal"]),
-        (["method.noise_precision=found"], ["method.noise_precision", "learnt", "'found'"]),
-        (
-            ["likelihood=heteroscedastic", "method.noise_precision=learnt"],
-            ["method.noise_precision='learnt'", "heteroscedastic"],
-        ),
+        ("alpha", "nan"),
+        ("alpha", "max"),
+        ("initial_precision", "0"),
+        ("weight_init", "zero"),
+        ("noise_precision", "found"),
     ],
 )
-def test_what_is_refused(settings: list[str], words: list[str]) -> None:
-    assert_refused(["method=renyi_vi", *settings], *words)
+def test_invalid_settings(setting: str, value: str) -> None:
+    key = f"method.{setting}"
+    assert_refused(["method=renyi_vi", f"{key}={value}"], setting=key)
+
+
+def test_heteroscedastic_networks_have_no_noise_precision_to_learn() -> None:
+    key = "method.noise_precision"
+    words = ["method=renyi_vi", "likelihood=heteroscedastic", f"{key}=learned"]
+    assert_refused(words, setting=key, code="likelihood")

@@ -1,4 +1,4 @@
-"""SGHMC: the public program's steps in plain float64, and the exact variances of a linear model."""
+"""SGHMC: the authors' updates in plain Python, and variances for a linear model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from support.chains import temperature
-from support.linear_model import LAMBDA, TAU, columns, linear_task, one_batch
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.sghmc import SGHMC
 from bnnbench.nn import MLP
@@ -17,34 +17,33 @@ from bnnbench.settings import Training
 ROWS = ((1.0, 2.0), (3.0, -1.0))
 """The minibatch of `one_batch`: two of ten rows, an input and a target each."""
 
-STEPS, ADAPTED = 12, 7
+STEPS, ADAPTATION_STEPS = 12, 7
 
 
 def drawn(step: int) -> list[float]:
-    """Standard normal numbers for the weight and the bias."""
+    """Draw standard normal numbers for the weight and the bias."""
     generator = torch.Generator().manual_seed(step)
     numbers: list[float] = torch.randn(2, generator=generator, dtype=torch.float64).tolist()
     return numbers
 
 
 def published(lr: float, mdecay: float) -> dict[str, list[float]]:
-    """The program's steps for a line, statement by statement, with what it calls them.
+    """Run the authors' code for a line, with its variable names.
 
-    The memory's inverse is taken before the memory changes, the averages of the gradient and of its
-    square after it.
+    `tau_inv` uses tau before its update; the averages are updated after tau.
     """
     theta, momentum = [0.2, -0.1], [0.0, 0.0]
     tau, g, v_hat = [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]
     for iteration in range(1, STEPS + 1):
         errors = [theta[0] * x + theta[1] - y for x, y in ROWS]
-        slopes = (
+        gradients = (
             TAU * sum(e * x for e, (x, _) in zip(errors, ROWS, strict=True)) / 2,
             TAU * sum(errors) / 2,
         )
-        for i, slope in enumerate(slopes):
-            gradient = 10 * (slope + LAMBDA / 10 * theta[i])
+        for i, mean_gradient in enumerate(gradients):
+            gradient = 10 * (mean_gradient + LAMBDA / 10 * theta[i])
             tau_inv = 1 / (tau[i] + 1)
-            if iteration <= ADAPTED:
+            if iteration <= ADAPTATION_STEPS:
                 tau[i] += -tau[i] * (g[i] * g[i] / (v_hat[i] + 1e-16)) + 1
                 g[i] += -g[i] * tau_inv + tau_inv * gradient
                 v_hat[i] += -v_hat[i] * tau_inv + tau_inv * gradient**2
@@ -57,31 +56,30 @@ def published(lr: float, mdecay: float) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize(("lr", "mdecay"), [(0.01, 0.05), (0.2, 0.3), (0.9, 0.001)])
-def test_steps_are_the_public_programs(lr: float, mdecay: float) -> None:
-    """Those that adapt and those that do not; the last has less noise than it is allowed."""
-    method = SGHMC(label="s", step_size=lr, friction=mdecay, adapted=ADAPTED)
+def test_updates_match_the_authors_code(lr: float, mdecay: float) -> None:
+    """Covers steps with and without adaptation; the last case reaches the minimum noise."""
+    method = SGHMC(label="s", step_size=lr, friction=mdecay, adaptation_steps=ADAPTATION_STEPS)
     one = torch.ones(1, 2, dtype=torch.float64)
     state = {"loc": torch.tensor([[0.2, -0.1]], dtype=torch.float64), "momentum": 0 * one}
     state |= {"tau": one, "mean": one, "v": one}
     for step in range(STEPS):
-        batch = one_batch()._replace(taken=torch.tensor([[step]], dtype=torch.float64))
+        batch = one_batch()._replace(steps_taken=torch.tensor([[step]], dtype=torch.float64))
         noise = (torch.tensor([drawn(step + 1)], dtype=torch.float64),)
-        state = method.update(MLP((1, 1)), Training(), state, columns(), batch, noise)
+        state = method.update(MLP((1, 1)), Training(), state, make_hyper(), batch, noise)
     for name, values in published(lr, mdecay).items():
         assert state[name][0].tolist() == pytest.approx(values, rel=1e-9), name
 
 
-def test_variances_of_a_linear_model_are_a_sixth_short_of_exact() -> None:
-    """As the docstring says, with the settings of the YAML."""
+def test_variances_of_a_linear_model() -> None:
+    """The ratio to the exact variances in the docstring, with the settings of the YAML file."""
     assert temperature(SGHMC(label="s"), 455, 32, 8) == pytest.approx(0.82, abs=0.06)
 
 
-def test_scales_adapt_while_nothing_is_kept_and_stay_from_then_on() -> None:
-    """Fits that differ in what is thrown away, and no more in their epochs, part at its end."""
+def test_scales_adapt_during_burn_in_only() -> None:
     settings: dict[str, Any] = {"batch_size": 10}
     method = SGHMC(label="s", burn_in=0.5, thinning=1)
     task = linear_task(method, 6, **settings)
-    assert list(method.kept(task)) == list(range(13, 25))
+    assert list(method.saved_steps(task)) == list(range(13, 25))
     half = method.fit(linear_task(method, 6, **settings)).state
     whole = SGHMC(label="s", burn_in=0, thinning=1)
     never = whole.fit(linear_task(whole, 6, **settings)).state

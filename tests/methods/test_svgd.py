@@ -1,4 +1,4 @@
-"""SVGD: the published steps in plain float64, and what one particle is."""
+"""SVGD: published updates in plain Python, MAP for one particle, and learned precisions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.linear_model import LAMBDA, TAU, columns, linear_data, linear_task
+from support.linear_model import LAMBDA, TAU, linear_data, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.methods.map import MAP
@@ -20,38 +20,38 @@ from bnnbench.settings import Training
 
 NET = MLP((2, 3, 1))
 ROWS, N = 4, 12
-"""Of a minibatch, and of the training set."""
+"""Rows of a minibatch and of the training set."""
 
 SHAPE, RATE = 1.5, 0.2
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
-    """Standard normal numbers."""
+    """Draw standard normal numbers."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def minibatch(step: int) -> Batch:
-    """The rows of a step, as the trainer would hand them out."""
+    """Return the minibatch of a step."""
     decays = [torch.tensor([[1 - beta ** (step + 1)]], dtype=torch.float64) for beta in (0.9, 0.9)]
     return Batch(
         inputs=drawn(1, ROWS, 2, seed=step),
         targets=drawn(1, ROWS, seed=100 + step),
         weights=torch.full((1, ROWS), 1 / ROWS, dtype=torch.float64),
         counts=torch.tensor([[N]], dtype=torch.float64),
-        taken=torch.tensor([[step]], dtype=torch.float64),
-        unbias=(1 / decays[0], 1 / decays[1]),
-        share=torch.ones(1, 1, dtype=torch.float64),
+        steps_taken=torch.tensor([[step]], dtype=torch.float64),
+        bias_correction=(1 / decays[0], 1 / decays[1]),
+        kl_weight=torch.ones(1, 1, dtype=torch.float64),
     )
 
 
 def outputs(weights: Tensor, inputs: Tensor) -> Tensor:
-    """Of a network, `[rows]`."""
+    """Return the outputs of a network, `[rows]`."""
     hidden = torch.relu(inputs @ weights[:6].view(2, 3) + weights[6:9])
     return hidden @ weights[9:12] + weights[12]
 
 
 def log_posterior(particle: Tensor, batch: Batch) -> Tensor:
-    """Of weights, log noise precision and log prior precision, as the published program has it."""
+    """Return the log posterior of weights and log precisions, as in the authors' code."""
     weights, log_gamma, log_lambda = particle[:13], particle[13], particle[14]
     errors = outputs(weights, batch.inputs[0]) - batch.targets[0]
     likelihood = 0.5 * ROWS * log_gamma - 0.5 * log_gamma.exp() * errors.square().sum()
@@ -63,7 +63,7 @@ def log_posterior(particle: Tensor, batch: Batch) -> Tensor:
 
 
 def published(particles: np.ndarray, steps: int, rate: float, decay: float) -> np.ndarray:
-    """Equation 8 with the width and the AdaGrad of the program, particle by particle."""
+    """Run equation 8 with the bandwidth and AdaGrad of the authors' code."""
     count, history = len(particles), np.zeros_like(particles)
     for step in range(steps):
         scores = []
@@ -85,11 +85,11 @@ def published(particles: np.ndarray, steps: int, rate: float, decay: float) -> n
     return particles
 
 
-def test_steps_are_the_published_ones() -> None:
-    """With both precisions among the coordinates."""
+def test_updates_match_the_authors_code() -> None:
+    """Both precisions are learned."""
     method = SVGD(
-        label="s", particles=4, optimiser="adagrad", prior_precision="learnt",
-        noise_precision="learnt", prior_gamma=(SHAPE, RATE), noise_gamma=(SHAPE, RATE),
+        label="s", particles=4, optimiser="adagrad", prior_precision="learned",
+        noise_precision="learned", prior_gamma=(SHAPE, RATE), noise_gamma=(SHAPE, RATE),
     )  # fmt: skip
     start = drawn(4, 15, seed=7)
     training = Training(learning_rate=0.05, betas=(0.5, 0.9))
@@ -110,9 +110,9 @@ def test_one_particle_is_map(drift: str) -> None:
     torch.testing.assert_close(found, expected)
 
 
-def test_functions_repel_each_other_through_the_networks_jacobian() -> None:
+def test_function_drift_uses_the_jacobian() -> None:
     method = SVGD(label="s", particles=3, drift="function")
-    weights, batch, hyper = drawn(3, 13, seed=3), minibatch(0), columns()
+    weights, batch, hyper = drawn(3, 13, seed=3), minibatch(0), make_hyper()
     functions = torch.stack([outputs(one, batch.inputs[0]) for one in weights])
     scores = -TAU * (functions - batch.targets[0]) / ROWS
     drift = kde_wgd(functions[None], scores[None], torch.full((1, 1, 1), 1 / N).double())[0]
@@ -123,9 +123,9 @@ def test_functions_repel_each_other_through_the_networks_jacobian() -> None:
 
 
 @pytest.mark.parametrize("drift", ["svgd", "function"])
-def test_the_noise_is_learnt_from_the_data(drift: str) -> None:
-    """Where its slope is zero: `(n / 2 + shape) / (|e|^2 / 2 + rate)`; and predicted."""
-    method = SVGD(label="s", particles=5, drift=drift, noise_precision="learnt")
+def test_noise_is_learned_from_the_data(drift: str) -> None:
+    """The score is zero at `(n / 2 + shape) / (|e|^2 / 2 + rate)`."""
+    method = SVGD(label="s", particles=5, drift=drift, noise_precision="learned")
     task = linear_task(method, 300, learning_rate=0.05)
     posterior, data = method.fit(task), linear_data()
     prediction = method.predict(posterior, data.inputs, 1, Streams([1], (0,)))
@@ -136,9 +136,9 @@ def test_the_noise_is_learnt_from_the_data(drift: str) -> None:
     assert set(posterior.hyper) == {"prior_precision"} == set(method.hyper_names)
 
 
-def test_what_is_learnt_is_a_coordinate_of_each_particle() -> None:
-    method = SVGD(label="s", particles=3, prior_precision="learnt", noise_precision="learnt")
-    assert method.hyper_names == () and method.parameters(NET) == 3 * 15
+def test_learned_precisions_are_coordinates_of_each_particle() -> None:
+    method = SVGD(label="s", particles=3, prior_precision="learned", noise_precision="learned")
+    assert method.hyper_names == () and method.n_parameters(NET) == 3 * 15
     state = method.init(linear_task(method, 1))
     logs = state["loc"].view(3, 5)[:, 3:]  # two weights and a bias before
     assert (logs[:, 1].exp() < 1).all() and len(set(logs[:, 1].tolist())) == 3

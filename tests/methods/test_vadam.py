@@ -1,4 +1,4 @@
-"""Vadam: where it rests in the linear model, where it starts, and a step by hand."""
+"""Vadam: the fixed point for a linear model, initialisation, and a step by hand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from support.linear_model import (
     LAMBDA,
     TAU,
     N,
-    columns,
     exact_posterior,
     fit,
     linear_task,
+    make_hyper,
     one_batch,
 )
 
@@ -24,11 +24,10 @@ from bnnbench.settings import Training
 
 
 @pytest.mark.parametrize("batch_size", [N, 10])
-def test_it_settles_at_its_fixed_point(batch_size: int) -> None:
-    """The mean is exact. The precision is `N E[g^2] + prior`, not the mean-field optimum's.
+def test_it_converges_to_its_fixed_point(batch_size: int) -> None:
+    """The mean is exact. The precision is `N E[g^2] + prior`, not that of the mean-field optimum.
 
-    The square is that of a minibatch's mean, in which the rows' noise cancels: the larger the
-    minibatch, the less it makes of the curvature.
+    The mean gradient of a minibatch is squared, so larger minibatches underestimate the curvature.
     """
     mean, _ = exact_posterior()
     method = Vadam(label="v")
@@ -39,14 +38,14 @@ def test_it_settles_at_its_fixed_point(batch_size: int) -> None:
 
 
 def test_vadam_step_by_hand() -> None:
-    """Algorithm 5 for two samples of a two-weight model, squares taken per sample."""
+    """Algorithm 5 for two samples of a two-weight model; gradients are squared per sample."""
     method, batch = Vadam(label="v"), one_batch()
     loc, s, m = torch.tensor([[0.2, -0.1]]).double(), torch.full((1, 2), 0.3).double(), 0.4
     state = {"loc": loc, "s": s, "momentum": torch.full((1, 2), m).double()}
     epsilon = torch.tensor([[[0.5, -1.0]], [[-0.3, 0.8]]]).double()
     tau, lam, n, betas, rate = TAU, LAMBDA, 10.0, (0.9, 0.8), 0.01
     training = Training(learning_rate=rate, betas=betas)
-    new = method.update(MLP((1, 1)), training, state, columns(), batch, (epsilon,))
+    new = method.update(MLP((1, 1)), training, state, make_hyper(), batch, (epsilon,))
     gradients = []
     for sample in epsilon[:, 0].tolist():
         w, b = (loc[0, i].item() + e / math.sqrt(n * 0.3 + lam) for i, e in enumerate(sample))
@@ -57,16 +56,14 @@ def test_vadam_step_by_hand() -> None:
         square = (gradients[0][i] ** 2 + gradients[1][i] ** 2) / 2
         momentum = betas[0] * m + (1 - betas[0]) * (mean + lam / n * loc[0, i].item())
         s_new = betas[1] * 0.3 + (1 - betas[1]) * square
-        unbias = [u.item() for u in batch.unbias]
-        moved = loc[0, i].item() - rate * momentum * unbias[0] / (
-            math.sqrt(s_new * unbias[1]) + lam / n
-        )
+        first, second = (u.item() for u in batch.bias_correction)
+        moved = loc[0, i].item() - rate * momentum * first / (math.sqrt(s_new * second) + lam / n)
         assert new["momentum"][0, i].item() == pytest.approx(momentum)
         assert new["s"][0, i].item() == pytest.approx(s_new)
         assert new["loc"][0, i].item() == pytest.approx(moved)
 
 
-def test_vadam_starts_at_the_prior_or_at_a_given_precision() -> None:
+def test_initial_precision() -> None:
     for initial, expected in ((None, LAMBDA), (10.0, 10.0), (0.5, LAMBDA)):
         method = Vadam(label="v", initial_precision=initial)
         precision = N * method.init(linear_task(method, 1))["s"] + LAMBDA

@@ -1,11 +1,12 @@
-"""Vprop: where it rests in the linear model, and a step by hand."""
+"""Vprop: the fixed point for a linear model, and a step by hand."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from support.fixed_point import fixed_point
-from support.linear_model import N, columns, exact_posterior, fit, one_batch
+from support.linear_model import N, exact_posterior, fit, make_hyper, one_batch
+from support.user_errors import assert_user_error
 
 from bnnbench.methods.vprop import Vprop
 from bnnbench.nn import MLP
@@ -15,7 +16,7 @@ from bnnbench.types import UserError
 
 @pytest.mark.parametrize("batch_size", [N, 10])
 @pytest.mark.parametrize(("square_root", "rate"), [(True, 0.006), (False, 0.018)])
-def test_it_settles_at_the_fixed_point_of_vadam(
+def test_it_converges_to_the_fixed_point_of_vadam(
     square_root: bool, rate: float, batch_size: int
 ) -> None:
     mean, _ = exact_posterior()
@@ -32,7 +33,7 @@ def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: b
     loc, s = torch.tensor([[0.2, -0.1]]).double(), torch.full((1, 2), 0.3).double()
     training = Training(learning_rate=0.01, betas=(0.9, 0.8))
     still = (torch.zeros(1, 1, 2).double(),)  # no perturbation: the gradient at loc
-    new = method.update(MLP((1, 1)), training, {"loc": loc, "s": s}, columns(), batch, still)
+    new = method.update(MLP((1, 1)), training, {"loc": loc, "s": s}, make_hyper(), batch, still)
     error = [0.2 * x - 0.1 - y for x, y in ((1.0, 2.0), (3.0, -1.0))]
     gradient = torch.tensor([[2 * (error[0] + 3 * error[1]), 2 * sum(error)]]).double()
     expected = 0.8 * s + 0.2 * gradient**2
@@ -41,6 +42,7 @@ def test_vprop_step_is_rmsprop_with_the_prior_in_place_of_epsilon(square_root: b
     torch.testing.assert_close(new["loc"], loc - 0.01 * (gradient + 0.2 * loc) / scale)
 
 
-def test_the_square_root_is_a_yes_or_a_no() -> None:
-    with pytest.raises(UserError, match=r"method\.square_root"):
+def test_square_root_is_true_or_false() -> None:
+    with pytest.raises(UserError) as error:
         Vprop(label="v", square_root="maybe")  # type: ignore[arg-type]
+    assert_user_error(error, "method.square_root")

@@ -1,4 +1,4 @@
-"""Passes of probabilistic backpropagation by native code against torch's, over random shapes."""
+"""Passes of probabilistic backpropagation by native code against torch, for random shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.pbp import state_of
+from support.pbp import random_state
 from torch import Tensor
 
 from bnnbench.cpp.library import library
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
 @dataclass(frozen=True)
 class Problem:
-    """A fit from a state as it might be in mid-fit."""
+    """A fit that starts from a typical intermediate state."""
 
     data: TrainingSet
     network: Network
@@ -36,15 +36,15 @@ class Problem:
     epochs: int = 2
 
     def fit(self, native: bool, start: Mapping[str, Tensor] | None = None) -> Posterior:
-        """Some passes, by native code or by torch."""
+        """Run some passes, in native code or in torch."""
         mlp = MLP((self.data.inputs.shape[2], *self.network.widths, 1))
-        own = start or state_of(mlp, self.data.replicas, self.seed)
+        own = start or random_state(mlp, self.data.replicas, self.seed)
         streams = Streams(list(range(self.data.replicas)), self.data.groups, dtype=torch.float64)
         task = FitTask(self.data, {}, self.network, Training(), self.epochs, streams)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pbp, "initial_state", lambda *_: dict(own))
             if not native:
-                patch.setattr(pbp, "available", lambda *_: False)
+                patch.setattr(pbp, "has_native_code", lambda *_: False)
             return self.method.fit(task)
 
 
@@ -65,7 +65,7 @@ problems = st.builds(
     st.integers(1, 20),
     st.lists(st.integers(1, 40), max_size=3),
     st.lists(st.integers(1, 9), min_size=1, max_size=3),
-    st.sampled_from([1.0, 30.0]),  # far off, where updates of weights are refused
+    st.sampled_from([1.0, 30.0]),  # large targets, for which weight updates are skipped
     st.sampled_from([1, 1, 2, 5]),
     st.booleans(),
     st.integers(0, 2**31),
@@ -81,36 +81,40 @@ def assert_same(ours: Posterior, theirs: Posterior) -> None:
 
 @settings(max_examples=60)
 @given(problems)
-def test_passes_are_those_of_torch(one: Problem) -> None:
+def test_passes_equal_those_of_torch(one: Problem) -> None:
     assert_same(one.fit(native=True), one.fit(native=False))
 
 
-def test_updates_are_refused_alike() -> None:
-    """Far-off targets leave many weights as they were, in both."""
+def test_the_same_updates_are_skipped() -> None:
+    """With large targets both skip the updates of many weights."""
     one = replace(problem(3, [6], [4, 4], 1.0, 1, False, 1), epochs=1)
     data = replace(one.data, targets=torch.full_like(one.data.targets, 40.0))
     one = replace(one, data=data)
-    start = state_of(MLP((3, 6, 1)))
+    start = random_state(MLP((3, 6, 1)))
     start["noise_beta"] = torch.full_like(start["noise_beta"], 1e-4)
     ours, theirs = one.fit(True, start), one.fit(False, start)
     assert_same(ours, theirs)
-    kept = ours.state["var"] == start["var"]
-    assert kept.any() and not kept.all() and torch.equal(kept, theirs.state["var"] == start["var"])
+    skipped = ours.state["var"] == start["var"]
+    assert (
+        skipped.any()
+        and not skipped.all()
+        and torch.equal(skipped, theirs.state["var"] == start["var"])
+    )
 
 
 @pytest.mark.parametrize("loc", [-300.0, -40.0, -8.0, 8.0, 300.0])
 @pytest.mark.parametrize("var", [1e-8, 1.0, 1e4])
 def test_units_far_from_zero(loc: float, var: float) -> None:
-    """Where tails underflow their ratios keep their digits."""
+    """Ratios of tail probabilities are accurate even where they underflow."""
     one = replace(problem(2, [5, 4], [3], 1.0, 1, True, 3), epochs=1)
-    start = state_of(MLP((2, 5, 4, 1)), replicas=1)
+    start = random_state(MLP((2, 5, 4, 1)), replicas=1)
     start["loc"][:, 10:15] = loc  # biases of the first hidden layer
     start["var"][:, :15] = var
     assert_same(one.fit(True, start), one.fit(False, start))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_network_that_is_lost_does_not_touch_its_neighbours(bad: float) -> None:
+def test_a_diverged_network_does_not_affect_others(bad: float) -> None:
     one = problem(3, [7], [9, 8, 9], 1.0, 1, True, 5)
     targets = one.data.targets.clone()
     targets[1, 4] = bad
@@ -122,7 +126,7 @@ def test_a_network_that_is_lost_does_not_touch_its_neighbours(bad: float) -> Non
         assert partly.state[name].isfinite().all()
 
 
-def test_the_start_is_left_as_it_was() -> None:
+def test_the_initial_state_is_not_modified() -> None:
     one = problem(3, [7], [9], 1.0, 1, True, 5)
     start = initial_state(MLP((3, 7, 1)), 1, Streams([0], (0,)))
     before = {name: value.clone() for name, value in start.items()}

@@ -1,4 +1,4 @@
-"""Whole trajectories by native code are those that torch takes leapfrog by leapfrog."""
+"""Leapfrog trajectories by native code against torch."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
 from bnnbench.methods.shared.hmc.metric import Metric
-from bnnbench.methods.shared.hmc.network import posterior
-from bnnbench.native.trajectories import trajectories
+from bnnbench.methods.shared.hmc.network import posterior_target
+from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -24,7 +24,7 @@ LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
 
 
 def some_metric(mlp: MLP, generator: torch.Generator) -> Metric:
-    """Of two sets, about half the identity, so that none runs away."""
+    """A metric for two sets, about half the identity, so that no trajectory diverges."""
     roots = []
     for fan_in in mlp.sizes[:-1]:
         some = 0.05 * torch.randn(2, fan_in + 1, fan_in + 1, generator=generator)
@@ -42,10 +42,10 @@ def some_metric(mlp: MLP, generator: torch.Generator) -> Metric:
     shaped=st.booleans(),
     seed=st.integers(0, 1000),
 )
-def test_they_are_those_of_torch(
+def test_trajectories_equal_those_of_torch(
     hidden: list[int], inputs: int, outputs: int, rows: int, chains: int, shaped: bool, seed: int
 ) -> None:
-    """Two training sets, the second shorter; every chain with its own size, steps and factors."""
+    """Two training sets, the second shorter; each chain has its own settings and factors."""
     generator = torch.Generator().manual_seed(seed)
     mlp, counts = MLP((inputs, *hidden, outputs)), (rows, max(1, rows - 3))
     real = torch.arange(rows) < torch.tensor(counts)[:, None]
@@ -60,9 +60,9 @@ def test_they_are_those_of_torch(
     steps = torch.randint(1, 5, (chains, 2), generator=generator)
     metric = some_metric(mlp, generator) if shaped else None
     roots = metric.flat() if metric else None
-    found = trajectories(mlp, data, position, momentum, factors, size, steps, roots)
+    found = leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
     double = TrainingSet(x.double(), y.double(), counts, (0, 1))
-    target = posterior(mlp, LIKELIHOODS[outputs], double, {})
+    target = posterior_target(mlp, LIKELIHOODS[outputs], double, {})
     double_metric = Metric(tuple(root.double() for root in metric.roots)) if metric else None
     expected = leapfrog(
         target, position.double(), momentum.double(), factors, size, steps, double_metric
@@ -72,14 +72,16 @@ def test_they_are_those_of_torch(
         torch.testing.assert_close(got.double(), exact, rtol=1e-5, atol=2e-5 * scale)
 
 
-def test_what_it_is_given_stays_and_nothing_finite_is_made_of_nan() -> None:
+def test_arguments_are_not_modified_and_nan_is_propagated() -> None:
     mlp = MLP((2, 3, 1))
     data = TrainingSet(torch.ones(2, 4, 2), torch.ones(2, 4), (4, 4), (0, 1))
     data.targets[1, 2] = torch.nan
     position, momentum = torch.ones(2, 2, 2, mlp.n_weights)
     factors = torch.ones(2, 2, 2).double()
     size, steps = torch.full((2, 2), 0.01).double(), torch.full((2, 2), 3)
-    end, _, before, after = trajectories(mlp, data, position, momentum, factors, size, steps)
+    end, _, before, after = leapfrog_trajectories(
+        mlp, data, position, momentum, factors, size, steps
+    )
     assert (position == 1).all() and (momentum == 1).all()
     assert end[:, 0].isfinite().all() and not end[:, 1].isfinite().any()
     for parts in (before, after):

@@ -1,6 +1,6 @@
-"""The report's page in a real browser: sorts, filters, opens runs, fits screens, is readable.
+"""The HTML report in a real browser: sorting, filtering, run pages, layout and accessibility.
 
-Chromium is used where it is installed; `BNNBENCH_BROWSER` names another, which must be there.
+Uses Chromium if it is installed, or the browser that `BNNBENCH_BROWSER` names.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from support.runs import RMSE, add_arrays, add_search, make_run
 
-from bnnbench.report.overview import write_report
-from bnnbench.report.section import Style
+from bnnbench.report.blocks import Style
+from bnnbench.report.report_writer import write_report
 from bnnbench.results.reader import read_runs
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -22,8 +22,8 @@ playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.ci
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Without the last ones it looks for its maker's hosts, which a closed network refuses.
-ALONE = (
+# The last options stop it from contacting its vendor's hosts, which fails without a network.
+OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -41,14 +41,14 @@ def browser() -> Iterator[playwright.Browser]:
     if not path:
         pytest.skip("there is no Chromium")
     with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=path, args=list(ALONE))
+        chromium = started.chromium.launch(executable_path=path, args=list(OPTIONS))
         yield chromium
         chromium.close()
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Three methods on two data sets; one has a name that would end a careless page's script."""
+    """Three methods on two data sets; one has a name that would break unescaped HTML."""
     outputs = tmp_path_factory.mktemp("outputs")
     for dataset in ("boston", "yacht"):
         for place, method in enumerate(("vadam", "mc_dropout", "<!--<script>mine")):
@@ -61,15 +61,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def page(browser: playwright.Browser, report: str) -> Iterator[playwright.Page]:
-    """The page on a desk; whatever its console says is an error, and so is what it asks for."""
+    """The page at desktop size. Console messages, errors and further requests fail the test."""
     opened = browser.new_page(viewport=DESK)
-    said: list[str] = []
-    opened.on("console", lambda message: said.append(message.text))
-    opened.on("pageerror", lambda error: said.append(str(error)))
-    opened.on("request", lambda request: said.append(request.url))
+    messages: list[str] = []
+    opened.on("console", lambda message: messages.append(message.text))
+    opened.on("pageerror", lambda error: messages.append(str(error)))
+    opened.on("request", lambda request: messages.append(request.url))
     opened.goto(report)
     yield opened
-    assert [word for word in said if not word.startswith(report)] == []
+    assert [message for message in messages if not message.startswith(report)] == []
     opened.close()
 
 
@@ -101,11 +101,11 @@ def test_rows_are_filtered_by_words_of_row_and_heading(page: playwright.Page) ->
     assert rows.count() == every
 
 
-def test_a_run_opens_and_the_way_back(page: playwright.Page) -> None:
+def test_a_run_opens_and_closes(page: playwright.Page) -> None:
     link = page.locator("#report td a", has_text="<!--<script>mine").first
     link.click()
     article = page.locator("#run")
-    article.wait_for()  # the browser says a moment later that the address has changed
+    article.wait_for()  # the hashchange event comes with a delay
     assert not page.locator("#report").is_visible()
     assert article.locator("h1").inner_text().startswith("boston, <!--<script>mine")
     for heading in ("Splits", "Settings", "Environment"):
@@ -117,7 +117,7 @@ def test_a_run_opens_and_the_way_back(page: playwright.Page) -> None:
     assert not article.is_visible()
 
 
-def test_figures_tell_their_numbers_and_share_no_id(page: playwright.Page) -> None:
+def test_figures_have_hover_texts_and_unique_ids(page: playwright.Page) -> None:
     titles = page.locator("svg.figure title").all_text_contents()
     assert any(title.startswith("boston, vadam: ") for title in titles)
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
@@ -127,10 +127,10 @@ def test_figures_tell_their_numbers_and_share_no_id(page: playwright.Page) -> No
 @pytest.mark.parametrize(
     ("size", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone", "desk"]
 )
-def test_it_fits_and_everybody_can_read_it(
+def test_it_fits_the_screen_and_is_accessible(
     browser: playwright.Browser, report: str, size: playwright.ViewportSize, scheme: str
 ) -> None:
-    """No sideways scrolling, and nothing that axe finds against WCAG 2.1 AA."""
+    """No horizontal scrolling and no violation of WCAG 2.1 AA."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = browser.new_page(viewport=size, color_scheme=scheme)
     page.goto(report)
@@ -142,8 +142,7 @@ def test_it_fits_and_everybody_can_read_it(
     page.close()
 
 
-def test_a_phone_shows_rows_of_few_lines(browser: playwright.Browser, report: str) -> None:
-    """Sources of published values and settings that differ are sentences beside six numbers."""
+def test_table_rows_are_short_on_a_phone(browser: playwright.Browser, report: str) -> None:
     page = browser.new_page(viewport=PHONE)
     page.goto(report)
     table = page.locator("#report .scroll", has_text="Settings that differ").first
@@ -156,7 +155,7 @@ def test_a_phone_shows_rows_of_few_lines(browser: playwright.Browser, report: st
     page.close()
 
 
-def test_on_paper_it_has_no_controls(page: playwright.Page) -> None:
+def test_controls_are_not_printed(page: playwright.Page) -> None:
     page.emulate_media(media="print")
     assert not page.locator("header").is_visible() and not page.locator("nav").is_visible()
     assert page.locator("#report h1").is_visible()

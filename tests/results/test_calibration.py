@@ -1,4 +1,4 @@
-"""Coverage, its error and its repair, on predictions whose calibration is known."""
+"""Coverage, calibration error and recalibration, on predictions of known calibration."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.stats import binom
 from support.runs import make_run
 
 from bnnbench.results.calibration import (
+    CALIBRATION_METRICS,
     LEVELS,
-    QUALITIES,
     calibration_floor,
     calibration_table,
     coverage,
     gather_calibration,
     mean_widths,
-    ranks,
+    pit_values,
 )
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration
@@ -27,17 +27,17 @@ from bnnbench.results.run_files import CALIBRATION
 
 
 def points(claimed: float, seed: int = 0, count: int = 4000, bias: float = 0.0) -> pd.DataFrame:
-    """Standard Gaussian targets under a model that claims another standard deviation."""
+    """Return standard Gaussian targets, predicted with the standard deviation `claimed`."""
     target = np.random.default_rng(seed).normal(size=count) + bias
     return pd.DataFrame(
         {"split": 0, "target": target, "mean": 0.0, "epistemic_variance": 0.4 * claimed**2}
     ).assign(noise_variance=0.6 * claimed**2)
 
 
-def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
+def test_calibration_of_a_perfect_and_of_an_overconfident_model() -> None:
     both = pd.concat([points(1.0), points(0.1).assign(split=1)])
     table = calibration_table(both).set_index("split")
-    assert list(table.columns) == ["recalibration", *QUALITIES]
+    assert list(table.columns) == ["recalibration", *CALIBRATION_METRICS]
     assert set(table["recalibration"]) == {"none"}
     assert table.loc[0, "calibration_error"] < 0.02
     assert table.loc[0, "coverage_90"] == pytest.approx(0.9, abs=0.02)
@@ -51,21 +51,19 @@ def test_calibration_of_a_perfect_and_of_a_boastful_model() -> None:
     [("yacht", 31, 0.059), ("boston", 51, 0.046), ("energy", 77, 0.037), ("concrete", 103, 0.032),
      ("wine", 160, 0.026), ("kin8nm", 819, 0.011)],
 )  # fmt: skip
-def test_what_a_perfect_model_has_on_a_finite_test_part(
-    dataset: str, rows: int, floor: float
-) -> None:
+def test_the_floor_for_known_sizes(dataset: str, rows: int, floor: float) -> None:
     assert round(float(calibration_floor(rows)), 3) == floor, dataset
 
 
 @pytest.mark.parametrize("rows", [1, 2, 20, 57])
-def test_the_floor_is_the_sum_over_all_that_may_happen(rows: int) -> None:
+def test_the_floor_equals_the_sum_over_all_outcomes(rows: int) -> None:
     inside = np.arange(rows + 1)[:, None]
-    strays = np.abs(inside / rows - LEVELS) * binom.pmf(inside, rows, LEVELS)
-    assert calibration_floor(rows) == pytest.approx(strays.sum(0).mean(), rel=1e-10)
+    errors = np.abs(inside / rows - LEVELS) * binom.pmf(inside, rows, LEVELS)
+    assert calibration_floor(rows) == pytest.approx(errors.sum(0).mean(), rel=1e-10)
     assert calibration_floor(np.array([rows, rows])).shape == (2,)
 
 
-def test_the_floor_is_what_perfect_predictions_come_to() -> None:
+def test_the_floor_equals_the_mean_error_of_perfect_predictions() -> None:
     both = pd.concat([points(1.0, seed, 51).assign(split=seed) for seed in range(400)])
     errors = calibration_table(both)["calibration_error"]
     assert abs(errors.mean() - calibration_floor(51)) < 4 * errors.sem()
@@ -81,57 +79,57 @@ def test_coverage_of_known_errors() -> None:
 
 @pytest.mark.parametrize("claimed", [0.3, 3.0])
 @pytest.mark.parametrize("name", RECALIBRATIONS)
-def test_recalibration_mends_new_points_and_their_widths(name: str, claimed: float) -> None:
-    learned = RECALIBRATIONS[name](ranks(points(claimed, seed=1)))
+def test_recalibration_corrects_coverage_and_width_of_new_points(name: str, claimed: float) -> None:
+    learned = RECALIBRATIONS[name](pit_values(points(claimed, seed=1)))
     table = calibration_table(points(claimed), points(claimed, seed=1)).set_index("recalibration")
     assert table.loc["none", "calibration_error"] > 0.2
     assert table.loc[name, "calibration_error"] < (0.02 if name == "isotonic" else 0.08)
-    honest = 2 * 0.6744898
+    exact = 2 * 0.6744898
     width = float(mean_widths(points(claimed), np.array([0.5]), learned)[0])
-    assert width == pytest.approx(honest, rel=0.05 if name == "isotonic" else 0.3)
+    assert width == pytest.approx(exact, rel=0.05 if name == "isotonic" else 0.3)
 
 
 @pytest.mark.parametrize("name", RECALIBRATIONS)
-def test_a_map_increases_and_its_inverse_undoes_it(name: str) -> None:
-    learned = RECALIBRATIONS[name](ranks(points(0.5, bias=0.3)))
+def test_recalibration_maps_increase_and_have_an_inverse(name: str) -> None:
+    learned = RECALIBRATIONS[name](pit_values(points(0.5, bias=0.3)))
     p = np.linspace(0.01, 0.99, 99)
     assert (np.diff(learned(p)) > 0).all()
     np.testing.assert_allclose(learned.inverse(learned(p)), p, atol=1e-9)
 
 
-def test_platt_finds_the_logistic_map_that_made_the_ranks() -> None:
+def test_platt_finds_the_logistic_map_of_the_data() -> None:
     # Quantiles of R(p) = sigmoid(2 logit(p) - 0.5), so the fit can be exact.
     levels = (np.arange(2000) + 0.5) / 2000
-    made = 1 / (1 + np.exp(-(np.log(levels / (1 - levels)) + 0.5) / 2))
-    np.testing.assert_allclose(RECALIBRATIONS["platt"](made)(made), levels, atol=1e-4)
+    values = 1 / (1 + np.exp(-(np.log(levels / (1 - levels)) + 0.5) / 2))
+    np.testing.assert_allclose(RECALIBRATIONS["platt"](values)(values), levels, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", RECALIBRATIONS)
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
-def test_extreme_ranks_give_finite_answers(name: str, value: float) -> None:
+def test_extreme_pit_values_give_finite_results(name: str, value: float) -> None:
     learned: Recalibration = RECALIBRATIONS[name](np.full(20, value))
     assert np.isfinite(learned(LEVELS)).all()
     inverse = learned.inverse(LEVELS)
     assert ((inverse > 0) & (inverse < 1)).all()
 
 
-def test_a_split_that_could_learn_nothing_keeps_its_plain_row() -> None:
+def test_a_split_without_recalibration_has_one_row() -> None:
     both = pd.concat([points(1.0), points(1.0).assign(split=1)])
     table = calibration_table(both, points(1.0, seed=1))
     assert (table["recalibration"] == "none").sum() == 2
     assert table.loc[table["recalibration"] == "isotonic", "split"].tolist() == [0]
 
 
-def test_runs_are_gathered_from_what_their_pages_found(tmp_path: Path) -> None:
+def test_calibration_is_gathered_from_the_tables_of_run_pages(tmp_path: Path) -> None:
     make_run(tmp_path)
     assert gather_calibration(read_runs(tmp_path)).empty
     folder = make_run(tmp_path, method="vadam")
     both = pd.concat([points(1.0), points(0.1).assign(split=1)])
-    found = calibration_table(both, points(1.0, seed=1))
-    found.to_csv(folder.table(CALIBRATION), index=False)
+    saved = calibration_table(both, points(1.0, seed=1))
+    saved.to_csv(folder.table(CALIBRATION), index=False)
     table = gather_calibration(read_runs(tmp_path)).reset_index().set_index("recalibration")
     assert list(table.index) == ["none", *RECALIBRATIONS]
-    errors = found.loc[found["recalibration"] == "none", "calibration_error"]
+    errors = saved.loc[saved["recalibration"] == "none", "calibration_error"]
     assert table.loc["none", "calibration_error_mean"] == pytest.approx(errors.mean())
     assert table.loc["none", "calibration_error_stderr"] == pytest.approx(errors.sem())
     assert math.isnan(table.loc["platt", "width_90_stderr"])

@@ -6,25 +6,25 @@ import math
 
 import pytest
 from support.grids import make_grid
-from support.runs import of_order
+from support.runs import divergence_metadata
 
-from bnnbench.results.divergence_orders import best_orders, reference, with_orders
+from bnnbench.results.divergence_orders import best_orders, kl_reference, with_orders
 from bnnbench.results.reader import Runs, read_runs
 
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Three orders of one family, two of another, and KL in another experiment."""
+    """Return runs with three orders of one family, two of another, and KL elsewhere."""
     path = tmp_path_factory.mktemp("grid")
     means = {("alpha", 0.5): 5, ("alpha", 2): 3, ("alpha", 3): 4, ("renyi", 2): 1, ("renyi", 3): 1}
     for (family, order), mean in means.items():
-        kind = of_order(family, order)
+        kind = divergence_metadata(family, order)
         make_grid(path, {kind["divergence"]: mean}, **kind)
     make_grid(path, {"kl": 4.5}, experiment="other")
     return read_runs(path)
 
 
-def test_a_family_needs_several_orders(grid: Runs) -> None:
+def test_a_family_needs_at_least_three_orders(grid: Runs) -> None:
     rows = with_orders(grid.scored)
     assert rows[["divergence_family", "order"]].to_numpy().tolist() == [
         ["alpha", order] for order in (0.5, 2, 3)
@@ -32,7 +32,7 @@ def test_a_family_needs_several_orders(grid: Runs) -> None:
     assert with_orders(grid.scored[grid.scored["divergence"] == "kl"]).empty
 
 
-def test_the_best_order_has_the_least_mean(grid: Runs) -> None:
+def test_the_best_order_has_the_smallest_mean(grid: Runs) -> None:
     rmse, nll = best_orders(with_orders(grid.scored)).to_dict("records")
     assert (rmse["metric"], rmse["order"], nll["order"]) == ("rmse", 2, 2)
     assert [rmse["mean"], rmse["below"], rmse["above"]] == pytest.approx([3, 5, 3.5])
@@ -42,11 +42,11 @@ def test_the_best_order_has_the_least_mean(grid: Runs) -> None:
 
 def test_the_reference_is_kl_with_the_same_settings(grid: Runs) -> None:
     rows = with_orders(grid.scored)
-    kl = reference(grid.scored, rows)
+    kl = kl_reference(grid.scored, rows)
     assert kl is not None and kl["rmse_mean"] == pytest.approx(4.5)
-    assert reference(grid.scored, rows.assign(depth=2)) is None
+    assert kl_reference(grid.scored, rows.assign(depth=2)) is None
 
 
-def test_a_score_that_no_order_has_is_left_out(grid: Runs) -> None:
+def test_a_score_without_values_is_left_out(grid: Runs) -> None:
     rows = with_orders(grid.scored).assign(rmse_mean=math.nan)
     assert best_orders(rows)["metric"].tolist() == ["log_likelihood"]

@@ -1,4 +1,4 @@
-"""Every number that is printed or written has an entry, and every entry can be found."""
+"""Every printed or saved number has a glossary entry, and links to entries work."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import pytest
 
 from bnnbench.report.renderers import markdown
 from bnnbench.results import glossary
-from bnnbench.results.calibration import QUALITIES
+from bnnbench.results.calibration import CALIBRATION_METRICS
 from bnnbench.results.glossary import TERMS, term_of
 from bnnbench.results.information_criteria import CRITERIA
 from bnnbench.results.metrics import METRICS
-from bnnbench.results.with_published import COLUMNS
+from bnnbench.results.published.comparison import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "tests" / "report" / "expected"
-OF_EVERY_RUN = ("results", "comparisons", "calibration", "criteria", "curves", "orders", "ranks",
-                "sigma", "time_against_score")  # fmt: skip
-NO_MEASURE = {"order", "weight", "depth", "width", "final_epochs", "seed", "inputs", "made",
-              "training_part", "initial_points", "points", "training.epochs",
+TABLES = ("results", "comparisons", "calibration", "criteria", "curves", "orders", "ranks",
+          "sigma", "time_against_score")  # fmt: skip
+IDENTIFYING = {"order", "weight", "depth", "width", "final_epochs", "seed", "inputs", "synthetic",
+              "score_training_rows", "initial_points", "points", "training.epochs",
               "training.final_epochs"}  # fmt: skip
-"""Numbers that name a run."""
+"""Numeric columns that identify a run."""
 
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
-    kept = "".join(c for c in heading.lower() if c.isalnum() or c in " -_")
-    return kept.replace(" ", "-")
+    """Return the anchor that GitHub gives a heading."""
+    letters = "".join(c for c in heading.lower() if c.isalnum() or c in " -_")
+    return letters.replace(" ", "-")
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.key)
@@ -41,26 +41,25 @@ def test_every_metric_has_its_own_entry(metric: object) -> None:
     assert found is not None and (found.key == key or key.endswith("_seconds"))
 
 
-def test_every_quality_criterion_and_comparison_has_one() -> None:
-    beside = [f"rmse_{column}" for column in COLUMNS]
-    assert [n for n in (*QUALITIES, *CRITERIA, *beside) if term_of(n) is None] == []
+def test_every_calibration_metric_criterion_and_comparison_has_an_entry() -> None:
+    published = [f"rmse_{column}" for column in COLUMNS]
+    assert [n for n in (*CALIBRATION_METRICS, *CRITERIA, *published) if term_of(n) is None] == []
 
 
-@pytest.mark.parametrize("name", OF_EVERY_RUN)
-def test_every_number_of_a_report_has_one(name: str) -> None:
+@pytest.mark.parametrize("name", TABLES)
+def test_every_number_of_a_report_has_an_entry(name: str) -> None:
     table = pd.read_csv(REPORTS / f"{name}.csv").select_dtypes("number")
-    left = [column for column in table if column not in NO_MEASURE and term_of(column) is None]
-    assert left == []
+    assert [c for c in table if c not in IDENTIFYING and term_of(c) is None] == []
     assert term_of("no such column") is None
 
 
-def test_a_spread_is_one_and_a_mean_is_what_it_is_the_mean_of() -> None:
-    found = {c: term_of(c) for c in ("rmse_mean", "rmse_std", "rmse_stderr", "rmse_z", "hp.x")}
-    keys = [term.key if term else "" for term in found.values()]
+def test_a_mean_has_the_entry_of_its_metric_and_an_error_its_own() -> None:
+    terms = map(term_of, ("rmse_mean", "rmse_std", "rmse_stderr", "rmse_z", "hp.x"))
+    keys = [term.key if term else "" for term in terms]
     assert keys == ["rmse", "std", "stderr", "z", "units"]
 
 
-def test_entries_are_whole_and_name_each_other() -> None:
+def test_entries_are_complete_and_references_exist() -> None:
     assert len({term.key for term in TERMS}) == len({term.anchor for term in TERMS}) == len(TERMS)
     for term in TERMS:
         assert term.text and term.computed and term.where and term.source, term.key
@@ -69,10 +68,10 @@ def test_entries_are_whole_and_name_each_other() -> None:
 
 
 def test_links_lead_to_headings() -> None:
-    """Those inside the page, and those of other pages to it."""
+    """Check links within the page and from other pages to it."""
     page = markdown.glossary_page(TERMS)
     anchors = {slug(heading) for heading in HEADING.findall(page)}
     links = re.findall(r"\]\(#([^)]+)\)", page)
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
-        links += re.findall(r"glossary\.md#([^)]+)\)", path.read_text())
+        links += re.findall(r"(?:glossary|metrics)\.md#([^)]+)\)", path.read_text())
     assert len(links) > 20 and {*links} <= anchors

@@ -1,4 +1,4 @@
-"""Information criteria, by hand."""
+"""Information criteria, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from bnnbench.results.information_criteria import criteria, criteria_table
 from bnnbench.results.reader import read_runs
 
 
-def test_criteria_by_hand() -> None:
+def test_criteria_of_one_split() -> None:
     split = {"train_log_likelihood": [-2.0], "training_rows": [50], "parameters": [7]}
-    (found,) = criteria(pd.DataFrame(split)).to_dict("records")
-    assert found == pytest.approx({
+    (row,) = criteria(pd.DataFrame(split)).to_dict("records")
+    assert row == pytest.approx({
         "neg_log_likelihood": 100, "bic": 7 * math.log(50) + 200, "aic": 214,
         "hqc": 14 * math.log(math.log(50)) + 200,
     })  # fmt: skip
 
 
-def test_criteria_of_runs_that_scored_their_training_part(tmp_path: Path) -> None:
+def test_criteria_need_scores_of_training_rows(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5})
     assert criteria_table(read_runs(tmp_path)).empty
     scored = {"train_log_likelihood": [-2.0, -2.0, -2.0, -4.0], "training_rows": 50}
-    make_grid(tmp_path, {"js": 5}, parameters=7, dataset="gp", **scored)
+    make_grid(tmp_path, {"js": 5}, parameters=7, dataset="gp_sample", **scored)
     (row,) = criteria_table(read_runs(tmp_path)).to_dict("records")
     assert (row["rows"], row["parameters"], row["neg_log_likelihood"]) == (50, 7, 125)
     assert row["aic"] == 14 + 250
 
 
-def test_a_run_that_diverged_on_every_split_is_there_without_values(tmp_path: Path) -> None:
+def test_a_run_that_diverged_on_every_split_has_missing_values(tmp_path: Path) -> None:
     scored = {"train_log_likelihood": float("nan"), "training_rows": 50, "parameters": 7}
     make_grid(tmp_path, {"js": 5}, diverged=1, **scored)
     (row,) = criteria_table(read_runs(tmp_path)).to_dict("records")

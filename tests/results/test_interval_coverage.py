@@ -1,21 +1,22 @@
-"""Shares of targets inside deviations, where targets are quantiles of a Gaussian."""
+"""Coverage of intervals of k standard deviations, on quantiles of a Gaussian."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.stats import norm
-from support.made_data import calibrated
+from support.synthetic_data import calibrated
 
-from bnnbench.results.interval_coverage import ONE_SIGMA, inside, sigma_table
+from bnnbench.results.interval_coverage import ONE_SIGMA, coverage_of_curve, sigma_table
 
 
-def test_shares_inside_deviations() -> None:
+def test_coverage_of_known_quantiles() -> None:
     steps = np.array([1.0, 2.0])
-    want = norm.cdf(steps) - norm.cdf(-steps)
-    np.testing.assert_allclose(inside(calibrated(1.0), steps), want, atol=0.01)
-    assert inside(calibrated(2.0), steps)[0] == pytest.approx(want[1], abs=0.01)
-    too_sure, honest = sigma_table([calibrated(0.5), calibrated(1.0)]).to_dict("records")
-    assert too_sure["difference"] == pytest.approx(ONE_SIGMA - 0.383, abs=0.01)
-    assert too_sure["low_excess"] < -0.1 and abs(honest["low_excess"]) < 0.01
-    assert too_sure["points"] == 101
+    expected = norm.cdf(steps) - norm.cdf(-steps)
+    np.testing.assert_allclose(coverage_of_curve(calibrated(1.0), steps), expected, atol=0.01)
+    assert coverage_of_curve(calibrated(2.0), steps)[0] == pytest.approx(expected[1], abs=0.01)
+    overconfident, perfect = sigma_table([calibrated(0.5), calibrated(1.0)]).to_dict("records")
+    assert overconfident["difference"] == pytest.approx(ONE_SIGMA - 0.383, abs=0.01)
+    assert overconfident["small_interval_excess"] < -0.1
+    assert abs(perfect["small_interval_excess"]) < 0.01
+    assert overconfident["points"] == 101

@@ -1,4 +1,4 @@
-"""Names that tell runs apart, and say no more than that."""
+"""Labels contain what distinguishes runs and nothing else."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import pandas as pd
-from support.runs import make_run, names_of, of_order
+from support.runs import divergence_metadata, make_run, metadata_of
 
-from bnnbench.results.labels import full_name, in_common, labels
+from bnnbench.results.labels import common_settings, full_name, labels
 from bnnbench.results.reader import read_runs
 
 
@@ -25,12 +25,12 @@ def test_labels_name_only_what_differs(tmp_path: Path) -> None:
         "bbb_x1",
     ]
     assert labels(table).index.equals(table.index)
-    assert labels(table, aside=("depth",)).tolist() == [
+    assert labels(table, ignore=("depth",)).tolist() == [
         "bbb_x1", "bbb_x1, v2", "bbb_x1, v3", "bbb_x1",
     ]  # fmt: skip
 
 
-def test_a_predicted_noise_or_a_robust_loss_is_named(tmp_path: Path) -> None:
+def test_likelihood_and_loss_are_named_if_they_differ(tmp_path: Path) -> None:
     make_run(tmp_path, "plain")
     make_run(tmp_path, "predicted", likelihood="heteroscedastic")
     make_run(tmp_path, "robust", loss="beta")
@@ -39,8 +39,8 @@ def test_a_predicted_noise_or_a_robust_loss_is_named(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_settings_that_differ_tell_runs_apart(tmp_path: Path) -> None:
-    """By what they are, not by a hash; what is as the published protocol has it goes unsaid."""
+def test_runs_are_distinguished_by_the_settings_that_differ(tmp_path: Path) -> None:
+    """Labels contain values rather than hashes, but no values of the published protocol."""
     make_run(tmp_path, "a", method="vadam")
     make_run(tmp_path, "b", method="vadam", settings={"training__epochs": 5})
     make_run(tmp_path, "c", method="vadam", settings={"network__width": 20})
@@ -53,7 +53,9 @@ def test_settings_that_differ_tell_runs_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_two_runs_off_the_protocol_say_where_each_is(tmp_path: Path) -> None:
+def test_runs_that_deviate_from_the_protocol_are_labelled_by_their_deviation(
+    tmp_path: Path,
+) -> None:
     short = {"training__epochs": 5, "training__final_epochs": 5}
     make_run(tmp_path, "a", method="vadam", settings=short)
     make_run(tmp_path, "b", method="vadam", settings={"network__width": 20})
@@ -61,7 +63,7 @@ def test_two_runs_off_the_protocol_say_where_each_is(tmp_path: Path) -> None:
     assert names == ["vadam, epochs 5", "vadam, width 20"]
 
 
-def test_on_other_data_every_value_is_said(tmp_path: Path) -> None:
+def test_on_other_data_every_value_is_part_of_the_label(tmp_path: Path) -> None:
     data = "bnnbench.data.own_table.source.OwnTable"
     for epochs in (5, 40):
         settings = {"training__epochs": epochs, "dataset__class": data}
@@ -70,7 +72,7 @@ def test_on_other_data_every_value_is_said(tmp_path: Path) -> None:
     assert sorted(names) == ["bbb_x1, epochs 40", "bbb_x1, epochs 5"]
 
 
-def test_what_goes_unsaid_is_said_where_it_tells_runs_apart(tmp_path: Path) -> None:
+def test_default_values_are_named_where_they_distinguish_runs(tmp_path: Path) -> None:
     make_run(tmp_path, "a", settings={"training__epochs": 5, "training__final_epochs": 5})
     make_run(tmp_path, "b", settings={"training__epochs": 5})
     make_run(tmp_path, "c")
@@ -80,22 +82,22 @@ def test_what_goes_unsaid_is_said_where_it_tells_runs_apart(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
-def test_the_usual_bounds_of_a_search_go_unsaid(tmp_path: Path) -> None:
-    usual = {"bounds.noise_precision": [1.0, math.exp(5)]}
-    make_run(tmp_path, "usual", times=5, settings=usual)
+def test_default_search_bounds_are_left_out(tmp_path: Path) -> None:
+    default = {"bounds.noise_precision": [1.0, math.exp(5)]}
+    make_run(tmp_path, "default", times=5, settings=default)
     make_run(tmp_path, "wide", times=5, settings={"bounds.noise_precision": [1, 1000]})
     found = set(labels(read_runs(tmp_path).scored))
     assert found == {"bbb_x1", "bbb_x1, bounds of noise precision 1/1000"}
 
 
-def test_a_run_that_stands_alone_is_named_in_full() -> None:
-    assert full_name(names_of(method="vadam")) == "vadam on boston, seed 7, experiment uci"
-    other = names_of(**of_order("js"), likelihood="heteroscedastic", depth=2)
-    said = "bbb_x1 on boston, js, heteroscedastic, depth 2, seed 7, experiment uci"
-    assert full_name(other) == said
+def test_the_full_name_of_a_single_run() -> None:
+    assert full_name(metadata_of(method="vadam")) == "vadam on boston, seed 7, experiment uci"
+    other = metadata_of(**divergence_metadata("js"), likelihood="heteroscedastic", depth=2)
+    expected = "bbb_x1 on boston, js, heteroscedastic, depth 2, seed 7, experiment uci"
+    assert full_name(other) == expected
 
 
-def test_what_many_runs_have_in_common_is_said_or_counted() -> None:
+def test_common_settings_are_listed_or_counted() -> None:
     table = pd.DataFrame({"experiment": ["uci"] * 4, "seed": [0, 1, 2, 3]})
-    assert in_common(table) == "experiment uci · 4 seeds"
-    assert in_common(table.iloc[:2]) == "experiment uci · seeds 0, 1"
+    assert common_settings(table) == "experiment uci · 4 seeds"
+    assert common_settings(table.iloc[:2]) == "experiment uci · seeds 0, 1"

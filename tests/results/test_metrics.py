@@ -1,4 +1,4 @@
-"""The one table of metrics."""
+"""The table of metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def test_every_score_that_is_computed_is_in_the_table() -> None:
     assert set(bnnbench.metrics.METRICS) <= set(BY_KEY) and len(BY_KEY) == len(METRICS)
 
 
-def test_where_each_is_printed() -> None:
+def test_where_each_metric_is_printed() -> None:
     keys = {
         place: [m.key for m in printed_in(place)] for place in ("pairs", "figures", "published")
     }

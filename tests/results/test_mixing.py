@@ -1,4 +1,4 @@
-"""Which splits have chains that disagree."""
+"""Splits whose chains have not converged."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 
 import pandas as pd
 
-from bnnbench.results.mixing import R_HAT, told, unmixed
+from bnnbench.results.mixing import R_HAT, has_r_hat, unmixed_splits
 
 
-def test_splits_are_told_by_the_r_hat_of_95_percent_of_their_points() -> None:
+def test_splits_are_judged_by_the_95th_percentile_of_r_hat() -> None:
     splits = pd.DataFrame({"split": [0, 1, 2, 7], R_HAT: [1.0, 1.05, 1.051, math.nan]})
-    assert told(splits) and unmixed(splits) == [2, 7]
+    assert has_r_hat(splits) and unmixed_splits(splits) == [2, 7]
 
 
-def test_of_other_methods_nothing_is_said() -> None:
+def test_methods_without_r_hat_have_no_unmixed_splits() -> None:
     for splits in (
         pd.DataFrame({"split": [0, 1]}),
         pd.DataFrame({"split": [0, 1], R_HAT: [math.nan, math.nan]}),
     ):
-        assert not told(splits) and unmixed(splits) == []
+        assert not has_r_hat(splits) and unmixed_splits(splits) == []

@@ -18,7 +18,7 @@ TRACE = {
 }
 
 
-def test_medians_of_the_runs_that_kept_one(tmp_path: Path) -> None:
+def test_medians_of_runs_that_saved_their_objective(tmp_path: Path) -> None:
     make_run(tmp_path)
     assert median_objectives(read_runs(tmp_path)).empty
     add_arrays(make_run(tmp_path, method="vadam"), OBJECTIVE, TRACE)

@@ -1,4 +1,4 @@
-"""Distances of predictive distributions: closed forms, numerical integration, draws, symmetries."""
+"""Distances of predictive distributions: closed forms, integration, samples and symmetries."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from scipy.stats import norm, spearmanr, wasserstein_distance
 from bnnbench.results.mixtures import Mixture
 from bnnbench.results.predictive_distances import (
     WEIGHTS,
-    drawn,
-    drawn_wasserstein,
     geometric_mean_ratio,
     mass_inside,
     quantiles,
     rank_correlation,
+    sample,
+    sampled_wasserstein,
     wasserstein,
     wasserstein_of_sets,
 )
 
 
 def gaussian(loc: float, deviation: float) -> Mixture:
-    """One point, one component, half of whose variance is epistemic."""
+    """Return one point with one component; half of its variance is epistemic."""
     half = np.array([[deviation**2 / 2]])
     return Mixture(np.array([[loc]]), half, half)
 
@@ -29,7 +29,7 @@ def gaussian(loc: float, deviation: float) -> Mixture:
 def mixture(
     points: int, components: int, seed: int, spread: float = 0.3, own: bool = False
 ) -> Mixture:
-    """Components that overlap, each with a deviation of its own or all with one."""
+    """Return overlapping components with individual (`own`) or equal standard deviations."""
     rng = np.random.default_rng(seed)
     loc = rng.normal(size=(points, 1)) + spread * rng.normal(size=(points, components))
     noise = 0.09 * np.exp(0.5 * rng.normal(size=(points, components if own else 1)))
@@ -37,18 +37,18 @@ def mixture(
 
 
 def integrated(p: Mixture, q: Mixture, order: int) -> np.ndarray:
-    """The distance by brute force: of distribution functions on a dense grid, `[M]`."""
-    found = []
+    """Return the distance by integrating CDFs on a dense grid, `[M]`."""
+    distances = []
     for k in range(len(p.loc)):
         ends = [(m.loc[k] + s * 8 * m.deviation[k]) for m in (p, q) for s in (-1, 1)]
         x = np.linspace(min(map(np.min, ends)), max(map(np.max, ends)), 10_001)
         f, g = (norm.cdf((x[:, None] - m.loc[k]) / m.deviation[k]).mean(1) for m in (p, q))
         if order == 1:
-            found.append(np.trapezoid(np.abs(f - g), x))
+            distances.append(np.trapezoid(np.abs(f - g), x))
         else:
             u = (np.arange(50_000) + 0.5) / 50_000
-            found.append(np.sqrt(np.mean((np.interp(u, f, x) - np.interp(u, g, x)) ** 2)))
-    return np.array(found)
+            distances.append(np.sqrt(np.mean((np.interp(u, f, x) - np.interp(u, g, x)) ** 2)))
+    return np.array(distances)
 
 
 @pytest.mark.parametrize(("shift", "a", "b"), [(0.0, 1.0, 2.0), (0.7, 1.0, 1.0), (-0.3, 0.5, 0.9)])
@@ -76,29 +76,29 @@ def test_mixtures_against_dense_integration(own: bool, order: int) -> None:
     assert np.abs(wasserstein(quantiles(p), quantiles(q), order) - exact).max() < 1e-4 * width.min()
 
 
-def test_components_that_leave_gaps() -> None:
-    """Five deviations apart: W1 to 0.2 % of the separation, W2 to 2 %."""
-    places = np.array([[-1.0, -1, 0, 1, 1, 1, 1], [-1, 0, 0, 0, 1, 1, 0]])
-    p = Mixture(places, np.zeros((2, 1)), np.full((2, 1), 0.01))
-    q = Mixture(places[:, 1:4], np.zeros((2, 1)), np.full((2, 1), 0.02))
-    for order, share in ((1, 0.002), (2, 0.02)):
-        found = wasserstein(quantiles(p), quantiles(q), order)
-        assert found == pytest.approx(integrated(p, q, order), abs=share)
+def test_separated_components() -> None:
+    """If components are far apart, W1 is accurate to 0.2 % of their separation and W2 to 2 %."""
+    loc = np.array([[-1.0, -1, 0, 1, 1, 1, 1], [-1, 0, 0, 0, 1, 1, 0]])
+    p = Mixture(loc, np.zeros((2, 1)), np.full((2, 1), 0.01))
+    q = Mixture(loc[:, 1:4], np.zeros((2, 1)), np.full((2, 1), 0.02))
+    for order, tolerance in ((1, 0.002), (2, 0.02)):
+        distance = wasserstein(quantiles(p), quantiles(q), order)
+        assert distance == pytest.approx(integrated(p, q, order), abs=tolerance)
 
 
-def test_one_component_is_many_equal_ones() -> None:
-    """The grid of a distribution function against the straight line of a Gaussian."""
+def test_many_equal_components_equal_one() -> None:
+    """Compare the CDF on a grid with the closed form of a Gaussian."""
     one, many = (
         gaussian(0.3, 0.5),
         Mixture(np.full((1, 7), 0.3), np.zeros((1, 1)), np.full((1, 1), 0.25)),
     )
-    apart = Mixture(many.loc, many.epistemic, np.full((1, 7), 0.25))
-    for other in (many, apart):
+    individual = Mixture(many.loc, many.epistemic, np.full((1, 7), 0.25))
+    for other in (many, individual):
         assert wasserstein(quantiles(one), quantiles(other), 2) < 1e-4
 
 
-def test_a_distance() -> None:
-    """Zero to itself, symmetric, the triangle; moved with what it compares."""
+def test_the_axioms_of_a_distance() -> None:
+    """Identity, symmetry and triangle inequality; also shift invariance and scaling."""
     p, q, r = (quantiles(mixture(6, 30, seed)) for seed in range(3))
     for order in (1, 2):
         assert (wasserstein(p, p, order) == 0).all()
@@ -114,20 +114,20 @@ def test_a_distance() -> None:
 
 
 def test_points_do_not_influence_each_other() -> None:
-    """Also where one point's components are so far apart that its grid is another."""
+    """One point's components are so far apart that it needs a finer grid."""
     many = mixture(5, 20, 3)
     many.loc[2] *= 100
-    alone = np.concatenate([quantiles(many.rows(slice(k, k + 1))) for k in range(5)])
+    alone = np.concatenate([quantiles(many.select_points(slice(k, k + 1))) for k in range(5)])
     assert quantiles(many) == pytest.approx(alone, abs=1e-9)
 
 
-def test_draws_against_scipy_and_against_the_exact_distance() -> None:
+def test_distances_of_samples_match_scipy_and_the_exact_distance() -> None:
     p, q = mixture(3, 30, 4), mixture(3, 30, 5, own=True)
-    a, b = (drawn(one, np.random.default_rng(k), 20_000) for k, one in enumerate((p, q)))
+    a, b = (sample(one, np.random.default_rng(k), 20_000) for k, one in enumerate((p, q)))
     scipy = [wasserstein_distance(x, y) for x, y in zip(a, b, strict=True)]
     assert wasserstein_of_sets(a, b) == pytest.approx(np.array(scipy))
     assert scipy == pytest.approx(wasserstein(quantiles(p), quantiles(q)), abs=0.02)
-    same = drawn_wasserstein(p, p, np.random.default_rng(0))
+    same = sampled_wasserstein(p, p, np.random.default_rng(0))
     assert (same > 0).all() and (same < 0.1).all()
 
 
@@ -140,7 +140,7 @@ def test_mass_inside_the_central_interval() -> None:
     assert mass_inside(quantiles(gaussian(1, 1)), p) == pytest.approx(shifted, abs=1e-4)
 
 
-def test_widths() -> None:
+def test_ratios_and_correlations_of_widths() -> None:
     assert geometric_mean_ratio(np.array([2.0, 0.5]), np.array([1.0, 1.0])) == pytest.approx(1)
     assert geometric_mean_ratio(np.zeros(3), np.ones(3)) == 0
     rng = np.random.default_rng(0)

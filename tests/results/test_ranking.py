@@ -1,4 +1,4 @@
-"""Mean ranks and their tests: Demsar's own example, and which runs are ranked."""
+"""Mean ranks and significance tests on Demsar's example, and the selection of runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from support.runs import make_run
 
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.ranking import largest_block, ranked, rankings
+from bnnbench.results.ranking import largest_block, rank_scores, rankings
 from bnnbench.results.reader import read_runs
 
 DEMSAR = pd.DataFrame(
@@ -28,7 +28,7 @@ ERROR = BY_KEY["rmse"]
 
 
 def test_demsars_example() -> None:
-    found = ranked(DEMSAR, ERROR)  # the ranks of ranks are themselves
+    found = rank_scores(DEMSAR, ERROR)  # ranking ranks does not change them
     assert found.ranks.equals(DEMSAR.astype(float))
     means = {"C4.5+m+cf": 1.964, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5": 3.143}
     assert found.mean_ranks.round(3).to_dict() == means
@@ -38,36 +38,38 @@ def test_demsars_example() -> None:
     assert 0.01 < found.p_value < 0.05  # above F(3, 39) = 2.85, the paper's critical value
 
 
-def test_groups_are_the_longest_that_are_not_told_apart() -> None:
-    # By Nemenyi at 0.05 all four of the example are one group: 3.143 - 1.964 < 1.25.
-    assert ranked(DEMSAR, ERROR).groups() == [("C4.5+m+cf", "C4.5")]
-    apart = pd.DataFrame([(1.0, 2, 3, 4)] * 30, columns=list("abcd"))
-    assert ranked(apart, ERROR).critical_difference == pytest.approx(0.856, abs=0.001)
-    assert ranked(apart, ERROR).groups() == []
-    near = pd.DataFrame([(1.0, 2, 3, 4)] * 14, columns=list("abcd"))
-    assert ranked(near, ERROR).groups() == [("a", "b"), ("b", "c"), ("c", "d")]
+def test_groups_are_maximal_sets_without_significant_differences() -> None:
+    # By Nemenyi's test at 0.05, all four learners form one group: 3.143 - 1.964 < 1.25.
+    assert rank_scores(DEMSAR, ERROR).groups() == [("C4.5+m+cf", "C4.5")]
+    many = pd.DataFrame([(1.0, 2, 3, 4)] * 30, columns=list("abcd"))
+    assert rank_scores(many, ERROR).critical_difference == pytest.approx(0.856, abs=0.001)
+    assert rank_scores(many, ERROR).groups() == []
+    few = pd.DataFrame([(1.0, 2, 3, 4)] * 14, columns=list("abcd"))
+    assert rank_scores(few, ERROR).groups() == [("a", "b"), ("b", "c"), ("c", "d")]
 
 
-def test_where_all_data_sets_agree_f_has_no_bound() -> None:
-    alike = ranked(pd.DataFrame([(1.0, 2, 3)] * 4, columns=list("abc")), ERROR)
+def test_f_is_infinite_if_all_data_sets_agree() -> None:
+    alike = rank_scores(pd.DataFrame([(1.0, 2, 3)] * 4, columns=list("abc")), ERROR)
     assert alike.chi2 == pytest.approx(8) and math.isinf(alike.f) and alike.p_value == 0
 
 
 def test_higher_is_better_for_a_log_likelihood() -> None:
     scores = pd.DataFrame({"a": [-1.0], "b": [-3.0], "c": [-1.0]})
-    assert ranked(scores, BY_KEY["log_likelihood"]).ranks.to_numpy().tolist() == [[1.5, 3, 1.5]]
+    assert rank_scores(scores, BY_KEY["log_likelihood"]).ranks.to_numpy().tolist() == [
+        [1.5, 3, 1.5]
+    ]
 
 
 def test_the_methods_with_the_fewest_data_sets_are_left_out() -> None:
-    there = pd.DataFrame(True, index=list("wxyz"), columns=[f"m{k}" for k in range(5)])
-    there.loc[["y", "z"], "m4"] = False
-    assert largest_block(there) == (list("wxyz"), ["m0", "m1", "m2", "m3"])
-    there.loc[["y", "z"], "m3"] = False
-    assert largest_block(there) == (list("wxyz"), ["m0", "m1", "m2"])
-    assert largest_block(there.iloc[:1]) is None and largest_block(there.iloc[:, :2]) is None
+    present = pd.DataFrame(True, index=list("wxyz"), columns=[f"m{k}" for k in range(5)])
+    present.loc[["y", "z"], "m4"] = False
+    assert largest_block(present) == (list("wxyz"), ["m0", "m1", "m2", "m3"])
+    present.loc[["y", "z"], "m3"] = False
+    assert largest_block(present) == (list("wxyz"), ["m0", "m1", "m2"])
+    assert largest_block(present.iloc[:1]) is None and largest_block(present.iloc[:, :2]) is None
 
 
-def test_runs_rank_within_their_experiment(tmp_path: Path) -> None:
+def test_runs_are_ranked_within_their_experiment(tmp_path: Path) -> None:
     for dataset in ("boston", "yacht"):
         for level, method in enumerate(("pbp", "vadam", "bbb_x1")):
             names = {"dataset": dataset, "method": method}
@@ -75,7 +77,7 @@ def test_runs_rank_within_their_experiment(tmp_path: Path) -> None:
     make_run(tmp_path, method="map", rmse=0.1)
     make_run(tmp_path, method="pbp", experiment="other", rmse=0.1)
     (found,) = rankings(read_runs(tmp_path))
-    error, likelihood = found.by
+    error, likelihood = found.by_metric
     assert error.mean_ranks.to_dict() == {
         "pbp (settings differ: 4 of 20 splits)": 1.0,
         "vadam (settings differ: 4 of 20 splits)": 2.0,
@@ -83,5 +85,5 @@ def test_runs_rank_within_their_experiment(tmp_path: Path) -> None:
     }
     assert set(likelihood.mean_ranks) == {2.0} and likelihood.p_value == 1
     assert found.experiment == "uci" and len(found.runs) == 6
-    assert found.left_out == ("map (settings differ: 4 of 20 splits)",)
-    assert rankings(read_runs(tmp_path), [BY_KEY["crps"]]) == []  # nobody has any
+    assert found.excluded == ("map (settings differ: 4 of 20 splits)",)
+    assert rankings(read_runs(tmp_path), [BY_KEY["crps"]]) == []  # no run has it

@@ -1,4 +1,4 @@
-"""Settings by dotted name, and which of them tell runs apart."""
+"""Settings by dotted name, and those that distinguish runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from pathlib import Path
 from support.runs import make_run
 
 from bnnbench.report.sections.results import full_table
+from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import read_runs
-from bnnbench.results.settings import differing_columns, flatten, spoken, telling
-from bnnbench.results.with_published import with_published
+from bnnbench.results.settings import (
+    describe_setting,
+    differing_columns,
+    distinguishing_settings,
+    flatten,
+)
 
 IDENTITY = {
     "class": "module.Experiment",
@@ -22,7 +27,7 @@ IDENTITY = {
 }
 
 
-def test_a_component_goes_by_its_label() -> None:
+def test_the_value_of_a_component_is_its_label() -> None:
     flat = flatten(IDENTITY)
     assert (flat["experiment"], flat["dataset"], flat["method"]) == ("uci", "boston", "vadam")
     assert flat["likelihood"] == "gaussian" and flat["likelihood.loss"] == "nll"
@@ -31,34 +36,37 @@ def test_a_component_goes_by_its_label() -> None:
 
 
 def test_common_settings_have_short_names() -> None:
-    assert spoken("training.epochs", 5) == "epochs 5"
-    assert spoken("training.learning_rate", 0.01) == "learning rate 0.01"
-    assert spoken("method.initial_precision", None) == "method.initial_precision null"
-    assert spoken("method.prior_precision", None) == "prior precision searched"
-    assert spoken("network.width", (100, 200)) == "width 100/200"
-    assert spoken("evaluation.trace", True) == "evaluation.trace true"
+    assert describe_setting("training.epochs", 5) == "epochs 5"
+    assert describe_setting("training.learning_rate", 0.01) == "learning rate 0.01"
+    assert describe_setting("method.initial_precision", None) == "method.initial_precision null"
+    assert describe_setting("method.prior_precision", None) == "prior precision searched"
+    assert describe_setting("network.width", (100, 200)) == "width 100/200"
+    assert describe_setting("evaluation.save_objective", True) == "evaluation.save_objective true"
 
 
-def test_each_difference_is_told_once() -> None:
+def test_settings_that_differ_together_are_listed_once() -> None:
     first = {"training.epochs": 5, "training.final_epochs": 5, "seed": 0}
     other = {"training.epochs": 9, "training.final_epochs": 9, "seed": 0}
-    assert telling([first, other]) == ("training.epochs",)
-    assert telling([first, other | {"seed": 1}]) == ("training.epochs", "seed")
+    assert distinguishing_settings([first, other]) == ("training.epochs",)
+    assert distinguishing_settings([first, other | {"seed": 1}]) == ("training.epochs", "seed")
 
 
-def test_what_only_some_runs_have_counts_where_these_differ_in_it() -> None:
+def test_settings_that_only_some_runs_have_count_if_those_runs_differ() -> None:
     none = {"search": "none"}
-    runs = [none, *({"search": "bo", "search.folds": folds} for folds in (5, 5))]
-    assert telling(runs[:2]) == ("search",)
-    assert telling([none, runs[1], runs[2] | {"search.folds": 2}]) == ("search", "search.folds")
+    searched = {"search": "bayesian_optimisation", "search.folds": 5}
+    assert distinguishing_settings([none, searched]) == ("search",)
+    assert distinguishing_settings([none, searched, searched | {"search.folds": 2}]) == (
+        "search",
+        "search.folds",
+    )
 
 
-def test_a_class_and_the_data_count_where_nothing_else_differs() -> None:
+def test_classes_and_data_count_only_if_nothing_else_differs() -> None:
     run = {"method": "own", "method.class": "a.Own", "table": "0", "seed": 0}
-    assert telling([run, run | {"method.class": "b.Own"}]) == ("method.class",)
-    assert telling([run, run | {"table": "1"}]) == ("table",)
-    assert telling([run, run | {"table": "1", "seed": 1}]) == ("seed",)
-    assert telling([run, run]) == ()
+    assert distinguishing_settings([run, run | {"method.class": "b.Own"}]) == ("method.class",)
+    assert distinguishing_settings([run, run | {"table": "1"}]) == ("table",)
+    assert distinguishing_settings([run, run | {"table": "1", "seed": 1}]) == ("seed",)
+    assert distinguishing_settings([run, run]) == ()
 
 
 def test_results_have_a_column_for_every_setting_that_differs(tmp_path: Path) -> None:

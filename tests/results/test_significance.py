@@ -1,4 +1,4 @@
-"""The Bayesian correlated t-test against baycomp's own entry point, and the pairs around it."""
+"""The Bayesian correlated t-test, compared with baycomp, and pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.significance import (
     COLUMNS,
+    add_names,
     all_pairs,
     compare_scores,
     correlated_t_test,
-    named,
-    not_worse,
+    not_credibly_worse,
     pairs_between,
     tally,
     verdicts,
@@ -40,7 +40,7 @@ RMSE = BY_KEY["rmse"]
 def make_twenty(
     outputs: Path, method: str, rmse: np.ndarray, dataset: str = "boston", **columns: Any
 ) -> None:
-    """A finished run of twenty splits whose scores all follow from one."""
+    """Write a finished run of twenty splits whose scores are derived from one metric."""
     likelihoods = ("log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian")
     scores = {"split": range(20), "rmse": rmse, "crps": rmse / 2, "at_bound": ""}
     scores |= dict.fromkeys(likelihoods, -rmse)
@@ -49,7 +49,7 @@ def make_twenty(
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three methods on two data sets: b is clearly better than a, c is a's twin."""
+    """Return runs of three methods on two data sets: b is clearly better than a, c equals a."""
     path = tmp_path_factory.mktemp("outputs")
     for dataset in ("boston", "yacht"):
         scores = {"a": BASE, "b": BASE - 1, "c": BASE + 1e-6 * RNG.normal(size=20)}
@@ -59,7 +59,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_method(runs: Runs) -> pd.DataFrame:
-    return named(all_pairs(runs), runs.scored["method"])
+    return add_names(all_pairs(runs), runs.scored["method"])
 
 
 def test_twenty_splits_equal_two_runs_of_ten_folds_in_baycomp() -> None:
@@ -71,17 +71,17 @@ def test_twenty_splits_equal_two_runs_of_ten_folds_in_baycomp() -> None:
 
 
 @pytest.mark.parametrize(("fraction", "folds"), [(0.1, 10), (0.2, 5), (0.25, 4)])
-def test_the_correlation_is_the_share_tested_on_as_in_cross_validation(
+def test_the_correlation_is_the_test_fraction_as_in_cross_validation(
     fraction: float, folds: int
 ) -> None:
-    """Of k folds each tests on a k-th: baycomp has 1 / (k - 1) where Nadeau & Bengio have rho."""
+    """With k folds the test fraction is 1 / k, where baycomp uses 1 / (k - 1)."""
     a, b = BASE, BASE + 0.1 + 0.3 * RNG.normal(size=20)
-    found = correlated_t_test(a, b, 0.05, fraction)
-    np.testing.assert_allclose(found, two_on_single(a, b, rope=0.05, runs=20 // folds))
+    probabilities = correlated_t_test(a, b, 0.05, fraction)
+    np.testing.assert_allclose(probabilities, two_on_single(a, b, rope=0.05, runs=20 // folds))
 
 
-def test_larger_test_parts_make_a_wider_posterior(tmp_path: Path) -> None:
-    """Its deviation at 30 % is sqrt((1/20 + 3/7) / (1/20 + 1/9)) = 1.72 times that at 10 %."""
+def test_a_larger_test_fraction_makes_the_posterior_wider(tmp_path: Path) -> None:
+    """The scale at 30 % is sqrt((1/20 + 3/7) / (1/20 + 1/9)) = 1.72 times that at 10 %."""
     better, certainty = BASE - 0.05 + 0.1 * RNG.normal(size=20), {}
     for rows in (10, 30):
         sizes = {"training_rows": 100 - rows, "test_rows": rows}
@@ -102,33 +102,33 @@ def test_lower_rmse_and_higher_likelihood_are_better() -> None:
 
 
 def test_diverged_splits_are_left_out() -> None:
-    lost = BASE.copy()
-    lost[3] = math.nan
-    compared = compare_scores(lost[None], BASE[None] - 1, TENTH[None], RMSE)
+    scores = BASE.copy()
+    scores[3] = math.nan
+    compared = compare_scores(scores[None], BASE[None] - 1, TENTH[None], RMSE)
     assert compared["splits"] == 19 and compared["difference"] == pytest.approx(1)
 
 
-def test_many_pairs_at_once_are_each_what_they_are_alone() -> None:
-    """One lacks some splits, another differs by the same on every split."""
+def test_comparing_many_pairs_equals_comparing_each_alone() -> None:
+    """One pair has missing splits, another has identical differences."""
     a, b = (BASE + RNG.normal(size=(5, 20)) for _ in range(2))
     a[1, ::3] = math.nan
     b[2], a[2] = 2.5, 2.0
-    share = np.tile(TENTH, (5, 1))
-    together = compare_scores(a, b, share, RMSE)
+    fraction = np.tile(TENTH, (5, 1))
+    together = compare_scores(a, b, fraction, RMSE)
     assert together["splits"].tolist() == [20, 13, 20, 20, 20]
     assert (together["p_better"][2], together["p_worse"][2]) == (1, 0)
     for pair in range(5):
-        alone = compare_scores(a[[pair]], b[[pair]], share[[pair]], RMSE)
+        alone = compare_scores(a[[pair]], b[[pair]], fraction[[pair]], RMSE)
         for name, values in alone.items():
             np.testing.assert_allclose(values[0], together[name][pair], rtol=1e-12)
 
 
 @pytest.mark.parametrize("rope", [1e-9, 0.3, 3.0])
-def test_pairs_that_lack_splits_agree_with_baycomp(rope: float) -> None:
+def test_pairs_with_missing_splits_agree_with_baycomp(rope: float) -> None:
     a, b = RNG.normal(size=(2, 20)) + np.array([[0.0], [0.4]])
     a[4], b[7] = math.nan, math.nan
-    kept = np.delete(b - a, [4, 7])
-    expected = Posterior(kept.mean(), kept.var(ddof=1) * (1 / 18 + 0.2 / 0.8), 17, rope).probs()
+    d = np.delete(b - a, [4, 7])
+    expected = Posterior(d.mean(), d.var(ddof=1) * (1 / 18 + 0.2 / 0.8), 17, rope).probs()
     np.testing.assert_allclose(correlated_t_test(a, b, rope, 0.2), expected, atol=1e-12)
 
 
@@ -150,23 +150,23 @@ def test_pairs_verdicts_and_tally(outputs: Path) -> None:
 def test_runs_without_a_name_are_left_out(outputs: Path) -> None:
     runs = read_runs(outputs)
     some = runs.scored.loc[runs.scored["method"] != "c", "method"]
-    pairs = named(all_pairs(runs), some)
+    pairs = add_names(all_pairs(runs), some)
     assert set(pairs["a"]) | set(pairs["b"]) == {"a", "b"} and len(pairs) == 2 * 3
 
 
-def test_one_run_alone_has_no_pair_and_still_its_columns(outputs: Path) -> None:
+def test_a_single_run_gives_an_empty_table_with_all_columns(outputs: Path) -> None:
     pairs = all_pairs(read_runs(outputs / "uci/boston/a"))
     assert pairs.empty and tuple(pairs) == COLUMNS
-    assert tally(named(pairs, pd.Series(dtype=object))).empty
+    assert tally(add_names(pairs, pd.Series(dtype=object))).empty
 
 
-def test_two_folders(outputs: Path) -> None:
+def test_runs_in_two_folders_are_compared(outputs: Path) -> None:
     first, second = read_runs(outputs / "uci" / "boston" / "a"), read_runs(outputs / "uci")
     pairs = pairs_between(first, second)
     assert set(pairs["dataset"]) == {"boston"}
     assert second.scored.loc[pairs["run_b"].unique(), "method"].tolist() == ["a", "b", "c"]
-    twice = pairs[pairs["run_a"] == pairs["run_b"]]
-    assert len(twice) == 3 and (twice["p_equivalent"] == 1).all()
+    same = pairs[pairs["run_a"] == pairs["run_b"]]
+    assert len(same) == 3 and (same["p_equivalent"] == 1).all()
 
 
 def test_copies_of_runs_in_a_report_do_not_count(outputs: Path, tmp_path: Path) -> None:
@@ -177,15 +177,15 @@ def test_copies_of_runs_in_a_report_do_not_count(outputs: Path, tmp_path: Path) 
     pd.testing.assert_frame_equal(all_pairs(read_runs(copied)), before)
 
 
-def test_pairs_stand_in_the_order_of_labels(outputs: Path) -> None:
+def test_pairs_are_sorted_by_label(outputs: Path) -> None:
     runs = read_runs(outputs)
-    pairs = named(all_pairs(runs), labels(runs.scored))
+    pairs = add_names(all_pairs(runs), labels(runs.scored))
     own = pairs[(pairs["metric"] == "rmse") & (pairs["dataset"] == "boston")]
     assert own[["a", "b"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
 
 
-def test_one_run_before_and_after_a_change_is_held_against_itself(tmp_path: Path) -> None:
-    """Two folders that hold the same run, by its settings, with other numbers and splits."""
+def test_two_versions_of_the_same_run_are_compared(tmp_path: Path) -> None:
+    """Two folders contain runs with equal settings but different scores."""
     worse = np.array([5.0, 6.0, 7.0, 8.0])
     for name, rmse in {"before": worse + 30, "after": worse}.items():
         make_run(tmp_path / name, rmse=rmse)
@@ -196,7 +196,7 @@ def test_one_run_before_and_after_a_change_is_held_against_itself(tmp_path: Path
     assert pairs.loc["rmse", "p_worse"] > 0.99
 
 
-def test_of_two_copies_the_fuller_counts(tmp_path: Path) -> None:
+def test_the_copy_with_more_splits_is_used(tmp_path: Path) -> None:
     short = make_run(tmp_path / "a")
     path = short.table(SPLITS)
     pd.read_csv(path).iloc[:2].to_csv(path, index=False)
@@ -205,16 +205,16 @@ def test_of_two_copies_the_fuller_counts(tmp_path: Path) -> None:
     assert run["splits"] == 4
 
 
-def test_the_best_and_all_that_are_not_credibly_worse() -> None:
-    """Runs a and b differ by less than the test can tell, c is worse, d shares no splits."""
+def test_the_best_run_and_those_not_credibly_worse() -> None:
+    """Runs a and b do not differ significantly, c is worse, d shares no splits."""
     means = pd.Series({"a": 2.0, "b": 2.1, "c": 3.0, "d": 2.05, "e": math.nan})
     columns = ["run_a", "run_b", "p_better", "p_equivalent", "p_worse"]
     pairs = pd.DataFrame(
         [("a", "b", 0.95, 0.03, 0.02), ("c", "a", 0.0, 0.0, 1.0), ("b", "c", 1.0, 0.0, 0.0)],
         columns=columns,
     )
-    assert not_worse(means, pairs, BY_KEY["rmse"]) == {"a", "b"}
-    assert not_worse(means, pairs.assign(p_better=0.951), BY_KEY["rmse"]) == {"a"}
+    assert not_credibly_worse(means, pairs, BY_KEY["rmse"]) == {"a", "b"}
+    assert not_credibly_worse(means, pairs.assign(p_better=0.951), BY_KEY["rmse"]) == {"a"}
     higher = pd.DataFrame([("a", "c", 0.0, 0.5, 0.5)], columns=columns)
-    assert not_worse(means, higher, BY_KEY["log_likelihood"]) == {"a", "c"}
-    assert not_worse(means[["e"]], pairs, BY_KEY["rmse"]) == set()
+    assert not_credibly_worse(means, higher, BY_KEY["log_likelihood"]) == {"a", "c"}
+    assert not_credibly_worse(means[["e"]], pairs, BY_KEY["rmse"]) == set()

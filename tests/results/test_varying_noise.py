@@ -1,4 +1,4 @@
-"""Calibration where every point has a noise of its own."""
+"""Calibration with input-dependent noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bnnbench.results.calibration import coverage
 
 
 def test_calibration_uses_each_points_own_noise() -> None:
-    """Intervals of the true, varying noise hold what they say; of its mean alone they do not."""
+    """Intervals from the true, varying noise are calibrated; those from its mean are not."""
     rng = np.random.default_rng(5)
     variance = rng.choice([0.01, 4.0], size=20_000)
     points = pd.DataFrame({

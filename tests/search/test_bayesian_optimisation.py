@@ -1,4 +1,4 @@
-"""Bayesian optimisation: determinism, diverged trials, and whether it finds the optimum."""
+"""Bayesian optimisation: determinism, diverged trials, and finding the optimum."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.user_errors import assert_user_error
 
 from bnnbench.search.base import Trial, best
 from bnnbench.search.bayesian_optimisation import BayesianOptimisation
@@ -15,7 +16,7 @@ from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
 SPACE = (Dimension("noise_precision", 1.0, math.exp(5)), Dimension("prior_precision", 0.02, 50.0))
-BO = BayesianOptimisation(label="bo", iterations=30, initial_points=5)
+BO = BayesianOptimisation(label="bayesian_optimisation", iterations=30, initial_points=5)
 
 
 def trial(values: dict[str, float], objective: float) -> Trial:
@@ -23,14 +24,14 @@ def trial(values: dict[str, float], objective: float) -> Trial:
 
 
 def objective(values: dict[str, float]) -> float:
-    """A bowl in the logarithms, highest (0) at noise e^3 and prior e^-1."""
+    """A quadratic function of the logarithms with maximum 0 at noise e^3 and prior e^-1."""
     a, b = math.log(values["noise_precision"]) - 3, math.log(values["prior_precision"]) + 1
     return -(a**2) - 0.3 * b**2
 
 
 @cache
 def run(iterations: int, seed: int = 0) -> list[Trial]:
-    """A search of so many trials: that of one trial less, and one more."""
+    """Return the trials of a search, extending the cached search with one trial less."""
     if iterations == 0:
         return []
     history = run(iterations - 1, seed)
@@ -38,7 +39,7 @@ def run(iterations: int, seed: int = 0) -> list[Trial]:
     return [*history, trial(values, objective(values))]
 
 
-def test_finds_the_optimum_where_random_search_does_not() -> None:
+def test_it_finds_the_optimum_unlike_random_search() -> None:
     found = [best(run(20, seed)).objective for seed in range(3)]
     rng = np.random.default_rng(0)
     random = [
@@ -51,7 +52,7 @@ def test_finds_the_optimum_where_random_search_does_not() -> None:
     assert np.mean(found) > -0.02 > np.mean(random)
 
 
-def test_suggestions_stay_inside_and_are_plain_floats() -> None:
+def test_suggestions_are_floats_within_bounds() -> None:
     for finished in run(12):
         for dimension in SPACE:
             value = finished.values[dimension.name]
@@ -76,21 +77,22 @@ def test_a_diverged_trial_counts_as_the_worst_finite_one() -> None:
     assert best(with_nan) == best(history)
 
 
-def test_all_diverged_is_survived() -> None:
+def test_all_trials_may_diverge() -> None:
     history = [trial(t.values, math.nan) for t in run(6)]
     assert BO.suggest(SPACE, history, 1).keys() == {d.name for d in SPACE}
     assert best(history) == history[0]
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "key", "code"),
     [
-        {"iterations": 0},
-        {"iterations": 3, "initial_points": 4},
-        {"folds": 1},
-        {"objective": "log_likelihood"},
+        ({"iterations": 0}, "iterations", None),
+        ({"iterations": 3, "initial_points": 4}, "initial_points", "too_many"),
+        ({"folds": 1}, "folds", None),
+        ({"objective": "log_likelihood"}, "objective", None),
     ],
 )
-def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"search\."):
-        BayesianOptimisation(label="bo", **{"iterations": 30, **settings})
+def test_wrong_settings_are_refused(settings: dict[str, Any], key: str, code: str | None) -> None:
+    with pytest.raises(UserError) as error:
+        BayesianOptimisation(label="bayesian_optimisation", **{"iterations": 30, **settings})
+    assert_user_error(error, f"search.{key}", code)

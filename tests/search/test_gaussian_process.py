@@ -1,4 +1,4 @@
-"""The light Gaussian process beside the one of scikit-optimize that it stands for."""
+"""The fast Gaussian process, compared with the one of scikit-optimize."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bnnbench.search.gaussian_process import (
 SCALES = (0.05, 2.0)
 
 
-def made(seed: int, points: int, inputs: int) -> tuple[Array, Array]:
-    """Points of the unit cube and losses like those of a search, some of them far off."""
+def search_data(seed: int, points: int, inputs: int) -> tuple[Array, Array]:
+    """Return points in the unit cube and losses like those of a search, with some outliers."""
     random = np.random.default_rng(seed)
     at = random.uniform(size=(points, inputs))
     losses = 3 + 5 * (at[:, 0] - 0.6) ** 2 + 0.05 * random.normal(size=points)
     return at, losses + (seed % 3 == 0) * 9 * np.exp(-30 * ((at - 0.9) ** 2).sum(1))
 
 
-def librarys(inputs: int) -> GaussianProcessRegressor:
+def skopt_process(inputs: int) -> GaussianProcessRegressor:
     lengths = Matern(np.ones(inputs), length_scale_bounds=[SCALES] * inputs, nu=2.5)
     kernel = ConstantKernel(1.0, AMPLITUDES) * lengths
     return GaussianProcessRegressor(kernel=kernel, normalize_y=True, noise="gaussian")
@@ -37,47 +37,47 @@ def librarys(inputs: int) -> GaussianProcessRegressor:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("points", "inputs"), [(5, 2), (20, 2), (29, 3)])
-def test_it_is_the_librarys_own(points: int, inputs: int, seed: int) -> None:
-    at, losses = made(seed, points, inputs)
-    theirs, ours = librarys(inputs), MaternProcess(SCALES).fit(at, losses)
+def test_it_equals_the_process_of_scikit_optimize(points: int, inputs: int, seed: int) -> None:
+    at, losses = search_data(seed, points, inputs)
+    theirs, ours = skopt_process(inputs), MaternProcess(SCALES).fit(at, losses)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a length scale on its bound
+        warnings.simplefilter("ignore")  # a length scale at its bound
         theirs.fit(at, losses)
     assert ours.log_likelihood_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-6)
     others = np.random.default_rng(seed).uniform(size=(7, inputs))
-    for own, wanted in zip(
+    for own, expected in zip(
         ours.predict(others, return_std=True), theirs.predict(others, return_std=True), strict=True
     ):
-        np.testing.assert_allclose(own, wanted, rtol=1e-4, atol=1e-4)
-    asked = {"return_std": True, "return_mean_grad": True, "return_std_grad": True}
-    for own, wanted in zip(
-        ours.predict(others[:1], **asked), theirs.predict(others[:1], **asked), strict=True
+        np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-4)
+    options = {"return_std": True, "return_mean_grad": True, "return_std_grad": True}
+    for own, expected in zip(
+        ours.predict(others[:1], **options), theirs.predict(others[:1], **options), strict=True
     ):
-        np.testing.assert_allclose(own, wanted, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(own, expected, rtol=1e-3, atol=1e-3)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
-def test_the_gradients_are_those_of_the_values(seed: int, points: int, inputs: int) -> None:
-    at, losses = made(seed, points, inputs)
+def test_gradients_equal_finite_differences(seed: int, points: int, inputs: int) -> None:
+    at, losses = search_data(seed, points, inputs)
     squares = (at[:, None] - at).transpose(2, 0, 1) ** 2
     theta = np.random.default_rng(seed).uniform(-1.5, 0.5, inputs + 2)
     _, slopes = negative_log_likelihood(theta, squares, losses)
-    for place, slope in enumerate(slopes):
-        step = 1e-5 * np.eye(inputs + 2)[place]
+    for k, slope in enumerate(slopes):
+        step = 1e-5 * np.eye(inputs + 2)[k]
         high, _ = negative_log_likelihood(theta + step, squares, losses)
         low, _ = negative_log_likelihood(theta - step, squares, losses)
         assert slope == pytest.approx((high - low) / 2e-5, rel=1e-4, abs=1e-5)
 
 
-def test_repeated_points_and_equal_losses_are_no_trouble() -> None:
+def test_repeated_points_and_equal_losses() -> None:
     at = np.full((6, 2), 0.5)
     found = MaternProcess(SCALES).fit(at, np.ones(6))
     mean, std = found.predict([[0.1, 0.9]], return_std=True)
     assert mean == pytest.approx(1.0) and np.isfinite(std).all()
 
 
-def test_a_covariance_that_is_not_one_costs_infinity() -> None:
+def test_an_invalid_covariance_has_infinite_loss() -> None:
     value, slopes = negative_log_likelihood(
         np.array([0.0, 0.0, -800.0]), np.full((1, 2, 2), np.nan), np.ones(2)
     )

@@ -1,4 +1,4 @@
-"""The book's comparison, on made-up numbers for which everything that it says is true."""
+"""The book's comparison on synthetic scores and times for which all its claims hold."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import pandas as pd
 
 from bnnbench.results.settings import flatten
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, book_runs
-from support.pairs import duels
-from support.runs import identity_by, names_of
+from support.pairs import pairwise_results
+from support.runs import identity_for, metadata_of
 
 TOTAL = dict(zip(CONFIGURATIONS, (60, 108, 69.6, 1, 37.4, 34), strict=True))
-"""Seconds of which everything that the book says about its times is true."""
+"""Total seconds by configuration."""
 
 FIT = dict(zip(CONFIGURATIONS, (5, 9, 6, 10, 8, 3), strict=True))
+"""Seconds of the final fit by configuration."""
 
 STRENGTH = dict(zip(CONFIGURATIONS, (1, 3, 2, 4, 6, 5), strict=True))
-"""Which configuration beats which, in both scores."""
+"""Strength of each configuration in both scores; the higher one wins a comparison."""
 
 
-def frame(totals: Mapping[str, Mapping[str, float]], **changes: Any) -> pd.DataFrame:
-    """Rows like those of `Runs.scored` from seconds by data set and configuration.
+def book_table(totals: Mapping[str, Mapping[str, float]], **changes: Any) -> pd.DataFrame:
+    """Return a table like `Runs.scored` from seconds by data set and configuration.
 
-    The digest of a run is here its data set and configuration, `boston pbp`, and its variant.
+    Runs are indexed by data set, configuration and variant, such as `boston pbp seed1`.
     """
     row = {"experiment": "book_uci", "divergence": "kl", "likelihood": "gaussian", "loss": "nll"}
     row |= {"depth": 1, "variant": "", "splits": 20}
@@ -41,8 +42,8 @@ def frame(totals: Mapping[str, Mapping[str, float]], **changes: Any) -> pd.DataF
         for method, seconds in times.items()
     ]
     table = pd.DataFrame(rows).assign(**(row | changes))
-    followed = [flatten(identity_by(names_of(**run))) for run in table.to_dict("records")]
-    table = table.assign(settings=followed)
+    settings = [flatten(identity_for(metadata_of(**run))) for run in table.to_dict("records")]
+    table = table.assign(settings=settings)
     keys = (table["dataset"] + " " + table["method"] + " " + table["variant"]).str.strip()
     return table.set_index(keys.rename("run"))
 
@@ -51,12 +52,12 @@ def comparison(
     total: Mapping[str, float] | None = None,
     strength: Mapping[str, float] | None = None,
     fit: Mapping[str, float] | None = None,
-    sure: float = 0.99,
+    probability: float = 0.99,
 ) -> BookRuns:
-    """One data set on which every claim holds, but for the changes."""
-    runs = frame({"boston": {**TOTAL, **(total or {})}})
+    """Return runs on one data set; with the default arguments, every claim holds."""
+    runs = book_table({"boston": {**TOTAL, **(total or {})}})
     runs["fit_seconds_mean"] = runs["method"].map({**FIT, **(fit or {})})
-    leads = {f"boston {name}": value for name, value in {**STRENGTH, **(strength or {})}.items()}
-    found = book_runs(runs, duels(leads, sure=sure))
-    assert found is not None
-    return found
+    by_run = {f"boston {name}": value for name, value in {**STRENGTH, **(strength or {})}.items()}
+    book = book_runs(runs, pairwise_results(by_run, probability=probability))
+    assert book is not None
+    return book

@@ -1,21 +1,21 @@
-"""What chains make of a linear model, whose posterior is known."""
+"""Variances of stochastic-gradient Markov chains for a linear model with a known posterior."""
 
 from __future__ import annotations
 
 import torch
 
 from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.kept_chain import KeptChain
+from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import TrainingSet
 from support.linear_model import LAMBDA, TAU
 
 
-def temperature(method: KeptChain, rows: int, batch: int, chains: int) -> float:
-    """Sampled over exact variances of a linear model, their mean over six weights.
+def temperature(method: SGMCMC, rows: int, batch: int, chains: int) -> float:
+    """Return the ratio of sampled to exact variances, averaged over the six weights.
 
-    Chains of 400 epochs, the default of a fit, each with minibatches and noise of its own.
+    Each chain runs for 400 epochs, the default of a fit, with its own minibatches and noise.
     """
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randn(rows, 5, generator=generator)

@@ -1,4 +1,4 @@
-"""Configurations as the command line composes them, each composed once in a process."""
+"""Composes configurations as the command line does, each once per process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from bnnbench.cli.compose import CONFIG_NAME  # whose module makes our resolvers known
+from bnnbench.cli.compose import CONFIG_NAME  # registers our resolvers
 from bnnbench.cli.configs import GROUPS, config_folder
-from bnnbench.cli.words import quote_words
+from bnnbench.cli.overrides import quote_overrides
 
-# Every setting that makes a run small, without changing what it does.
+# Settings that make a run fast and keep all of its steps.
 TINY = [
     "search.iterations=3",
     "search.initial_points=2",
@@ -26,13 +26,13 @@ TINY = [
 
 
 PATHS = ("outputs_dir", "dataset.path")
-"""Settings that nothing else refers to: each test has its own, and the rest is composed once."""
+"""Settings that differ between tests, set after composing since nothing refers to them."""
 
 
 def compose(*overrides: str) -> dict[str, Any]:
-    """The whole configuration of `bnnbench run`, as plain containers."""
+    """Return the configuration of `bnnbench run` as plain containers."""
     paths = [words for words in (o.split("=", 1) for o in overrides) if words[0] in PATHS]
-    rest = tuple(quote_words([o for o in overrides if o.split("=", 1)[0] not in PATHS]))
+    rest = tuple(quote_overrides([o for o in overrides if o.split("=", 1)[0] not in PATHS]))
     config = deepcopy(_composed(CONFIG_NAME, rest))
     for key, value in paths:
         *above, name = key.split(".")
@@ -42,7 +42,7 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def compose_only(*overrides: str) -> dict[str, Any]:
-    """The groups that are named and no other: for what refers to nothing else, in half the time.
+    """Compose only the given groups, which takes half the time.
 
     Args:
         overrides: such as `divergence=renyi`, `prior=gaussian` and `divergence.alpha=2`.

@@ -1,9 +1,8 @@
-"""Every method, preset and experiment on a short setting, whose bits are on record.
+"""Short runs of every method, preset and experiment for regression tests.
 
 `python -m support.golden OUTPUTS CASE ...` runs cases and prints the digests of their tables as
-JSON; `golden.json` beside the test holds what they have to be. The environment of `PORTABLE` has
-the numerical libraries take the same path on every processor, and has to be set from outside,
-before they are loaded.
+JSON; `golden.json` contains the expected ones. The environment variables in `PORTABLE` make
+numerical libraries use the same code on every processor; set them before the libraries are loaded.
 """
 
 from __future__ import annotations
@@ -17,21 +16,22 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.cli.build import build
+from bnnbench.cli.assemble import build
 from bnnbench.cli.configs import options
-from bnnbench.cli.line import configs_of
+from bnnbench.cli.sweep import compose_configs
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.experiment.sweep_progress import SweepProgress
-from bnnbench.types import Redundant
+from bnnbench.types import DuplicateConfiguration
 from support.config import compose
-from support.methods import SMALLER, depth_of
-from support.quick import files_read_once, left_to_the_system, parsed_once
+from support.methods import FAST_SETTINGS, depth_overrides
+from support.quick import cached_parsing, cached_yaml_files, without_fsync
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "default",
     "MKL_CBWR": "COMPATIBLE",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
     "OPENBLAS_CORETYPE": "Haswell",
     "OMP_NUM_THREADS": "1",
     "BNNBENCH_NATIVE": "0",
@@ -50,11 +50,11 @@ FIXED = (
     "search=none method.noise_precision=10 method.prior_precision=1 evaluation.out_of_fold=false"
 )
 STACKED = (
-    "kl,rkl,alpha,alpha_2,renyi,renyi_2,alpha_renyi,alpha_renyi_2,js,alpha_js,jeffreys,"
+    "kl,kl_prior_posterior,alpha,alpha_2,renyi,renyi_2,alpha_renyi,alpha_renyi_2,js,alpha_js,jeffreys,"
     "wasserstein2,hellinger,chi2,tv,tv_lower,tv_upper,fisher"
 )
 
-READINGS = {
+VARIANTS = {
     "two layers": "method=vadam depth=2",
     "linear model": "method=bbb depth=0",
     "float64": "method=vadam training.dtype=float64",
@@ -74,7 +74,7 @@ READINGS = {
     "uci": "dataset=boston",
     "book_uci": "experiment=book_uci dataset=yacht method=pbp,vadam,bbb_x1",
 }
-"""Other paths through the code than a method's usual one, with a search."""
+"""Runs with a search whose settings use other code than a method's defaults."""
 
 SWEEPS = {
     "stack of splits": f"method=vadam {UNSEARCHED} {FIXED} splits=7",
@@ -89,35 +89,37 @@ SWEEPS = {
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
-"""Runs in stacks, without a search."""
+"""Runs that are trained in stacks, without a search."""
 
 
-def smaller(method: str) -> list[str]:
-    """Settings with which a method is quick."""
-    return [f"method.{name}={value}" for name, value in SMALLER.get(method, {}).items()]
+def fast_overrides(method: str) -> list[str]:
+    """Return overrides that make a method fast."""
+    return [f"method.{name}={value}" for name, value in FAST_SETTINGS.get(method, {}).items()]
 
 
 CASES = {
     **{
-        f"method {name}": " ".join([f"method={name}", *depth_of(name), *smaller(name), SHORT])
+        f"method {name}": " ".join(
+            [f"method={name}", *depth_overrides(name), *fast_overrides(name), SHORT]
+        )
         for name in options("method")
     },
-    **{name: f"{words} {SHORT}" for name, words in READINGS.items()},
+    **{name: f"{words} {SHORT}" for name, words in VARIANTS.items()},
     **SWEEPS,
 }
-"""By name, what follows `bnnbench run -m`."""
+"""Arguments of `bnnbench run -m`, by name of the case."""
 
 
 def needs_uci(case: str) -> bool:
-    """Whether the case reads a UCI set."""
+    """Return whether the case uses a UCI data set."""
     return "dataset=yacht" in CASES[case] or "dataset=boston" in CASES[case]
 
 
 def run_case(case: str, outputs: Path) -> None:
-    """Runs every job of a case, in stacks where a sweep has them, and draws nothing."""
+    """Execute all runs of a case without writing pages; a sweep runs in stacks."""
     runs = []
     for config in _configs([*CASES[case].split(), f"outputs_dir={outputs}"]):
-        with suppress(Redundant):
+        with suppress(DuplicateConfiguration):
             runs.append(build(config))
     sweep = SweepProgress(runs) if len(runs) > 1 else None
     for run in runs:
@@ -125,27 +127,27 @@ def run_case(case: str, outputs: Path) -> None:
 
 
 def _configs(words: list[str]) -> list[dict[str, Any]]:
-    """What a single run is composed of need not be looked for first, as that of a sweep."""
-    swept = any("," in word or word.startswith("experiment=") for word in words)
-    return configs_of(words) if swept else [compose(*words)]
+    """Compose the configurations of a case."""
+    is_sweep = any("," in word or word.startswith("experiment=") for word in words)
+    return compose_configs(words) if is_sweep else [compose(*words)]  # the latter is faster
 
 
 def digests(outputs: Path) -> dict[str, str]:
-    """By the names of each run below `outputs`, a digest of its table without the seconds."""
+    """Return the digest of each run's table, without times and hardware, by name of the run."""
     found = {}
     for folder in finished_runs(outputs):
         path = next(p for p in map(folder.table, ("splits", "posterior")) if p.exists())
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        table = table.drop(columns=CIRCUMSTANCES, errors="ignore")
+        table = table.drop(columns=MACHINE_COLUMNS, errors="ignore")
         name = " ".join(table[column].iloc[0] for column in NAMES if column in table)
         found[name] = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()[:16]
     return found
 
 
 def main(outputs: Path, cases: list[str]) -> None:
-    """Prints `{case: {run: digest}}`."""
+    """Print `{case: {run: digest}}`."""
     found = {}
-    with files_read_once(), parsed_once(), left_to_the_system():
+    with cached_yaml_files(), cached_parsing(), without_fsync():
         for case in cases:
             run_case(case, outputs / case.replace(" ", "_"))
             found[case] = digests(outputs / case.replace(" ", "_"))

@@ -1,4 +1,4 @@
-"""Sweeps over divergences whose scores lie around given means."""
+"""Sweeps over divergences with given mean scores."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from support.runs import make_run
 
-AROUND = np.array([-0.3, -0.1, 0.1, 0.3])
+OFFSETS = np.array([-0.3, -0.1, 0.1, 0.3])
 
 
 def make_grid(outputs: Path, means: Mapping[str, float], **more: Any) -> None:
-    """A finished run per divergence, all four splits around one RMSE, NLL a tenth of it."""
+    """Write a finished run per divergence, with four splits around a mean RMSE; NLL = RMSE / 10."""
     for name, mean in means.items():
-        rmse = mean + AROUND
+        rmse = mean + OFFSETS
         changes = {"divergence": name, "rmse": rmse, "log_likelihood": -rmse / 10, **more}
         kind = {"method": "bbb", "experiment": "grid", **changes}
         variant = "-".join([name, *(str(more.get(key, "")) for key in ("depth", "seed"))])

@@ -1,4 +1,4 @@
-"""Runs that are killed in the midst, on other machines, and what they have to come to."""
+"""Helpers for tests that kill runs on other machines."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ import pandas as pd
 
 from bnnbench.experiment import trial_log
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import CIRCUMSTANCES
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
-# Long enough to be killed in the midst of it.
-LONGER = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
-WAIT = 240.0  # seconds a step may take on a busy machine
+# Overrides of a run that is long enough to be killed during the search.
+LONG_RUN = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
+WAIT = 240.0  # timeout in seconds, for a busy machine
 
 Finished = tuple[RunFolder, pd.DataFrame]
-"""What `tiny_runs.finished` returns."""
+"""Return value of `tiny_runs.finished`."""
 
 
-def same_numbers(found: Finished, expected: Finished) -> None:
-    """Every number of two runs' files, circumstances aside."""
-    (ours, splits), (theirs, others) = found, expected
-    pd.testing.assert_frame_equal(
-        splits.drop(columns=CIRCUMSTANCES), others.drop(columns=CIRCUMSTANCES), check_exact=True
-    )
-    drop = ["seconds", "suggest_seconds"]
-    searches = [pd.read_csv(folder.table("search")).drop(columns=drop) for folder in (ours, theirs)]
+def assert_same_results(actual: Finished, expected: Finished) -> None:
+    """Assert that all results of two runs are equal, except times and hardware."""
+    folders = actual[0], expected[0]
+    splits = [table.drop(columns=MACHINE_COLUMNS) for table in (actual[1], expected[1])]
+    pd.testing.assert_frame_equal(*splits, check_exact=True)
+    times = ["seconds", "suggest_seconds"]
+    searches = [pd.read_csv(folder.table("search")).drop(columns=times) for folder in folders]
     pd.testing.assert_frame_equal(*searches, check_exact=True)
-    with np.load(ours.arrays("predictions")) as a, np.load(theirs.arrays("predictions")) as b:
+    a_file, b_file = (folder.arrays("predictions") for folder in folders)
+    with np.load(a_file) as a, np.load(b_file) as b:
         assert a.files == b.files
         for name in a.files:
             np.testing.assert_array_equal(a[name], b[name])
 
 
 def evaluations(outputs: Path) -> int:
+    """Count the evaluations of objectives in the logs of all searches."""
     return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
 
 
 def wait_for(outputs: Path, count: int) -> None:
+    """Wait until searches have made `count` evaluations."""
     deadline = time.monotonic() + WAIT
     while evaluations(outputs) < count:
         assert time.monotonic() < deadline, "no progress"
         time.sleep(0.02)
 
 
-def beside(act: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=act, daemon=True)
+def in_thread(function: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=function, daemon=True)
     thread.start()
     return thread

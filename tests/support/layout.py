@@ -1,4 +1,4 @@
-"""Whether a figure can be read: no text is cut off at an edge, and none stands on another."""
+"""Find text in a figure that is cut off at an edge or overlaps other text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 
-from bnnbench.report.figures.canvas import DOTS
+from bnnbench.report.figures.plotting import DPI
 
 SLACK = 2.0
-"""Pixels by which boxes may meet: letters do not fill theirs."""
+"""Pixels by which boxes may overlap, because text does not fill its box."""
 
 
 class Recorder(RendererBase):
-    """Draws nothing, and keeps the box around every line that is written.
+    """A renderer that only records the bounding boxes of lines of text.
 
     Attributes:
-        lines: what is written.
-        boxes: their corners `[4, 2]`, turned as they are, pixels from the lower left.
+        lines: the lines of text.
+        boxes: the corners `[4, 2]` of their rotated boxes, pixels from the lower left.
     """
 
     def __init__(self, figure: Figure) -> None:
@@ -57,24 +57,24 @@ class Recorder(RendererBase):
             self.boxes.append(turned.transform(np.array(flat)))
 
     def draw_path(self, *given: Any, **more: Any) -> None:
-        """Nothing."""
+        """Only text is recorded."""
 
     draw_markers = draw_path_collection = draw_image = draw_quad_mesh = draw_path
 
 
-def unreadable(figure: Figure) -> list[str]:
-    """A sentence on every line of text that is cut off or stands on another one."""
-    figure.set_dpi(DOTS)
+def layout_problems(figure: Figure) -> list[str]:
+    """Describe every line of text that is cut off or overlaps another one."""
+    figure.set_dpi(DPI)
     recorder = Recorder(figure)
     figure.draw(recorder)
     lines, boxes = recorder.lines, recorder.boxes
     low, high = (np.array([f(box, axis=0) for box in boxes]) for f in (np.min, np.max))
     size = figure.bbox.size
     cut = ((low < 0) | (high > size)).any(axis=1)
-    found = [f"{line!r} is cut off" for line, outside in zip(lines, cut, strict=True) if outside]
+    problems = [f"{line!r} is cut off" for line, outside in zip(lines, cut, strict=True) if outside]
     shapes = [Path([*box, box[0]], closed=True) for box in boxes]
     for i, j in combinations(range(len(lines)), 2):
         near = (low[i] < high[j]).all() and (low[j] < high[i]).all()
         if near and shapes[i].intersects_path(shapes[j], filled=True):
-            found.append(f"{lines[i]!r} stands on {lines[j]!r}")
-    return found
+            problems.append(f"{lines[i]!r} overlaps {lines[j]!r}")
+    return problems

@@ -1,4 +1,4 @@
-"""Every loss, at the orders that the tests use."""
+"""Every loss, at several orders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bnnbench.losses.nll import NLL
 LOSSES: list[Loss] = [NLL(), Beta(beta=1.5), Beta(beta=3.0), Gamma(gamma=1.5), Gamma(gamma=3.0)]
 
 
-def name_of(loss: Loss) -> str:
-    """Its label and order."""
+def loss_id(loss: Loss) -> str:
+    """Return the label and the order of a loss."""
     return loss.label + "".join(str(getattr(loss, n, "")) for n in ("beta", "gamma"))
 
 
-every_loss = pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=loss_id)

@@ -1,4 +1,4 @@
-"""One thread per process, said before torch is imported: pytest-xdist runs a process per core."""
+"""Set one thread per process before torch is imported; pytest-xdist runs a process per core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of runs as if they had been tested, on strengths that are given."""
+"""Synthetic results of pairwise comparisons of runs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ import pandas as pd
 from bnnbench.results.significance import COLUMNS
 
 
-def duels(
-    strength: Mapping[str, float], dataset: str = "boston", sure: float = 0.99
+def pairwise_results(
+    strength: Mapping[str, float], dataset: str = "boston", probability: float = 0.99
 ) -> pd.DataFrame:
-    """Rows like those of `all_pairs`: the stronger is better, beyond the ROPE at chance `sure`.
+    """Return rows like those of `all_pairs`.
 
     Args:
-        strength: by run.
-        dataset: of all of them.
-        sure: what is left is the chance of the opposite.
+        strength: strength by run; the stronger run of a pair is better.
+        dataset: the data set of all runs.
+        probability: probability that the stronger run is better; otherwise it is worse.
     """
     rows = []
     for a, b in combinations(strength, 2):
         lead = int(np.sign(strength[a] - strength[b]))
-        chances = {1: (sure, 0, 1 - sure), 0: (0, 1, 0), -1: (1 - sure, 0, sure)}[lead]
+        chances = {
+            1: (probability, 0, 1 - probability),
+            0: (0, 1, 0),
+            -1: (1 - probability, 0, probability),
+        }[lead]
         for metric, sign in (("rmse", -1), ("log_likelihood", 1), ("crps", -1)):
             row = dict(zip(("p_better", "p_equivalent", "p_worse"), chances, strict=True))
             row |= {"dataset": dataset, "metric": metric, "run_a": a, "run_b": b}

@@ -10,8 +10,8 @@ from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 
 
-def state_of(mlp: MLP, replicas: int = 2, seed: int = 0) -> dict[str, Tensor]:
-    """A state as it might be in mid-fit: means and variances all different."""
+def random_state(mlp: MLP, replicas: int = 2, seed: int = 0) -> dict[str, Tensor]:
+    """Return a state with random weight means and variances."""
     torch.manual_seed(seed)
     streams = Streams(list(range(replicas)), tuple(range(replicas)))
     state = initial_state(mlp, replicas, streams)

@@ -1,4 +1,4 @@
-"""What makes thousands of command lines bearable, without changing what they meet."""
+"""Patches that speed up thousands of command lines in one process."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from bnnbench.cli.configs import config_folder
 
 @contextmanager
 def no_figures() -> Iterator[None]:
-    """A run writes its tables and page without drawing, which takes most of a tiny run."""
-    with patch("bnnbench.report.pages.save_all", lambda *_: None):
+    """Do not draw the figures of runs, which take most of the time of a tiny run."""
+    with patch("bnnbench.report.run_output.save_figures", lambda *_: None):
         yield
 
 
 @contextmanager
 def no_report_figures() -> Iterator[None]:
-    """A report writes its tables and its pages, no figures."""
+    """Do not draw the figures of reports."""
 
     def nothing(drawings: Iterable[str], *_: Any) -> dict[str, str]:
         return dict.fromkeys(drawings, "<svg/>")
 
-    with patch("bnnbench.report.overview.save_for_page", nothing):
+    with patch("bnnbench.report.report_writer.save_and_inline", nothing):
         yield
 
 
 @contextmanager
-def left_to_the_system() -> Iterator[None]:
-    """What is written is not forced to the disk, for which a run waits longer than it computes."""
+def without_fsync() -> Iterator[None]:
+    """Do not force files to disk, which takes longer than a tiny run."""
     with patch("os.fsync", lambda file: None):
         yield
 
 
 @contextmanager
-def files_read_once() -> Iterator[None]:
-    """Hydra parses its own and our YAML files once in a process, not for every command."""
-    kept: dict[tuple[str, str], bytes] = {}
+def cached_yaml_files() -> Iterator[None]:
+    """Cache the YAML files of Hydra and of bnnbench."""
+    cached: dict[tuple[str, str], bytes] = {}
 
-    def once(scheme: str) -> Any:
+    def cache_source(scheme: str) -> Any:
         source = SourcesRegistry.instance().resolve(scheme)
         load = source.load_config
 
@@ -57,28 +57,28 @@ def files_read_once() -> Iterator[None]:
             if scheme == "file" and not self.path.startswith(str(config_folder())):
                 return load(self, config_path)
             key = (self.path, config_path)
-            if key not in kept:
-                kept[key] = pickle.dumps(load(self, config_path))
-            return pickle.loads(kept[key])
+            if key not in cached:
+                cached[key] = pickle.dumps(load(self, config_path))
+            return pickle.loads(cached[key])
 
         return patch.object(source, "load_config", loaded)
 
     Plugins.instance()  # finds the sources
-    with once("file"), once("pkg"):
+    with cache_source("file"), cache_source("pkg"):
         yield
 
 
 @contextmanager
-def parsed_once() -> Iterator[None]:
-    """OmegaConf parses an expression once in a process; a name without one is not resolved.
+def cached_parsing() -> Iterator[None]:
+    """Cache OmegaConf's parsed expressions, and resolve only names with interpolations.
 
-    Hydra gathers all choices for every entry of a list of defaults, to look up what it refers to.
+    Hydra would collect all choices for every entry of a defaults list.
     """
     resolve = InputDefault._resolve_interpolation_impl
 
     def resolved(self: InputDefault, choices: partial[Any], name: str | None) -> str:
-        refers = name is None or "${" in name
-        return resolve(self, choices(), name) if refers else name
+        has_interpolation = name is None or "${" in name
+        return resolve(self, choices(), name) if has_interpolation else name
 
     gather = partial(partial, defaults_list._create_interpolation_map)
     parse, version_of = cache(grammar_parser.parse), cache(version._get_version)

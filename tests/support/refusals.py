@@ -1,7 +1,6 @@
-"""Settings that an experiment refuses, met where they are checked: as a run is built.
+"""Check that invalid settings are refused while a run is built.
 
-That the command line makes one sentence of every refusal, and writes nothing, is for
-tests/cli/test_mistakes.py to say.
+tests/cli/test_mistakes.py checks that the command line prints such errors as one line.
 """
 
 from __future__ import annotations
@@ -14,35 +13,38 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from bnnbench.cli.build import build, refuse_idle
-from bnnbench.cli.compose import CONFIG_NAME, plain
-from bnnbench.cli.configs import ALL_GROUPS, config_folder
-from bnnbench.cli.words import quote_words
+from bnnbench.cli.assemble import build, reject_unused_overrides
+from bnnbench.cli.compose import CONFIG_NAME, to_dict
+from bnnbench.cli.configs import GROUPS, config_folder
+from bnnbench.cli.overrides import quote_overrides
 from bnnbench.types import UserError
-from support.user_errors import assert_one_sentence
+from support.user_errors import assert_user_error
 
 
-def assert_refused(words: list[str], *said: str) -> None:
-    """`bnnbench run WORDS` ends, before anything is run, with one sentence that says each part.
+def assert_refused(
+    overrides: list[str], *, setting: str | None = None, code: str | None = None
+) -> None:
+    """Assert that `bnnbench run OVERRIDES` ends, before anything runs, with a `UserError`.
 
     Args:
-        words: options, which are composed once for all that have the same, and settings.
-        said: parts of the sentence.
+        overrides: overrides; those of groups are composed once for all tests.
+        setting: the setting that the error is about.
+        code: code of the error.
     """
-    is_choice = {word: word.partition("=")[0] in ALL_GROUPS for word in words}
-    config = deepcopy(_chosen(tuple(word for word in words if is_choice[word])))
-    settings = quote_words([word for word in words if not is_choice[word]])
-    for setting in OverridesParser.create().parse_overrides(settings):
-        assert OmegaConf.select(config, setting.key_or_group, default=config) is not config
-        OmegaConf.update(config, setting.key_or_group, setting.value())
+    is_option = {word: word.partition("=")[0] in GROUPS for word in overrides}
+    config = deepcopy(_composed(tuple(word for word in overrides if is_option[word])))
+    settings = quote_overrides([word for word in overrides if not is_option[word]])
+    for override in OverridesParser.create().parse_overrides(settings):
+        assert OmegaConf.select(config, override.key_or_group, default=config) is not config
+        OmegaConf.update(config, override.key_or_group, override.value())
     with pytest.raises(UserError) as refused:
-        experiment = build(plain(config)).experiment
-        keys = [word.partition("=")[0] for word in words]
-        refuse_idle(type(experiment), experiment.label, keys)
-    assert_one_sentence(refused, *said)
+        run = build(to_dict(config))
+        keys = [word.partition("=")[0] for word in overrides]
+        reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
+    assert_user_error(refused, setting, code)
 
 
 @cache
-def _chosen(options: tuple[str, ...]) -> DictConfig:
+def _composed(options: tuple[str, ...]) -> DictConfig:
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        return compose(CONFIG_NAME, overrides=quote_words(options))
+        return compose(CONFIG_NAME, overrides=quote_overrides(options))

@@ -1,4 +1,4 @@
-"""The sprinkler's networks as one would write them down, and small problems."""
+"""Reference implementation of the sprinkler experiment's networks, and small problems."""
 
 from __future__ import annotations
 
@@ -8,24 +8,19 @@ import torch
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.networks import Parameters
-from bnnbench.suites.lam_density_ratio.objectives import GAN, Objective, RatioDivergence, ReverseKL
+from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
-from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVED
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
 
-DIVERGENCES: dict[str, RatioDivergence] = {
-    "reverse_kl": ReverseKL(label="reverse_kl"),
-    "gan": GAN(label="gan"),
-}
 
-
-def plain(weights: Parameters, inputs: Tensor, observations: Tensor) -> Tensor:
-    """A network that autograd can follow.
+def reference_network(weights: Parameters, inputs: Tensor, observations: Tensor) -> Tensor:
+    """Return the outputs of a network, with operations that autograd supports.
 
     Args:
-        weights: of all replicas.
+        weights: weights of all replicas.
         inputs: `[R, in, B]`.
-        observations: `[R, 1, B]`, one for every column.
+        observations: `[R, 1, B]`, one per column.
 
     Returns:
         `[R, out, B]`.
@@ -44,22 +39,25 @@ def plain(weights: Parameters, inputs: Tensor, observations: Tensor) -> Tensor:
 
 
 def objective(
-    divergence: str, estimator: str = "T", stable: bool = False, guarded: bool = False
+    divergence: str, estimator: str = "log_ratio", stable: bool = False, guarded: bool = False
 ) -> Objective:
-    """By the names of its parts."""
-    return Objective(DIVERGENCES[divergence], estimator, stable, guarded)
+    """Return an objective, by default of the log ratio in published numerics."""
+    return Objective(divergence, estimator, stable, guarded)
 
 
 def problem(
-    joint: bool = False, model: bool = False, dtype: torch.dtype = torch.float32, **settings: float
+    joint: bool = False,
+    from_model: bool = False,
+    dtype: torch.dtype = torch.float32,
+    **settings: float,
 ) -> Problem:
-    """Tiny, unless its schedule is told otherwise."""
+    """Return a tiny problem; `settings` override its schedule."""
     tiny = {"pretraining_steps": 3, "estimator_steps": 2, "iterations": 4, "samples": 4}
     rates = {"estimator_rate": 1e-3, "posterior_rate": 1e-3}
-    schedule = Schedule(label="tiny", **{**tiny, **rates, **settings})  # type: ignore[arg-type]
-    return Problem(joint, model, OBSERVED, schedule, dtype=dtype)
+    schedule = Schedule(**{**tiny, **rates, **settings})  # type: ignore[arg-type]
+    return Problem(joint, from_model, OBSERVATIONS, schedule, dtype=dtype)
 
 
 def replicas(*objectives: Objective, repetition: int = 0) -> list[Replica]:
-    """One of each objective, all of the same repetition."""
+    """Return one replica per objective, all of the same repetition."""
     return [Replica(one, seed=0, repetition=repetition) for one in objectives]

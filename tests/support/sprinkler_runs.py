@@ -1,4 +1,4 @@
-"""Finished sprinklers that nobody trained: folders whose numbers are known beforehand."""
+"""Finished sprinkler runs with given results, without training."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnbench.cli.build import build
+from bnnbench.cli.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.pages import write_page
-from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVED, posterior_samples
+from bnnbench.report.run_output import write_run_output
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, posterior_samples
 from bnnbench.suites.lam_density_ratio.tables import CURVES, OK, REPETITIONS, SAMPLES
 from support.config import compose
 from support.tiny_runs import no_page
@@ -22,22 +22,28 @@ EVALUATIONS = 9
 """Rows of `curves.csv` per repetition."""
 
 DRAWS = 40
-"""For each observation, where the true programs keep 1000."""
+"""Saved draws per observation; real runs have 1000."""
 
 
 def sprinkler(outputs: Path, *overrides: str) -> Run:
-    """A run of `experiment=sprinkler` as the command line would build it; nothing is trained."""
-    return build(compose("experiment=sprinkler", *overrides, f"outputs_dir={outputs}"))
+    """Return a run of `experiment=sprinkler`, assembled as on the command line.
+
+    Args:
+        outputs: the folder of all runs.
+        overrides: settings of the experiment, such as `estimator=ratio`, and `seed=1`.
+    """
+    own = [word if word.startswith("seed=") else f"experiment.{word}" for word in overrides]
+    return build(compose("experiment=sprinkler", *own, f"outputs_dir={outputs}"))
 
 
 @cache
 def draws() -> np.ndarray:
-    """Draws of the exact posteriors, `[1, x, DRAWS, 2]`."""
+    """Return draws of the exact posteriors, `[1, x, DRAWS, 2]`."""
     random = np.random.default_rng(0)
-    return np.stack([posterior_samples(x, DRAWS, random) for x in OBSERVED])[None]
+    return np.stack([posterior_samples(x, DRAWS, random) for x in OBSERVATIONS])[None]
 
 
-def made(
+def finished_run(
     outputs: Path,
     *overrides: str,
     ends: Sequence[float],
@@ -47,26 +53,26 @@ def made(
     jitter: float = 0.1,
     page: bool = False,
 ) -> RunFolder:
-    """A finished run whose repetitions end with given average KLs.
+    """Write a finished run whose repetitions end with given average KLs.
 
     Args:
         outputs: the folder of all runs.
-        overrides: as for `bnnbench run experiment=sprinkler`.
+        overrides: see `sprinkler`.
         ends: the last average KL of each repetition.
-        status: of each repetition; all fine if not given.
-        nelbo_slope: what the NELBO gains from start to end, about 4.
+        status: status of each repetition; `ok` if not given.
+        nelbo_slope: increase of the NELBO from start to end; it starts at 4.
         early: the first average KL; it falls geometrically.
-        jitter: size of what the estimator loss does between its first evaluations; later none.
-        page: whether the run's page is written too, its figures as PNG.
+        jitter: change of the estimator loss between its first evaluations; later none.
+        page: whether to write the run's page too, with figures as PNG.
     """
     run = sprinkler(outputs, f"repetitions={len(ends)}", *overrides)
-    total = run.experiment.names()["iterations"]
+    total = run.experiment.metadata()["iterations"]
     share = np.linspace(0, 1, EVALUATIONS)
     wave = np.where(share <= 0.3, jitter * (-1.0) ** np.arange(EVALUATIONS), 0)
     states = [OK] * len(ends) if status is None else status
     for k, (unit, end, state) in enumerate(zip(run.experiment.units(), ends, states, strict=True)):
         falling = end + (early - end) * (0.01**share - 0.01) / 0.99
-        courses = {
+        measures = {
             "average_kl": falling,
             "estimator_loss": 1 + wave,
             "nelbo": 4 + nelbo_slope * share,
@@ -75,7 +81,7 @@ def made(
             {
                 "repetition": k,
                 "iteration": round(s * total),
-                **{n: c[i] for n, c in courses.items()},
+                **{n: c[i] for n, c in measures.items()},
             }
             for i, s in enumerate(share)
         ]
@@ -89,4 +95,4 @@ def made(
             {CURVES: curve if state == OK else [], REPETITIONS: [last]},
             {SAMPLES: {SAMPLES: draws().astype(np.float32)}},
         )
-    return execute(run, partial(write_page, figures="png") if page else no_page)
+    return execute(run, partial(write_run_output, figures="png") if page else no_page)

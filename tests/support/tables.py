@@ -1,4 +1,4 @@
-"""Data sets as their YAML has them, and what a table must hold."""
+"""Data sets from their configurations, and checks of tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.cli.make import make
+from bnnbench.cli.instantiate import instantiate
 from bnnbench.data import Source
 from bnnbench.types import Table
 from support.config import compose_only
 
-NOWHERE = "http://127.0.0.1:9/"  # nothing listens there: refused at once, no network needed
+UNREACHABLE_URL = "http://127.0.0.1:9/"  # refuses connections at once, without a network
 
 SHAPES = {
     "boston": (506, 13),
@@ -26,15 +26,15 @@ SHAPES = {
 }
 
 
-def configured(name: str, **changes: Any) -> tuple[Source, dict[str, Any]]:
-    """A data set's configuration as Hydra composes it: the source, and its `protocol`."""
+def configured_source(name: str, **changes: Any) -> tuple[Source, dict[str, Any]]:
+    """Return the source and the `protocol` of an option of `configs/dataset`."""
     config = compose_only(f"dataset={name}", "data_dir=data")["dataset"]
     protocol = config.pop("protocol")
-    return make("dataset", config | changes), protocol
+    return instantiate("dataset", config | changes), protocol
 
 
-def check_splits(table: Table, n_splits: int) -> None:
-    """Each split parts the rows: nothing shared, nothing left out."""
+def assert_valid_splits(table: Table, n_splits: int) -> None:
+    """Assert that each split partitions the rows."""
     assert [split.index for split in table.splits] == list(range(n_splits))
     for split in table.splits:
         rows = np.concatenate([split.train, split.test])

@@ -1,4 +1,4 @@
-"""What the user is told: one sentence, whatever was wrong."""
+"""Check which setting a user error is about, not how it is worded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ import pytest
 from bnnbench.types import UserError
 
 
-def assert_one_sentence(error: pytest.ExceptionInfo[UserError], *parts: str) -> None:
-    """It ends with a full stop, holds no line break, and says each of `parts`."""
-    text = str(error.value)
-    assert text.endswith(".") and "\n" not in text
-    for part in parts:
-        assert part in text
+def assert_user_error(
+    error: BaseException | pytest.ExceptionInfo[UserError] | None,
+    setting: str | None = None,
+    code: str | None = None,
+) -> None:
+    """Assert that an error is a `UserError` about `setting`, with `code`, and prints as one line.
+
+    Args:
+        error: the error.
+        setting: its setting, or None if it is not about one.
+        code: its code, which distinguishes errors about the same setting.
+    """
+    if isinstance(error, pytest.ExceptionInfo):
+        error = error.value
+    assert isinstance(error, UserError), error
+    assert (error.setting, error.code) == (setting, code), error
+    text = str(error)
+    assert text.endswith((".", "?")) and "\n" not in text, text

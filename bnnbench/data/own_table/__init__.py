@@ -1,1 +1,1 @@
-"""The user's own table: a file of rows and columns, read, checked and made numbers."""
+"""The user's own table: read a file of rows and columns, check it and convert it to numbers."""

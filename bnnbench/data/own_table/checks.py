@@ -1,4 +1,4 @@
-"""What numbers can be learned from: sizes that can be squared, and columns that vary."""
+"""Check that the numbers of a column can be standardised, squared and averaged."""
 
 from __future__ import annotations
 
@@ -8,54 +8,60 @@ import numpy as np
 
 from bnnbench.types import UserError
 
-LARGEST = 1e100
-"""Of a number: float64 holds its square, those of errors many times as large, and their sums."""
+MAX_ABSOLUTE_VALUE = 1e100
+"""float64 can represent the square of such a number, and sums of much larger squared errors."""
 
-FARTHEST = 1e37
-"""From the middle of a column, in its typical deviations: networks see standardised float32, and
-the number may be in a test part or a fold, where the others alone set the scale."""
+MAX_RELATIVE_DISTANCE = 1e37
+"""Largest distance from the median in units of the median distance. Networks get standardised
+float32, and an outlier in a test part or fold does not contribute to the scale."""
 
-SMALLEST = 1e-12
-"""Spread of a column: what varies less is taken for constant, as rounding is."""
-
-
-def constant(numbers: np.ndarray) -> bool:
-    """Whether all that are there differ by no more than rounding."""
-    there = numbers[~np.isnan(numbers)]
-    return not there.size or bool(np.ptp(there) <= SMALLEST * np.abs(there).max())
+MIN_SPREAD = 1e-12
+"""A column that varies by less counts as constant, since rounding has this size."""
 
 
-def check_size(path: Path, name: str, numbers: np.ndarray) -> None:
-    """Refuses numbers that cannot be standardised, squared and averaged.
+def is_constant(numbers: np.ndarray) -> bool:
+    """Whether the non-missing numbers differ by no more than rounding."""
+    present = numbers[~np.isnan(numbers)]
+    return not present.size or bool(np.ptp(present) <= MIN_SPREAD * np.abs(present).max())
+
+
+def check_numbers(path: Path, name: str, numbers: np.ndarray) -> None:
+    """Raise `UserError` for numbers that cannot be standardised, squared and averaged.
 
     Args:
-        path: of the file, for the message.
-        name: of the column.
-        numbers: `[N]`, NaN where there is none.
-
-    Raises:
-        UserError: naming the column.
+        path: the file, for the message.
+        name: the column.
+        numbers: `[N]`, NaN where there is no value.
     """
-    column, there = f"dataset.path: column {name!r} of {path}", numbers[~np.isnan(numbers)]
-    if not there.size:
-        raise UserError(f"{column} is empty; dataset.drop=[{name}] leaves it out.")
+    column, present = f"dataset.path: column {name!r} of {path}", numbers[~np.isnan(numbers)]
+    if not present.size:
+        raise UserError(
+            f"{column} is empty; exclude it with dataset.drop=[{name}].",
+            setting="dataset.path",
+            code="empty_column",
+        )
     row = int(np.nanargmax(np.abs(numbers)))
-    if abs(numbers[row]) > LARGEST:
+    if abs(numbers[row]) > MAX_ABSOLUTE_VALUE:
         raise UserError(
-            f"{column} holds {numbers[row]:g} in data row {row + 1}, whose square is too large for "
-            f"a computer's numbers (at most {LARGEST:g}); give it in another unit, or its "
-            "logarithm."
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, which is too large to be "
+            f"squared (at most {MAX_ABSOLUTE_VALUE:g}); change the unit or take the logarithm.",
+            setting="dataset.path",
+            code="too_large",
         )
-    distances = np.abs(numbers - np.median(there))
+    distances = np.abs(numbers - np.median(present))
     row, typical = int(np.nanargmax(distances)), np.nanmedian(distances) or 1.0
-    if distances[row] > FARTHEST * typical:
+    if distances[row] > MAX_RELATIVE_DISTANCE * typical:
         raise UserError(
-            f"{column} holds {numbers[row]:g} in data row {row + 1}, more than {FARTHEST:g} times "
-            "as far from the others as they are from each other; correct or drop that row, or "
-            "give the column's logarithm."
+            f"{column} holds {numbers[row]:g} in data row {row + 1}, more than "
+            f"{MAX_RELATIVE_DISTANCE:g} times as far from the median as a typical value; correct "
+            "or remove that row, or take the logarithm of the column.",
+            setting="dataset.path",
+            code="outlier",
         )
-    if not constant(numbers) and np.ptp(there) <= SMALLEST:
+    if not is_constant(numbers) and np.ptp(present) <= MIN_SPREAD:
         raise UserError(
-            f"{column} varies by {np.ptp(there):.3g} only, which would be taken for rounding "
-            f"(up to {SMALLEST:g}); give it in another unit."
+            f"{column} varies by only {np.ptp(present):.3g}, which cannot be distinguished from "
+            f"rounding (up to {MIN_SPREAD:g}); change the unit.",
+            setting="dataset.path",
+            code="too_little_spread",
         )

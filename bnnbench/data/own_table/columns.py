@@ -1,4 +1,4 @@
-"""From the columns of a frame to numbers: what cells may hold, and what becomes of the rest."""
+"""Convert the columns of a frame to numbers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
-"""Kinds of columns."""
+"""Column kinds."""
 
-DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
-"""A day, its month, its year: with dots there is no other order. With slashes there are two."""
+DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+"""Day, month, year: dates with dots always have this order, dates with slashes may have another."""
 
-A_DAY = np.timedelta64(1, "D")
+ONE_DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a column becomes numbers, so that other files can be read alike.
+    """How a column is converted to numbers, so that other files can be encoded the same way.
 
     Attributes:
         column: its name.
         kind: `number`, `dates` or `categories`.
-        values: of categories, a column of zeros and ones for each.
+        values: the categories, each encoded as a column of zeros and ones.
     """
 
     column: str
@@ -39,57 +39,63 @@ class Encoding:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the columns of numbers."""
+        """The names of the encoded columns."""
         if self.kind == CATEGORIES:
             return tuple(f"{self.column}={value}" for value in self.values)
         return (self.column,)
 
     def apply(self, cells: pd.Series) -> tuple[np.ndarray, ...]:
-        """Its columns of numbers `[N]`, NaN where there is no value; a new word is in none.
+        """Return the encoded columns, `[N]` each, NaN where there is no value.
+
+        A category that is not among `values` is zero in all of them.
 
         Raises:
-            UserError: naming the column, if its cells are of another kind.
+            UserError: if the cells are of another kind.
         """
         if self.kind == CATEGORIES:
-            words = words_of(cells)
-            return tuple((words == value).to_numpy(np.float64) for value in self.values)
-        found = _plain(cells) if self.kind == NUMBER else _dates(cells)
-        if found is None and cells.isna().all():
-            found = np.full(len(cells), np.nan)
-        if found is None:
+            strings = as_strings(cells)
+            return tuple((strings == value).to_numpy(np.float64) for value in self.values)
+        numbers = _as_numbers(cells) if self.kind == NUMBER else _as_dates(cells)
+        if numbers is None and cells.isna().all():
+            numbers = np.full(len(cells), np.nan)
+        if numbers is None:
             what = "a number" if self.kind == NUMBER else "a date"
-            raise UserError(f"column {self.column!r} must hold {what} in every row.")
-        return (found,)
+            raise UserError(
+                f"column {self.column!r} must hold {what} in every row.", setting=self.column
+            )
+        return (numbers,)
 
 
-def encoding_of(column: pd.Series) -> Encoding:
-    """What a column of a file holds: numbers, else dates, else words."""
+def infer_encoding(column: pd.Series) -> Encoding:
+    """Infer the encoding of a column: numbers if possible, else dates, else categories."""
     name = str(column.name)
-    if _plain(column) is not None:
+    if _as_numbers(column) is not None:
         return Encoding(name, NUMBER)
-    if _dates(column) is not None:
+    if _as_dates(column) is not None:
         return Encoding(name, DATES)
-    return Encoding(name, CATEGORIES, tuple(sorted(words_of(column).dropna().unique())))
+    return Encoding(name, CATEGORIES, tuple(sorted(as_strings(column).dropna().unique())))
 
 
 def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
-    """What rows can be put in order by, `[N]`.
+    """Return a column of `dataset.time` as numbers `[N]` that order the rows.
 
     Raises:
         UserError: if a cell is missing, or neither a number nor a date.
     """
-    found = _plain(column)
-    found = _dates(column) if found is None else found
-    if found is None or np.isnan(found).any():
+    values = _as_numbers(column)
+    values = _as_dates(column) if values is None else values
+    if values is None or np.isnan(values).any():
         raise UserError(
             f"dataset.time: column {column.name!r} of {path} must hold a number or a date "
-            "(2024-12-31 or 31.12.2024) in every row."
+            "(2024-12-31 or 31.12.2024) in every row.",
+            setting="dataset.time",
+            code="not_ordered",
         )
-    return found
+    return values
 
 
-def _plain(column: pd.Series) -> np.ndarray | None:
-    """Numbers, or true and false as 1 and 0; None if there is anything else."""
+def _as_numbers(column: pd.Series) -> np.ndarray | None:
+    """Return numbers, with true and false as 1 and 0; None if there is any other text."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
@@ -98,11 +104,11 @@ def _plain(column: pd.Series) -> np.ndarray | None:
         column
     ):
         return None
-    words = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    lower = words.dropna().astype(str).str.lower()
+    cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    lower = cells.dropna().astype(str).str.lower()
     if len(lower) and lower.isin(["true", "false"]).all():
-        return words.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
-    numbers = pd.to_numeric(words, errors="coerce")
+        return cells.map(_truth, na_action="ignore").to_numpy(np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(cells, errors="coerce")
     if numbers.isna().equals(column.isna()):
         return numbers.to_numpy(np.float64, na_value=np.nan)
     return None
@@ -112,8 +118,8 @@ def _truth(cell: object) -> float:
     return float(str(cell).lower() == "true")
 
 
-def _dates(column: pd.Series) -> np.ndarray | None:
-    """Days since 1970; None if a cell is no date."""
+def _as_dates(column: pd.Series) -> np.ndarray | None:
+    """Return days since 1970; None if any cell is not a date."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -123,27 +129,27 @@ def _dates(column: pd.Series) -> np.ndarray | None:
     if column.isna().all() or not moments.isna().equals(column.isna()):
         return None
     days = moments.dt.tz_localize(None).to_numpy("datetime64[ns]")
-    return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / A_DAY)
+    return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / ONE_DAY)
 
 
 def _year_first(cell: object) -> object:
-    """`2.1.2024 08:15` as `2024-01-02 08:15`; anything else as it is."""
-    found = DOTTED.match(cell.strip()) if isinstance(cell, str) else None
-    if found is None:
+    """Convert `2.1.2024 08:15` to `2024-01-02 08:15`; leave other cells unchanged."""
+    match = DOTTED_DATE.match(cell.strip()) if isinstance(cell, str) else None
+    if match is None:
         return cell
-    day, month, year = found.groups()
-    return f"{year}-{month:0>2}-{day:0>2}{found.string[found.end() :]}"
+    day, month, year = match.groups()
+    return f"{year}-{month:0>2}-{day:0>2}{match.string[match.end() :]}"
 
 
-def words_of(column: pd.Series) -> pd.Series:
-    """Its cells as text without the blanks around it; gaps stay gaps."""
+def as_strings(column: pd.Series) -> pd.Series:
+    """Return the cells as stripped text; missing values stay missing."""
     return column.astype(object).map(str, na_action="ignore").str.strip()
 
 
 def is_text(column: pd.Series) -> pd.Series:
-    """Which cells of a column of words are no numbers; of one that says it has words, all."""
+    """Return which cells of a text column are not numbers (all, if every cell looks like one)."""
     import pandas as pd
 
-    words = words_of(column)
-    text = words.notna() & pd.to_numeric(words, errors="coerce").isna()
-    return text if text.any() else words.notna()
+    strings = as_strings(column)
+    text = strings.notna() & pd.to_numeric(strings, errors="coerce").isna()
+    return text if text.any() else strings.notna()

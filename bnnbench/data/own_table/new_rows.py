@@ -1,4 +1,4 @@
-"""Rows of another file, as the inputs of a table that is known."""
+"""Encode rows of another file as inputs of a known table."""
 
 from __future__ import annotations
 
@@ -15,56 +15,58 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def inputs_of(
+def encode_rows(
     frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
 ) -> tuple[np.ndarray, list[str]]:
-    """Finds the columns by name, wherever they stand.
+    """Encode new rows; columns are matched by name.
 
     Args:
         frame: the new rows.
-        encodings: how each column of the known table became numbers.
-        name: of the file, for messages.
+        encodings: the encodings of the known table's columns.
+        name: the file, for messages.
 
     Returns:
-        `[M, D]`, NaN where there is no value, and what should be said of it, a sentence each.
+        Inputs `[M, D]`, NaN where there is no value, and warnings, a sentence each.
 
     Raises:
-        UserError: if a column is missing, or holds something else than it did.
+        UserError: if a column is missing or holds values of another kind.
     """
     missing = [one.column for one in encodings if one.column not in frame]
     if missing:
         close = get_close_matches(missing[0], [str(column) for column in frame], n=1)
-        hint = f" ({close[0]!r} is the closest)" if close else ""
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
         several = len(missing) > 1
         raise UserError(
             f"{name} lacks the column{'s' * several} {', '.join(missing)}{hint}; the model was "
-            f"fitted with {'them' if several else 'it'}."
+            f"fitted with {'them' if several else 'it'}.",
+            setting=missing[0],
+            code="missing_column",
         )
     columns: list[np.ndarray] = []
     for one in encodings:
         try:
             columns += one.apply(frame[one.column])
         except UserError as error:
-            raise UserError(f"{name}: {error}") from None
+            raise UserError(f"{name}: {error}", error.setting, error.code) from None
     inputs = np.column_stack(columns)
     if np.isinf(inputs).any():
-        raise UserError(f"{name} holds infinite numbers.")
+        raise UserError(f"{name} holds infinite numbers.", code="infinite")
     return inputs, [*_unknown_words(frame, encodings, name), *_gaps(inputs, name)]
 
 
 def _unknown_words(frame: pd.DataFrame, encodings: Sequence[Encoding], name: str) -> list[str]:
-    said = []
+    warnings = []
     for one in encodings:
         if one.kind == CATEGORIES:
-            words = frame[one.column].dropna().astype(str).str.strip()
-            new = sorted({*words} - {*one.values})
+            strings = frame[one.column].dropna().astype(str).str.strip()
+            new = sorted({*strings} - {*one.values})
             if new:
-                said.append(
+                warnings.append(
                     f"{name}: {one.column} holds {', '.join(new[:3])}"
-                    f"{' and others' * (len(new) > 3)}, which the model has not seen; they count "
-                    "as none of its values"
+                    f"{' and others' * (len(new) > 3)}, which the original table does not contain; "
+                    "they are encoded as zeros"
                 )
-    return said
+    return warnings
 
 
 def _gaps(inputs: np.ndarray, name: str) -> list[str]:
@@ -72,4 +74,4 @@ def _gaps(inputs: np.ndarray, name: str) -> list[str]:
     if not gaps:
         return []
     cells = "1 cell has" if gaps == 1 else f"{gaps} cells have"
-    return [f"{name}: {cells} no value; the mean of the training rows stands there"]
+    return [f"{name}: {cells} no value and will be filled with the mean of the training rows"]

@@ -1,4 +1,4 @@
-"""From a file, whatever its kind, to a frame: named columns, cells as the file has them."""
+"""Read a file of any supported format into a frame with named columns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from bnnbench.data.own_table.text_file import (
     AUTO,
+    NUMBER_WITH_POINTS,
     SEPARATORS,
-    WITH_POINTS,
-    Writing,
-    cells_of,
-    opened,
-    writing_of,
+    TextFormat,
+    detect_format,
+    open_text,
+    split_cells,
 )
 from bnnbench.types import UserError
 
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ["", "na", "NA", "n/a", "N/A", "nan", "NaN", "NAN", "null", "NULL", "none", "None"]
-"""What stands for a cell without a value."""
+"""Texts that mean a missing value."""
 
 EXCEL, COLUMNAR = (".xlsx", ".xlsm"), (".parquet", ".pq", ".feather", ".arrow")
 
 EXTRA = "bnnbench[tables]"
-"""What to install for files that are no text."""
+"""The optional dependencies for files other than text."""
 
 
 def read_frame(
     path: Path, separator: str, decimal: str, encoding: str, sheet: str | None
 ) -> tuple[pd.DataFrame, str]:
-    """Reads a file.
+    """Read a file.
 
     Args:
-        path: to a text file (`.csv`, `.tsv`, anything else, compressed or not), an Excel workbook,
-            or a parquet or feather file.
-        separator: of a text file's columns, one of `text_file.SEPARATORS`, or `auto`.
-        decimal: of a text file's numbers, `.`, `,` or `auto`.
-        encoding: of a text file, or `auto`.
-        sheet: of a workbook; None is the first.
+        path: a text file (`.csv`, `.tsv` or any other extension, possibly compressed), an Excel
+            workbook, or a parquet or feather file.
+        separator: column separator of a text file, one of `text_file.SEPARATORS` or `auto`.
+        decimal: decimal mark of a text file: `.`, `,` or `auto`.
+        encoding: encoding of a text file, or `auto`.
+        sheet: the sheet of a workbook; None means the first.
 
     Returns:
-        The frame, and what was found out about how a text file is written, in words; empty where
-        nothing had to be.
+        The frame, and a description of the detected text format, empty if it is the default one or
+        was not detected.
 
     Raises:
-        UserError: if there is no such file, or it holds no table.
+        UserError: if the file does not exist or is not a table.
     """
     _check_name(path)
     kind = path.suffix.lower()
@@ -60,86 +60,108 @@ def read_frame(
             return _columnar(path, kind), ""
         return _text(path, separator, decimal, encoding)
     except FileNotFoundError:
-        raise UserError(f"dataset.path: there is no file {path}.") from None
+        raise UserError(
+            f"dataset.path: file {path} does not exist.",
+            setting="dataset.path",
+            code="file_not_found",
+        ) from None
     except ImportError as error:
         raise UserError(
-            f"dataset.path: {path} needs {error.name or 'a library'} to be read; "
-            f"`pip install '{EXTRA}'` brings it."
+            f"dataset.path: reading {path} requires {error.name or 'an optional library'}; install "
+            f"it with `pip install '{EXTRA}'`.",
+            setting="dataset.path",
+            code="missing_library",
         ) from None
     except (LookupError, UnicodeError) as error:
         raise UserError(
-            f"dataset.path: {path} cannot be read ({_reason(error)}); dataset.encoding says how "
-            "it is written."
+            f"dataset.encoding: cannot decode {path} ({_reason(error)}); set the encoding of the "
+            "file.",
+            setting="dataset.encoding",
         ) from None
     except OSError as error:
         raise UserError(
-            f"dataset.path: cannot read {path} ({error.strerror or _reason(error)})."
+            f"dataset.path: cannot read {path} ({error.strerror or _reason(error)}).",
+            setting="dataset.path",
+            code="unreadable",
         ) from None
     except ValueError as error:
-        raise UserError(f"dataset.path: {path} is not a valid table ({_reason(error)}).") from None
+        raise UserError(
+            f"dataset.path: {path} is not a valid table ({_reason(error)}).",
+            setting="dataset.path",
+            code="invalid_table",
+        ) from None
 
 
-def writing_like(path: Path) -> Writing:
-    """How to write what belongs to a file that has been read: as it is, where it is text."""
+def format_of(path: Path) -> TextFormat:
+    """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
-        return Writing()
-    return writing_of(path, AUTO, AUTO, AUTO)
+        return TextFormat()
+    return detect_format(path, AUTO, AUTO, AUTO)
 
 
-def as_written(path: Path, frame: pd.DataFrame, writing: Writing) -> pd.DataFrame:
-    """The cells of a file that has been read, as text where it is text: a key 007 stays one."""
+def as_text(path: Path, frame: pd.DataFrame, text_format: TextFormat) -> pd.DataFrame:
+    """Return the cells of a text file as text, so that a key such as 007 is preserved."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return frame
-    cells = _rows(path, writing, frame.shape[1], str)
+    cells = _rows(path, text_format, frame.shape[1], str)
     return cells.set_axis(frame.columns, axis=1)
 
 
 def _check_name(path: Path) -> None:
     if ":/" in str(path):
-        raise UserError(f"dataset.path must name a file, not the address {path}; fetch it first.")
+        raise UserError(
+            f"dataset.path must be a local file, not the URL {path}; download it first.",
+            setting="dataset.path",
+            code="url",
+        )
     if path.suffix.lower() == ".xls":
         raise UserError(
-            f"dataset.path: {path} is a workbook of before 2007; save it as .xlsx or .csv."
+            f"dataset.path: {path} is in the Excel 97-2003 format; save it as .xlsx or .csv.",
+            setting="dataset.path",
+            code="old_workbook",
         )
     if path.exists() and not path.is_file() and not path.is_dir():
         raise UserError(
-            f"dataset.path: {path} is a device or a pipe; a run reads its file more than once, so "
-            "write the table to one."
+            f"dataset.path: {path} is a device or a pipe, but the table is read more than once; "
+            "save it to a file first.",
+            setting="dataset.path",
+            code="not_a_regular_file",
         )
 
 
 def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.DataFrame, str]:
     import pandas as pd
 
-    writing = writing_of(path, separator, decimal, encoding)
-    with opened(path, writing.encoding) as file:
-        names = cells_of([_first_line(file)], writing.separator)[0]
-    # Where points stand between thousands pandas takes them out of 02.01.2024 as well.
-    text = _not_grouped(_rows(path, writing, len(names), str)) if writing.thousands else []
-    frame = _rows(path, writing, len(names), dict.fromkeys(text, str))
+    text_format = detect_format(path, separator, decimal, encoding)
+    with open_text(path, text_format.encoding) as file:
+        names = split_cells([_first_line(file)], text_format.separator)[0]
+    # With a thousands separator pandas would remove the points of 02.01.2024 too.
+    text = _not_grouped(_rows(path, text_format, len(names), str)) if text_format.thousands else []
+    frame = _rows(path, text_format, len(names), dict.fromkeys(text, str))
     _check_names(path, names)
     if frame.shape[1] != len(names):
         raise UserError(
-            f"dataset.path: {path} names {len(names)} columns in its first line and has "
-            f"{frame.shape[1]} in those below ({writing}); if that is not how it is written, say "
-            "so by dataset.separator."
+            f"dataset.separator: {path} has {len(names)} columns in its first line and "
+            f"{frame.shape[1]} below ({text_format}); if this format is wrong, set "
+            "dataset.separator.",
+            setting="dataset.separator",
         )
     frame.columns = pd.Index(names)
-    found = "" if writing == Writing() or _told(separator, decimal, encoding) else str(writing)
-    return frame, found
+    detected = AUTO in (separator, decimal, encoding) and text_format != TextFormat()
+    return frame, str(text_format) if detected else ""
 
 
-def _rows(path: Path, writing: Writing, columns: int, dtype: Any) -> pd.DataFrame:
-    """What is below the names, columns by number."""
+def _rows(path: Path, text_format: TextFormat, columns: int, dtype: Any) -> pd.DataFrame:
+    """Read the rows below the header, with column numbers as names."""
     import pandas as pd
 
-    with opened(path, writing.encoding) as file:
+    with open_text(path, text_format.encoding) as file:
         _first_line(file)
         try:
             return pd.read_csv(
-                file, header=None, sep=SEPARATORS[writing.separator], decimal=writing.decimal,
-                thousands=writing.thousands, na_values=MISSING, keep_default_na=False,
-                skipinitialspace=True, low_memory=False, dtype=dtype,
+                file, header=None, sep=SEPARATORS[text_format.separator],
+                decimal=text_format.decimal, thousands=text_format.thousands, na_values=MISSING,
+                keep_default_na=False, skipinitialspace=True, low_memory=False, dtype=dtype,
             )  # fmt: skip
         except pd.errors.EmptyDataError:
             return pd.DataFrame(columns=range(columns))
@@ -149,19 +171,14 @@ def _first_line(file: IO[str]) -> str:
     return next(line for line in file if line.strip().lstrip("\ufeff")).lstrip("\ufeff")
 
 
-def _not_grouped(words: pd.DataFrame) -> list[Any]:
-    """Columns with a cell whose points are not those between thousands."""
+def _not_grouped(frame: pd.DataFrame) -> list[Any]:
+    """Return the columns with points that are not thousands separators."""
 
     def wrong(cell: object) -> bool:
         text = str(cell).strip()
-        return "." in text and not WITH_POINTS.fullmatch(text)
+        return "." in text and not NUMBER_WITH_POINTS.fullmatch(text)
 
-    return [name for name, cells in words.items() if cells.dropna().map(wrong).any()]
-
-
-def _told(*settings: str) -> bool:
-    """Whether nothing was left to be found out."""
-    return "auto" not in settings
+    return [name for name, cells in frame.items() if cells.dropna().map(wrong).any()]
 
 
 def _workbook(path: Path, sheet: str | None) -> pd.DataFrame:
@@ -170,7 +187,10 @@ def _workbook(path: Path, sheet: str | None) -> pd.DataFrame:
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if sheet is not None and sheet not in book.sheet_names:
             names = ", ".join(map(str, book.sheet_names))
-            raise UserError(f"dataset.sheet: {path} has no sheet {sheet!r}, but {names}.")
+            raise UserError(
+                f"dataset.sheet: {path} has no sheet {sheet!r} (available: {names}).",
+                setting="dataset.sheet",
+            )
         return pd.read_excel(book, sheet or 0, na_values=MISSING, keep_default_na=False)
 
 
@@ -184,7 +204,7 @@ def _columnar(path: Path, kind: str) -> pd.DataFrame:
 
 
 def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """With checked names and without the row labels that a file may keep."""
+    """Check and set the column names, and drop row labels."""
     names = [str(name).strip() for name in frame.columns]
     names = ["" if re.fullmatch(r"Unnamed: \d+", name) else name for name in names]
     _check_names(path, names)
@@ -194,14 +214,18 @@ def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
 def _check_names(path: Path, names: Sequence[str]) -> None:
     if "" in names:
         raise UserError(
-            f"dataset.path: column {names.index('') + 1} of {path} has no name; name it, or drop "
-            "it if it only counts the rows."
+            f"dataset.path: column {names.index('') + 1} of {path} has no name; name it, or remove "
+            "it if it only numbers the rows.",
+            setting="dataset.path",
+            code="unnamed_column",
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise UserError(
-            f"dataset.path: {path} has more than one column {repeated[0]!r}; every column needs "
-            "a name of its own."
+            f"dataset.path: {path} has more than one column {repeated[0]!r}; column names must be "
+            "unique.",
+            setting="dataset.path",
+            code="duplicate_column",
         )
 
 

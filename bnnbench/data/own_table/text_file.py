@@ -1,4 +1,4 @@
-"""How a text file of rows is written: its encoding, what separates its columns, its decimals."""
+"""Detect the format of a text file: its encoding, column separator and decimal mark."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from bnnbench.types import UserError
 AUTO = "auto"
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "space": r"\s+"}
-"""Of columns, by the names that messages and settings have for them."""
+"""Column separators by the names that settings and messages use."""
 
-LOOKED_AT = 200
-"""Lines that are looked at to see how a file is written."""
+SAMPLE_LINES = 200
+"""Number of lines from which the format is detected."""
 
-ENCODINGS = {
+ENCODING_BY_BOM = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""By the marks that files may begin with."""
+"""Encodings by byte order mark."""
 
-PLAIN, WESTERN = "utf-8", "cp1252"
-"""What files are written in that say nothing of it, in this order."""
+UTF8, FALLBACK_ENCODING = "utf-8", "cp1252"
+"""Encodings to try, in this order, for files without a byte order mark."""
 
 OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
     ".gz": gzip.open,  # type: ignore[dict-item]
@@ -43,73 +43,77 @@ OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
     ".xz": lzma.open,
 }
 
-POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
-GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
-WITH_POINTS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?")
-"""A number beside decimal commas in which a point can stand."""
+DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
+GROUPED_DIGITS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+NUMBER_WITH_POINTS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?")
+"""A number with points as thousands separators, in a file with decimal commas."""
 
 
 @dataclass(frozen=True)
-class Writing:
-    """How a text file is written.
+class TextFormat:
+    """The format of a text file.
 
     Attributes:
-        separator: one of `SEPARATORS`, by name.
+        separator: the name of one of `SEPARATORS`.
         decimal: `.` or `,`.
-        encoding: a codec of Python.
-        thousands: `.` where it groups digits, else None.
+        encoding: a Python codec.
+        thousands: `.` if it groups digits, else None.
     """
 
     separator: str = "comma"
     decimal: str = "."
-    encoding: str = PLAIN
+    encoding: str = UTF8
     thousands: str | None = None
 
     def __str__(self) -> str:
-        """In words, for a reader."""
-        between = f"columns between {self.separator}s" if self.separator != "space" else "columns"
+        """Describe the format to the user."""
+        columns = f"columns separated by {self.separator}s"
         decimals = "decimal commas" if self.decimal == "," else "decimal points"
-        grouped = " and points between thousands" if self.thousands else ""
-        return f"{between}, {decimals}{grouped}, encoded in {self.encoding}"
+        grouped = " and points as thousands separators" if self.thousands else ""
+        return f"{columns}, {decimals}{grouped}, {self.encoding} encoding"
 
 
-def writing_of(path: Path, separator: str, decimal: str, encoding: str) -> Writing:
-    """Looks at the first lines of a file.
+def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> TextFormat:
+    """Detect the format of a file, where a setting is `auto`, from its first lines.
 
     Args:
         path: the file, which may be compressed.
-        separator: one of `SEPARATORS`, or `auto`; likewise the others.
+        separator: one of `SEPARATORS`, or `auto`.
         decimal: `.`, `,` or `auto`.
-        encoding: a codec of Python, or `auto`.
+        encoding: a Python codec, or `auto`.
 
     Raises:
-        UserError: if it is empty, or no text.
+        UserError: if the file is empty or not text.
     """
     encoding = _encoding(path) if encoding == AUTO else encoding
-    with opened(path, encoding) as file:
-        lines = [line for line in islice(file, LOOKED_AT) if line.strip()]
+    with open_text(path, encoding) as file:
+        lines = [line for line in islice(file, SAMPLE_LINES) if line.strip()]
     if not lines:
-        raise UserError(f"dataset.path: {path} is empty; it must hold a table.")
+        raise UserError(
+            f"dataset.path: {path} is empty; it must contain a table.",
+            setting="dataset.path",
+            code="empty_file",
+        )
     separator = _separator(lines) if separator == AUTO else separator
-    cells = [cell for row in cells_of(lines[1:], separator) for cell in row]
+    cells = [cell for row in split_cells(lines[1:], separator) for cell in row]
     if decimal == AUTO:
         decimal = _decimal(cells)
-    grouped = decimal == "," and any(GROUPED.fullmatch(cell) for cell in cells)
-    return Writing(separator, decimal, encoding, "." if grouped else None)
+    grouped = decimal == "," and any(GROUPED_DIGITS.fullmatch(cell) for cell in cells)
+    return TextFormat(separator, decimal, encoding, "." if grouped else None)
 
 
-def opened(path: Path, encoding: str) -> IO[str]:
-    """A text file, unpacked on the way where it is compressed.
+def open_text(path: Path, encoding: str) -> IO[str]:
+    """Open a text file, which may be compressed.
 
     Raises:
-        UserError: if it is an archive of more than one file.
+        UserError: if it is an archive of several files.
     """
     return io.TextIOWrapper(_bytes(path), encoding=encoding, errors="strict", newline="")
 
 
-def cells_of(lines: Sequence[str], separator: str) -> list[list[str]]:
-    """The cells of each line, without the blanks around them."""
+def split_cells(lines: Sequence[str], separator: str) -> list[list[str]]:
+    """Split each line into stripped cells."""
     if separator == "space":
         return [line.split() for line in lines]
     rows = csv.reader(lines, delimiter=SEPARATORS[separator], skipinitialspace=True)
@@ -123,39 +127,43 @@ def _bytes(path: Path) -> IO[bytes]:
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if len(names) != 1:
         raise UserError(
-            f"dataset.path: {path} holds {len(names)} files; unpack the one that is the table."
+            f"dataset.path: {path} contains {len(names)} files; unpack the one with the table.",
+            setting="dataset.path",
+            code="archive",
         )
     return archive.open(names[0])
 
 
 def _encoding(path: Path) -> str:
-    """By its mark, else UTF-8 where the whole file is, else what western Windows writes."""
+    """Return the encoding of the byte order mark, else UTF-8 if the file is valid, else cp1252."""
     with _bytes(path) as file:
         start = file.read(4)
-    for mark, name in ENCODINGS.items():
+    for mark, name in ENCODING_BY_BOM.items():
         if start.startswith(mark):
             return name
-    decoder = codecs.getincrementaldecoder(PLAIN)()
+    decoder = codecs.getincrementaldecoder(UTF8)()
     with _bytes(path) as file:
         try:
             while piece := file.read(1 << 20):
                 decoder.decode(piece)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return WESTERN
-    return PLAIN
+            return FALLBACK_ENCODING
+    return UTF8
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """The one that cuts most lines into equally many cells, the more of them the better."""
-    best, found = (0.0, 1), "comma"
+    """Return the separator that splits most lines into equally many, and most, cells."""
+    best, separator = (0.0, 1), "comma"
     for name in SEPARATORS:
-        counts = Counter(len(row) for row in cells_of(lines, name))
+        counts = Counter(len(row) for row in split_cells(lines, name))
         cells, often = counts.most_common(1)[0]
-        heads_alike = len(cells_of(lines[:1], name)[0]) == cells
+        heads_alike = len(split_cells(lines[:1], name)[0]) == cells
         if cells > 1 and (name != "space" or (heads_alike and often == len(lines))):
-            best, found = max((best, found), ((often / len(lines), cells), name), key=_score)
-    return found
+            best, separator = max(
+                (best, separator), ((often / len(lines), cells), name), key=_score
+            )
+    return separator
 
 
 def _score(choice: tuple[tuple[float, int], str]) -> tuple[float, int]:
@@ -163,7 +171,9 @@ def _score(choice: tuple[tuple[float, int], str]) -> tuple[float, int]:
 
 
 def _decimal(cells: Sequence[str]) -> str:
-    """A comma where some cells are numbers with one and none is a number with a point."""
-    commas = any(COMMA.fullmatch(cell) for cell in cells)
-    points = any(POINT.fullmatch(cell) and not COMMA.fullmatch(cell) for cell in cells)
+    """Return a comma if some numbers have decimal commas and none has a decimal point."""
+    commas = any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    points = any(
+        DECIMAL_POINT.fullmatch(cell) and not DECIMAL_COMMA.fullmatch(cell) for cell in cells
+    )
     return "," if commas and not points else "."

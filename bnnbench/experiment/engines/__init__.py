@@ -1,5 +1,5 @@
-"""Where groups of units are computed: on this machine, or on many.
+"""Engines, which compute groups of units on this machine or on others.
 
-An engine may lose a group, run it again or run it twice: what is finished is what is on disk. May
-import everything of `experiment` but what executes runs. Knows neither pages nor the command line.
+Results on disk are authoritative, so an engine may drop a task or run it twice. May import all of
+`experiment` except `execution`; must not import pages or the command line.
 """

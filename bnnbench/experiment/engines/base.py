@@ -1,6 +1,6 @@
-"""The contract of an engine, and of the settings that name one.
+"""The interfaces of an engine and of its settings.
 
-To add one: a file with a frozen dataclass that derives from `EngineSettings`, and a YAML in
+To add an engine, write a frozen dataclass that derives from `EngineSettings`, and a YAML file in
 `configs/engine` whose `_target_` names it.
 """
 
@@ -13,62 +13,62 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.engines.task import Task
 
 
 class Engine(ABC):
-    """Has groups of units computed somewhere.
+    """Computes tasks.
 
-    The truth is on disk and not in what an engine remembers: work is done when its scores are
-    there, whoever wrote them.
+    Results on disk are authoritative: a task is finished when its units are saved, whichever
+    process saved them.
     """
 
     @abstractmethod
-    def start(self, works: Sequence[Work]) -> None:
-        """Hands out what is not finished, or gets ready for it; called before threads begin.
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Submit unfinished tasks, or prepare for them; called before threads start.
 
         Args:
-            works: of one run, or of all runs of a sweep at once.
+            tasks: of one run, or of all runs of a sweep.
         """
 
-    def holds(self, works: Sequence[Work]) -> bool:
-        """Whether it can finish this work, be it that it was handed out or that it can be still."""
+    def can_run(self, tasks: Sequence[Task]) -> bool:
+        """Whether `finish` accepts these tasks."""
         return True
 
     @abstractmethod
-    def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
-        """Returns when all of it is on disk; the first error that comes is raised.
+    def finish(self, tasks: Sequence[Task], while_waiting: Callable[[], object]) -> None:
+        """Wait until all tasks are on disk; raise the first error.
 
         Args:
-            works: handed out before or not.
-            meanwhile: what this process does, which would only wait.
+            tasks: submitted before or not.
+            while_waiting: called once in this process, which would otherwise be idle.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends what it has going in this process; what is done stays done."""
+        """Stop working in this process; saved units are kept."""
 
 
-def say(sentence: str) -> None:
-    """Tells the user what becomes of work that other machines have."""
-    print(f"bnnbench: {sentence}", file=sys.stderr)
+def notify(message: str) -> None:
+    """Print a message about tasks on other machines."""
+    print(f"bnnbench: {message}", file=sys.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings(ABC):
-    """A choice of the group `engine`.
+    """An option of the group `engine`.
 
     Attributes:
-        name: of the choice.
-        remote: class attribute, whether other machines compute: nothing about them is known here.
+        name: of the option.
+        remote: class attribute, whether other machines compute, whose hardware is unknown here.
     """
 
     name: str
     remote: ClassVar[bool] = False
 
     @abstractmethod
-    def engine(self, workers: int, outputs: Path) -> Engine:
-        """The engine itself.
+    def create_engine(self, workers: int, outputs: Path) -> Engine:
+        """Create the engine.
 
         Args:
             workers: processes on this machine.

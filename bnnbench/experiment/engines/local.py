@@ -1,4 +1,4 @@
-"""This machine: worker processes that are forked with all that this one has loaded."""
+"""The local engine: worker processes forked from this one."""
 
 from __future__ import annotations
 
@@ -13,102 +13,102 @@ from pathlib import Path
 from bnnbench.experiment import workers
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import Engine, EngineSettings
-from bnnbench.experiment.engines.work import Work
-from bnnbench.experiment.workers import all_done, kill_workers, worker_processes
+from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.workers import kill_workers, wait_for_all, worker_processes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Local(EngineSettings):
-    """Processes of this machine, as many as there are cores."""
+    """Processes on this machine, one per core."""
 
     name: str = "local"
 
-    def engine(self, workers: int, outputs: Path) -> Engine:
-        """Ready for one run, or for all of a sweep."""
+    def create_engine(self, workers: int, outputs: Path) -> Engine:
+        """Create the engine for one run, or for all runs of a sweep."""
         return LocalEngine(workers)
 
 
 class LocalEngine(Engine):
-    """Worker processes for what it is started with, or this process where they would be one."""
+    """Runs tasks in worker processes, or in this process if one is enough."""
 
     def __init__(self, count: int) -> None:
-        """Begins nothing yet.
+        """Start no process yet.
 
         Args:
-            count: of processes, or of the cores that a lockstep experiment may use.
+            count: number of processes, or of cores that a lockstep experiment may use.
         """
-        self._count, self._works = count, dict[str, Work]()
+        self._count, self._tasks = count, dict[str, Task]()
         self._pool: Executor | None = None
         self._futures: dict[str, Future[None]] = {}
         self._processes, self._others = ExitStack(), list[BaseProcess]()
 
-    def start(self, works: Sequence[Work]) -> None:
-        """Begins the processes; they hold the work, so that only its key is told to them.
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Fork the processes, which inherit the tasks, so that only keys are sent to them.
 
-        Once for all: processes that are there cannot be given more to hold.
+        Only the first call has an effect.
         """
-        if self._works:
+        if self._tasks:
             return
-        self._works = {work.key: work for work in works}
-        count = min(self._count, len(works))
-        if count < 2 or any(_first(work).lockstep for work in works):
+        self._tasks = {task.key: task for task in tasks}
+        count = min(self._count, len(tasks))
+        if count < 2 or any(_first(task).lockstep for task in tasks):
             return
-        for experiment in {id(first): first for first in map(_first, works)}.values():
+        for experiment in {id(first): first for first in map(_first, tasks)}.values():
             experiment.prepare()
         self._others = multiprocessing.active_children()
-        self._pool = self._processes.enter_context(worker_processes(count, self._works))
+        self._pool = self._processes.enter_context(worker_processes(count, self._tasks))
 
-    def holds(self, works: Sequence[Work]) -> bool:
-        return all(work.key in self._works for work in works)
+    def can_run(self, tasks: Sequence[Task]) -> bool:
+        return all(task.key in self._tasks for task in tasks)
 
-    def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
-        """Runs the work, and begins with that of later runs as soon as a process is free."""
+    def finish(self, tasks: Sequence[Task], while_waiting: Callable[[], object]) -> None:
+        """Run the tasks first, and those of later runs as soon as a process is free."""
         if self._pool is None:
-            for work in works:
-                work.run(self._count)
+            for task in tasks:
+                task.run(self._count)
             return
-        for work in works:
-            begun = self._futures.get(work.key)
-            if begun is None or (begun.done() and not work.finished()):  # discarded since
-                self._hand_out(self._pool, work)
-        for work in self._works.values():
-            if work.key not in self._futures:
-                self._hand_out(self._pool, work)
-        meanwhile()
-        all_done(self._futures[work.key] for work in works)
+        for task in tasks:
+            begun = self._futures.get(task.key)
+            if begun is None or (begun.done() and not task.finished()):  # discarded since
+                self._hand_out(self._pool, task)
+        for task in self._tasks.values():
+            if task.key not in self._futures:
+                self._hand_out(self._pool, task)
+        while_waiting()
+        wait_for_all(self._futures[task.key] for task in tasks)
 
-    def _hand_out(self, pool: Executor, work: Work) -> None:
-        task = Named(work.key, _folders(work))
-        self._futures[work.key] = pool.submit(task.run)
+    def _hand_out(self, pool: Executor, task: Task) -> None:
+        reference = TaskReference(task.key, _folders(task))
+        self._futures[task.key] = pool.submit(reference.run)
 
     def stop(self) -> None:
-        """Ends the processes, at once if they are in the midst of something."""
+        """End the processes; kill them if they are busy."""
         if not all(future.done() for future in self._futures.values()):
             kill_workers(self._others)
         self._processes.close()
-        self._pool, self._futures, self._works = None, {}, {}
+        self._pool, self._futures, self._tasks = None, {}, {}
 
 
 @dataclass(frozen=True)
-class Named:
-    """Work that a worker has got already.
+class TaskReference:
+    """A task that the worker process has inherited.
 
     Attributes:
-        key: of the work, among what the worker began with.
-        folders: of the runs that take part.
+        key: of the task.
+        folders: of the runs to compute.
     """
 
     key: str
     folders: tuple[Path, ...]
 
     def run(self) -> None:
-        """Does it, in a worker."""
-        workers.HELD[self.key].of(self.folders).run()
+        """Run the task in a worker process."""
+        workers.SHARED[self.key].restricted_to(self.folders).run()
 
 
-def _folders(work: Work) -> tuple[Path, ...]:
-    return tuple(member.store.folder.root for member in work.row)
+def _folders(task: Task) -> tuple[Path, ...]:
+    return tuple(member.store.folder.root for member in task.runs)
 
 
-def _first(work: Work) -> Experiment:
-    return work.row[0].experiment
+def _first(task: Task) -> Experiment:
+    return task.runs[0].experiment

@@ -1,11 +1,11 @@
-"""Jobs of a Slurm cluster, by submitit: a task of an array per group, and no daemon of ours."""
+"""The Slurm engine: submits job arrays with submitit, one array element per task."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -13,37 +13,34 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from bnnbench.checks import check_int
-from bnnbench.experiment.engines.attempts import Attempts
-from bnnbench.experiment.engines.base import Engine, EngineSettings, say
-from bnnbench.experiment.engines.parcel import Sender, packed
-from bnnbench.experiment.engines.slurm_job import SlurmTask, note, noted, result
-from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
+from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
+from bnnbench.experiment.engines.payload import PayloadCache, pack
+from bnnbench.experiment.engines.slurm_job import SlurmJob, job_result, save_job, saved_job
+from bnnbench.experiment.engines.task import Task
 from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 
-POLL = 2.0  # seconds between looks at the folder
-ASKED = 10.0  # seconds between questions to Slurm, which others ask too
-SEEN_WITHIN = 90.0  # seconds after which a common folder shows what a job wrote (NFS caches)
-WARNED = 90  # seconds that a job has between its signal and its end
-
-ARRAY = 1000
-"""Tasks of an array: Slurm's own limit, unless it is set otherwise."""
-
-TIMEOUTS = 1000  # of one job, each of which is queued again
+POLL_INTERVAL = 2.0  # seconds between looks at the folder
+QUEUE_INTERVAL = 10.0  # seconds between calls of squeue, which loads the scheduler
+FILE_SYSTEM_DELAY = 90.0  # seconds until a shared folder shows the files of a job (NFS caches)
+SIGNAL_SECONDS = 90  # seconds between the signal to a job and its end
+MAX_ARRAY_SIZE = 1000  # Slurm's default limit
+MAX_TIMEOUTS = 1000  # of one job, which is requeued after each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slurm(EngineSettings):
-    """The cluster that `sbatch` submits to; its nodes see the outputs folder.
+    """A Slurm cluster whose nodes see the outputs folder.
 
     Attributes:
-        partition: of the cluster; its default if not given.
-        minutes: that a job may take before it is queued again.
+        partition: of the cluster; None for its default.
+        minutes: time limit of a job, after which it is requeued.
         cpus: of a job.
         gpus: of a job.
         memory: of a job, in GB.
-        at_once: jobs that run at once, at most.
-        more: further options of `sbatch`, by their long names.
+        max_jobs: maximum number of jobs that run at the same time.
+        sbatch_options: further options of `sbatch`, by their long names.
     """
 
     partition: str | None = None
@@ -51,174 +48,181 @@ class Slurm(EngineSettings):
     cpus: int = 1
     gpus: int = 0
     memory: int = 4
-    at_once: int = 1000
-    more: Mapping[str, Any] | None = None
+    max_jobs: int = 1000
+    sbatch_options: Mapping[str, Any] | None = None
     remote: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("minutes", "cpus", "memory", "at_once"):
+        for name in ("minutes", "cpus", "memory", "max_jobs"):
             check_int(f"engine.{name}", getattr(self, name))
-        check_int("engine.gpus", self.gpus, least=0)
+        check_int("engine.gpus", self.gpus, minimum=0)
         if find_spec("submitit") is None:
-            raise UserError("engine=slurm needs submitit: install bnnbench[slurm].")
+            raise UserError("engine=slurm needs submitit; install bnnbench[slurm].", "engine")
         if shutil.which("sbatch") is None:
-            raise UserError("engine=slurm needs sbatch: use a machine that submits to Slurm.")
+            raise UserError(
+                "engine=slurm needs the command sbatch; use a login node of the cluster.",
+                "engine",
+                "no_sbatch",
+            )
 
-    def engine(self, workers: int, outputs: Path) -> Engine:
-        """Ready to submit."""
+    def create_engine(self, workers: int, outputs: Path) -> Engine:
+        """Create the engine."""
         return SlurmEngine(self, outputs)
 
 
 class SlurmEngine(Engine):
-    """Submits parcels; what is noted beside the units is found again by the next command."""
+    """Submits tasks as payloads, and stores their jobs next to the units for later commands."""
 
     def __init__(self, settings: Slurm, outputs: Path) -> None:
-        """Asks nothing yet."""
         self._settings, self._folder = settings, outputs.absolute() / ".slurm"
-        self._sender, self._attempts = Sender(), Attempts()
+        self._cache, self._lost_tasks = PayloadCache(), LostTaskCounter()
         self._jobs: dict[str, str] = {}
         self._queued: set[str] = set()
-        self._asked = 0.0
-        self._works: dict[str, Work] = {}
+        self._queue_time = 0.0
+        self._tasks: dict[str, Task] = {}
 
-    def start(self, works: Sequence[Work]) -> None:
-        """Submits what is neither finished nor in the queue, as few arrays."""
-        new = {work.key: work for work in works if work.key not in self._jobs}
-        open_ = [work for work in new.values() if not work.finished()]
-        self._ask(force=bool(open_))
-        lost = []
-        for work in open_:
-            self._works[work.key], job = work, noted(work)
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Submit the tasks that are neither finished nor queued, in as few arrays as possible."""
+        new = {task.key: task for task in tasks if task.key not in self._jobs}
+        unfinished = [task for task in new.values() if not task.finished()]
+        self._update_queue(force=bool(unfinished))
+        unqueued = []
+        for task in unfinished:
+            self._tasks[task.key], job = task, saved_job(task)
             if job in self._queued:
-                self._jobs[work.key] = job
+                self._jobs[task.key] = job
             else:
-                lost.append(work)
-        self._submit(lost)
+                unqueued.append(task)
+        self._submit(unqueued)
 
-    def finish(self, works: Sequence[Work], meanwhile: Callable[[], object]) -> None:
-        """Waits until all of it is on disk."""
-        self.start(works)
-        meanwhile()
-        while left := [work for work in works if not work.finished()]:
-            self._ask()
-            gone = [work for work in left if self._jobs.get(work.key) not in self._queued]
-            again = [work for work in gone if not self._came(work)]
-            for work in again:
-                self._attempts.check(work, f"the logs are in {self._folder}")
-            self._submit([self._works.get(work.key, work) for work in again])
-            time.sleep(POLL)
+    def finish(self, tasks: Sequence[Task], while_waiting: Callable[[], object]) -> None:
+        """Wait until all tasks are on disk."""
+        self.start(tasks)
+        while_waiting()
+        while left := [task for task in tasks if not task.finished()]:
+            self._update_queue()
+            ended = [task for task in left if self._jobs.get(task.key) not in self._queued]
+            lost = [task for task in ended if not self._is_on_disk(task)]
+            for task in lost:
+                self._lost_tasks.add(task, f"see the logs in {self._folder}")
+            self._submit([self._tasks.get(task.key, task) for task in lost])
+            time.sleep(POLL_INTERVAL)
 
     def stop(self) -> None:
-        """Leaves the queue as it is, and says what is in it."""
-        open_ = {key: job for key, job in self._jobs.items() if not self._works[key].finished()}
-        arrays = sorted({job.partition("_")[0] for job in open_.values()})
+        """Leave all jobs in the queue and report them."""
+        unfinished = {
+            key: job for key, job in self._jobs.items() if not self._tasks[key].finished()
+        }
+        arrays = sorted({job.partition("_")[0] for job in unfinished.values()})
         if arrays:
-            say(
-                f"{len(open_)} groups of units are left to Slurm; the same command goes on with "
-                f"them, and scancel {' '.join(arrays)} cancels them"
+            notify(
+                f"{len(unfinished)} groups of units stay in the Slurm queue; repeat the command to "
+                f"wait for them, or cancel them with scancel {' '.join(arrays)}"
             )
 
-    def _submit(self, works: Sequence[Work]) -> None:
-        for some in _by(works, ARRAY):
-            tasks = [self._task(work) for work in some]
-            jobs = self._submitted(tasks)
-            for work, job in zip(some, jobs, strict=True):
-                self._jobs[work.key], self._works[work.key] = job.job_id, work
+    def _submit(self, tasks: Sequence[Task]) -> None:
+        for start in range(0, len(tasks), MAX_ARRAY_SIZE):
+            batch = tasks[start : start + MAX_ARRAY_SIZE]
+            jobs = self._submit_array([self._job(task) for task in batch])
+            for task, job in zip(batch, jobs, strict=True):
+                self._jobs[task.key], self._tasks[task.key] = job.job_id, task
                 self._queued.add(job.job_id)
-                note(work, job.job_id)
-            self._asked = time.monotonic()
+                save_job(task, job.job_id)
+            self._queue_time = time.monotonic()
 
-    def _submitted(self, tasks: Sequence[SlurmTask]) -> list[Any]:
-        """The jobs of one array.
+    def _submit_array(self, jobs: Sequence[SlurmJob]) -> list[Any]:
+        """Submit one array and return its jobs.
 
         Raises:
-            UserError: if Slurm refuses it.
+            UserError: if Slurm rejects it.
         """
         from submitit.core.utils import FailedJobError
 
         executor = self._executor()
         try:
             with executor.batch():
-                return [executor.submit(task) for task in tasks]
+                return [executor.submit(job) for job in jobs]
         except FailedJobError as error:
             raise UserError(
-                f"engine=slurm: sbatch refuses the jobs: {_last_line(str(error))}."
+                f"engine=slurm: sbatch rejected the jobs: {_last_line(str(error))}.",
+                "engine",
+                "rejected",
             ) from None
 
     def _executor(self) -> Any:
         import submitit
 
-        chosen = self._settings
+        settings = self._settings
         executor = submitit.AutoExecutor(
-            folder=self._folder / "%A", cluster="slurm", slurm_max_num_timeout=TIMEOUTS
+            folder=self._folder / "%A", cluster="slurm", slurm_max_num_timeout=MAX_TIMEOUTS
         )
         executor.update_parameters(
             name="bnnbench",
-            timeout_min=chosen.minutes,
-            slurm_signal_delay_s=min(WARNED, 15 * chosen.minutes),
-            cpus_per_task=chosen.cpus,
-            mem_gb=chosen.memory,
-            slurm_array_parallelism=chosen.at_once,
-            slurm_additional_parameters={"requeue": True, **(chosen.more or {})},
-            **({"slurm_partition": chosen.partition} if chosen.partition else {}),
-            **({"gpus_per_node": chosen.gpus} if chosen.gpus else {}),
+            timeout_min=settings.minutes,
+            slurm_signal_delay_s=min(SIGNAL_SECONDS, 15 * settings.minutes),
+            cpus_per_task=settings.cpus,
+            mem_gb=settings.memory,
+            slurm_array_parallelism=settings.max_jobs,
+            slurm_additional_parameters={"requeue": True, **(settings.sbatch_options or {})},
+            **({"slurm_partition": settings.partition} if settings.partition else {}),
+            **({"gpus_per_node": settings.gpus} if settings.gpus else {}),
         )
         return executor
 
-    def _task(self, work: Work) -> SlurmTask:
-        parcel = packed(work, self._sender, shared=True)
-        for name in parcel.tables:
+    def _job(self, task: Task) -> SlurmJob:
+        payload = pack(task, self._cache, shared=True)
+        for name in payload.tables:
             path = self._folder / "tables" / name
             if not path.exists():
-                write_atomically(path, partial(_write, self._sender.pickled(name)))
-        return SlurmTask(parcel, self._folder / "tables")
+                write_atomically(path, partial(_write, self._cache.pickled(name)))
+        return SlurmJob(payload, self._folder / "tables")
 
-    def _ask(self, force: bool = False) -> None:
-        """Asks Slurm which jobs of this user there are; while one waits it may not answer.
+    def _update_queue(self, force: bool = False) -> None:
+        """Ask Slurm for the queued jobs of this user.
+
+        Args:
+            force: ask even if the last answer is recent, and require an answer.
 
         Raises:
-            UserError: if it has to answer, and does not.
+            UserError: if there must be an answer and there is none.
         """
-        if not force and time.monotonic() - self._asked < ASKED:
+        if not force and time.monotonic() - self._queue_time < QUEUE_INTERVAL:
             return
         command = ["squeue", "--me", "--noheader", "--array", "--format=%i"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             self._queued = set(done.stdout.split())
-            self._asked = time.monotonic()
+            self._queue_time = time.monotonic()
         elif force:
-            raise UserError(f"engine=slurm: squeue does not answer: {_last_line(done.stderr)}.")
+            raise UserError(
+                f"engine=slurm: squeue failed: {_last_line(done.stderr)}.", "engine", "no_answer"
+            )
 
-    def _came(self, work: Work) -> bool:
-        """Whether the scores of a job that is gone have come, perhaps a little late.
+    def _is_on_disk(self, task: Task) -> bool:
+        """Whether the results of a job that has ended are on disk, perhaps after a short delay.
 
         Raises:
-            UserError: if its machine refused to compute.
-            RuntimeError: with the traceback of what went wrong there.
+            UserError: raised on the machine of the job.
+            RuntimeError: with the traceback of any other error of the job.
         """
-        job = self._jobs.get(work.key)
-        said = result(self._folder, job) if job else None
-        if said is None:
-            return work.finished()
-        kind, value = said
+        job = self._jobs.get(task.key)
+        result = job_result(self._folder, job) if job else None
+        if result is None:
+            return task.finished()
+        kind, value = result
         if kind == "error":
             raise RuntimeError(f"job {job} ended with an error:\n{value}")
         if value is not None:
             raise UserError(value)
-        until = time.monotonic() + SEEN_WITHIN
-        while not work.finished() and time.monotonic() < until:
-            time.sleep(POLL)
-        return work.finished()
-
-
-def _by(works: Sequence[Work], most: int) -> Iterator[Sequence[Work]]:
-    for start in range(0, len(works), most):
-        yield works[start : start + most]
+        until = time.monotonic() + FILE_SYSTEM_DELAY
+        while not task.finished() and time.monotonic() < until:
+            time.sleep(POLL_INTERVAL)
+        return task.finished()
 
 
 def _last_line(text: str) -> str:
     lines = text.strip().splitlines()
-    return lines[-1].rstrip(".") if lines else "it says nothing"
+    return lines[-1].rstrip(".") if lines else "no error message"
 
 
 def _write(content: bytes, file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""A job of Slurm: what it does, what it leaves, and how the next command finds it again."""
+"""A Slurm job: the function it calls, its result, and the file that stores its number."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.experiment.engines.parcel import Parcel, compute
-from bnnbench.experiment.engines.work import Work
-from bnnbench.experiment.workers import cores
+from bnnbench.experiment.engines.payload import Payload, compute
+from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.workers import available_cores
 from bnnbench.files import write_text
 from bnnbench.types import UserError
 
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SlurmTask:
-    """What a job does.
+class SlurmJob:
+    """The function that a job calls.
 
     Attributes:
-        parcel: the work.
-        tables: the folder of the tables that parcels name.
+        payload: the task.
+        tables: folder of the pickled tables.
     """
 
-    parcel: Parcel
+    payload: Payload
     tables: Path
 
     def __call__(self) -> str | None:
-        """Does the work; what is refused is returned as its sentence."""
-        tables = {name: (self.tables / name).read_bytes() for name in self.parcel.tables}
+        """Compute the task and return the message of a `UserError`, if there is one."""
+        tables = {name: (self.tables / name).read_bytes() for name in self.payload.tables}
         try:
-            compute(self.parcel, tables, cores())
+            compute(self.payload, tables, available_cores())
         except UserError as error:
             return str(error)
         return None
 
     def checkpoint(self) -> DelayedSubmission:
-        """What a job that is preempted, or out of time, is queued again as: all is on disk."""
+        """Requeue a job that was preempted or ran out of time; it resumes from disk."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
-def note_of(work: Work) -> Path:
-    """Where it is noted which job has some work."""
-    return work.row[0].store.file(work.group[0], "slurm.json")
+def job_file(task: Task) -> Path:
+    """Return the file that stores the job of a task."""
+    return task.runs[0].store.file(task.units[0], "slurm.json")
 
 
-def note(work: Work, job: str) -> None:
-    """Leaves word of the job for the next command."""
-    write_text(note_of(work), json.dumps({"job": job}) + "\n")
+def save_job(task: Task, job: str) -> None:
+    """Store the job of a task for the next command."""
+    write_text(job_file(task), json.dumps({"job": job}) + "\n")
 
 
-def noted(work: Work) -> str:
-    """The job that some command submitted for this work; empty where none did."""
+def saved_job(task: Task) -> str:
+    """Return the job that a command submitted for this task; empty if there is none."""
     try:
-        return str(json.loads(note_of(work).read_text())["job"])
+        return str(json.loads(job_file(task).read_text())["job"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
 
-def result(folder: Path, job: str) -> tuple[str, Any] | None:
-    """What a job has left: `success` or `error`, and with what; None where it was killed."""
+def job_result(folder: Path, job: str) -> tuple[str, Any] | None:
+    """Return `("success", value)` or `("error", traceback)`; None if the job was killed."""
     array = job.partition("_")[0]
     try:
         return pickle.loads((folder / array / f"{job}_0_result.pkl").read_bytes())

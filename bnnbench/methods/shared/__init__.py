@@ -1,4 +1,4 @@
-"""What methods are made of: their contract, the stacked trainer, Gaussians, curvature, diagnostics.
+"""Building blocks of methods: base classes, the stacked trainer, Gaussians, curvature, diagnostics.
 
-May import what methods may, and no method.
+May import whatever methods may import, but no method.
 """

@@ -1,7 +1,7 @@
-"""`torch.compile` for the training step, where it pays: long searches of one shape.
+"""`torch.compile` for the training step of long searches.
 
-Fusing the element-wise work saves about a quarter of the step on a CPU and costs seconds to
-build, once per shape and process (less when the on-disk cache is warm).
+Fusing element-wise operations saves about a quarter of the step time on a CPU. Compiling takes
+seconds, once per shape and process (less if the on-disk cache is warm).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 
 import torch
 
-WORTHWHILE_STEPS = 5000  # steps per split from which building the kernel is repaid
+MIN_STEPS = 5000  # per split, from which compiling pays off
 
 
 def available() -> bool:
-    """Whether the machine has what `torch.compile` needs on a CPU: a compiler and headers."""
+    """Return whether the machine has a compiler and Python headers, which `torch.compile` needs."""
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     return shutil.which("g++") is not None and header.exists()
 
 
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of tensors and settings, fused for each of their shapes."""
+    """Return the compiled function, specialised for each shape of its arguments."""
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
-    # A sweep meets many shapes in one process; running out of room must not silently go eager.
+    # A sweep has many shapes in one process, and above this limit torch silently runs eagerly.
     dynamo.recompile_limit = 1000
     dynamo.accumulated_recompile_limit = 1000
     inductor.compile_threads = 1

@@ -1,8 +1,8 @@
-"""The contract of a method, and nothing else.
+"""The interface of a method.
 
-To add one: a file in `bnnbench/methods` with a frozen dataclass that derives from `Method` (or from
-`StochasticMethod` in `stochastic.py`, which brings the stacked trainer), and a YAML in
-`configs/method` whose `_target_` names it. There is no registry.
+To add a method, put a frozen dataclass that derives from `Method` (or from `StochasticMethod` in
+`stochastic.py`, which uses the stacked trainer) into a file in `bnnbench/methods`, and add a YAML
+file in `configs/method` whose `_target_` names it. There is no registry.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Hyper, Prediction, TrainingSet
 
-LEARNT = "learnt"
-"""In the place of a precision that a method finds by itself as it fits."""
+LEARNED = "learned"
+"""Value of a precision that the method learns during the fit."""
 
 
 @dataclass(frozen=True)
 class FitTask:
-    """What a method is given to fit: R training sets and their hyper-parameters.
+    """The input of a fit: R training sets and their hyper-parameters.
 
     Attributes:
         data: standardised training sets.
         hyper: per-replica hyper-parameters, `[R, 1]` each.
         network: the architecture.
-        training: epochs, batch size, samples and so on.
+        training: batch size, learning rate, samples and so on.
         epochs: passes over the data in this fit.
         streams: random numbers, one stream per group of replicas.
-        compile: whether this fit is one of many of its shape, worth a compiled step.
-        outputs: of a network, per input; set by the method, whose likelihood knows.
-        trace: random numbers for recording the objective after every epoch, apart from `streams`
-            so that recording changes no number; None records nothing.
+        compile: whether to compile the training step, which pays off for many fits of one shape.
+        outputs: outputs of a network per input; set by the method from its likelihood.
+        trace_streams: random numbers for recording the objective after every epoch, separate from
+            `streams` so that recording does not change the fit; None records nothing.
     """
 
     data: TrainingSet
@@ -50,7 +50,7 @@ class FitTask:
     streams: Streams
     compile: bool = False
     outputs: int = 1
-    trace: Streams | None = None
+    trace_streams: Streams | None = None
 
     @property
     def batch_size(self) -> int:
@@ -68,13 +68,13 @@ class Posterior:
 
     Attributes:
         state: the method's own tensors, replica axis first.
-        hyper: as given to the fit.
+        hyper: the hyper-parameters in effect, given or learned.
         mlp: shape of the networks.
         counts: training rows of each replica, `[R, 1]`.
         diverged: `[R]` bool; a diverged replica is frozen at its last finite epoch.
-        trace: the objective after every epoch, where it was asked for and the method records it:
-            `loss` and `complexity`, `[epochs, R]` each (see `objective_trace`).
-        diagnostics: what the fit says of its own quality, `[R]` each: columns `diag.*` of a run.
+        trace: the objective after every epoch, if requested and recorded by the method: `loss` and
+            `complexity`, `[epochs, R]` each (see `objective_trace`).
+        diagnostics: quality measures of the fit, `[R]` each: columns `diag.*` of a run.
     """
 
     state: Mapping[str, Tensor]
@@ -88,11 +88,11 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a method says of the quality of its predictions of some rows.
+    """Quality measures of the predictions of some rows.
 
     Attributes:
-        points: `[R, M]` each: columns beside a run's predictions.
-        summary: `[R]` each: columns `diag.*` of a run.
+        points: per row, `[R, M]` each: extra columns of a run's predictions.
+        summary: per replica, `[R]` each: columns `diag.*` of a run.
     """
 
     points: Mapping[str, Tensor] = field(default_factory=dict)
@@ -101,23 +101,23 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """A way to fit and to predict.
+    """Base class of all methods.
 
     Attributes:
-        label: names the run in paths and tables.
+        label: name of the method in paths and tables.
         summary: one line for `bnnbench list`.
-        own_hyper_names: class attribute, the hyper-parameters of the method itself.
-        records_objective: class attribute, whether a fit records its objective where it is asked
-            to (`FitTask.trace`).
-        linear_only: class attribute, whether it takes networks without hidden layers alone, and
-            `check` refuses others.
-        trains_network: class attribute, whether settings of networks and of training mean anything
-            to it; where not, runs that differ in them are one run.
-        most_rows: class attribute, the largest training part that it takes; None is any.
-        variants: class attribute, settings besides the defaults with which other code runs. The
-            tests hold each of them to the contract, like the method as its YAML has it.
+        own_hyper_names: class attribute, the method's hyper-parameters besides the likelihood's.
+        records_objective: class attribute, whether a fit can record its objective
+            (`FitTask.trace_streams`).
+        linear_only: class attribute, whether it only supports networks without hidden layers;
+            `check_network` rejects others.
+        trains_network: class attribute, whether network and training settings affect it. If not,
+            runs that differ only in those settings are the same run.
+        max_rows: class attribute, the largest training part it accepts; None for no limit.
+        variants: class attribute, non-default settings that run different code. The tests check
+            each of them against this interface, in addition to the settings of the YAML file.
 
-    A method that takes any likelihood has a field `likelihood`; one without is made for
+    A method that accepts any likelihood has a field `likelihood`; one without it only supports
     `likelihood=gaussian` with `loss=nll`.
     """
 
@@ -127,116 +127,117 @@ class Method(ABC):
     records_objective: ClassVar[bool] = False
     linear_only: ClassVar[bool] = False
     trains_network: ClassVar[bool] = True
-    most_rows: ClassVar[int | None] = None
+    max_rows: ClassVar[int | None] = None
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        for name, value in self.fixed().items():
+        for name, value in self.fixed_hyper().items():
             check_between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
 
     @property
     def family(self) -> str:
-        """The name of its file, which all presets of a method share: `bbb` for `bbb_x2`.
+        """The name of its file, shared by all presets of a method: `bbb` for `bbb_x2`.
 
-        Of a class from outside its full name, so that none is taken for one of ours.
+        A class from outside `bnnbench` gives its full name, to avoid clashes with built-in names.
         """
         module = type(self).__module__
-        ours = module.startswith("bnnbench.")
-        return module.rpartition(".")[2] if ours else f"{module}.{type(self).__qualname__}"
+        built_in = module.startswith("bnnbench.")
+        return module.rpartition(".")[2] if built_in else f"{module}.{type(self).__qualname__}"
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
         """The hyper-parameters that are searched unless fixed.
 
-        Each is also a field `float | None`: None is searched, a number is fixed.
+        Each is also a field `float | None`: None means searched, a number means fixed.
         """
         return self.own_hyper_names
 
-    def parameters(self, mlp: MLP) -> int:
-        """How many numbers a fit learns, which information criteria count."""
+    def n_parameters(self, mlp: MLP) -> int:
+        """Number of learned parameters, as counted by information criteria."""
         return mlp.n_weights
 
     @property
     def stack_splits(self) -> bool:
-        """Whether all splits advance together on the CPU too.
+        """Whether to train all splits in one stack on the CPU too.
 
-        For steps so small that launching them costs more than computing them.
+        This pays off if launching a step costs more than computing it.
         """
         return False
 
     @property
     def native(self) -> bool:
-        """Whether whole epochs of a fit on this machine's CPU are one call of native code."""
+        """Whether a fit on the CPU of this machine runs whole epochs in native code."""
         return False
 
     @property
-    def fusible(self) -> bool:
-        """Whether `torch.compile` speeds its steps up: not where most of them is native code."""
+    def benefits_from_compile(self) -> bool:
+        """Whether `torch.compile` speeds up its steps; False if most of a step is native code."""
         return True
 
-    def seconds(self, rows: int) -> float:
-        """Roughly those of one fit, for a method that trains no network; the others' are known."""
+    def fit_seconds(self, rows: int) -> float:
+        """Rough duration of one fit; used only for methods that do not train a network."""
         return 0.01
 
     @property
-    def gradients(self) -> int:
-        """How many of all rows an epoch takes of each replica: one, but for a method of many.
+    def gradients_per_epoch(self) -> int:
+        """Gradients of every data row per epoch and replica; 1 unless it trains several networks.
 
-        Where these are native code, splits gain nothing by a stack, and are fitted and
-        saved one by one.
+        If more than 1 and native, stacking does not speed splits up: they are fitted and saved one
+        by one.
         """
         return 1
 
     @property
-    def draws(self) -> bool:
-        """Whether `predict` draws random numbers, so that it differs from seed to seed."""
+    def is_stochastic(self) -> bool:
+        """Whether `predict` draws random numbers, so that its result depends on the seed."""
         return True
 
     @property
     def point_estimate(self) -> bool:
-        """Whether it predicts by one network, sure of itself: no epistemic variance at all."""
+        """Whether it predicts with a single network, without epistemic variance."""
         return False
 
-    def fixed(self) -> dict[str, float]:
-        """Hyper-parameters that carry a value."""
+    def fixed_hyper(self) -> dict[str, float]:
+        """Return the hyper-parameters that are fixed to a value."""
         values = {name: getattr(self, name) for name in self.hyper_names}
         return {name: value for name, value in values.items() if value is not None}
 
-    def check(self, inputs: int, network: Network) -> None:
-        """Raises `UserError` if such a network is more than the method can do; most do any."""
+    def check_network(self, inputs: int, network: Network) -> None:
+        """Raise `UserError` if the method does not support such a network."""
         return
 
-    def together(self, others: Sequence[Method], each: int) -> Method | None:
-        """A method for one stack: `each` replicas are fitted as by this one, then by each other.
+    def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
+        """Return one method that trains replicas of all these configurations in one stack.
 
-        None unless the methods are alike but for what replicas of one stack may differ in, which
-        for most methods is nothing beyond the hyper-parameters.
+        The stack has `replicas_each` replicas of this configuration, then as many of each other.
+        Returns None if the configurations differ in settings that one stack cannot combine. Most
+        methods can only combine different hyper-parameters.
         """
         return None
 
     @abstractmethod
     def fit(self, task: FitTask) -> Posterior:
-        """Fits every replica; replicas never influence each other."""
+        """Fit every replica; replicas never influence each other."""
 
     @abstractmethod
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
-        """Predicts in standardised units.
+        """Predict in standardised units.
 
         Args:
             posterior: from `fit`.
             inputs: `[R, M, D]`.
-            samples: Monte Carlo samples, where the method draws any.
+            samples: Monte Carlo samples, if the method draws any.
             streams: random numbers.
         """
 
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
-        """What it can say of its predictions from their inputs alone; of most methods nothing.
+        """Return quality measures of the predictions; empty unless overridden.
 
         Args:
             posterior: from `fit`.
-            inputs: `[R, M, D]`, of the rows that are tested.
-            rows: how many of each replica are no padding.
+            inputs: `[R, M, D]`, of the test rows.
+            rows: number of rows of each replica, without padding.
         """
         return Diagnosis()

@@ -1,4 +1,4 @@
-"""What methods share that fit scikit-learn's estimators, one per replica."""
+"""Helpers of methods that fit one scikit-learn estimator per replica."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bnnbench.types import TrainingSet
 
 
 def training_parts(data: TrainingSet) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Inputs `[N, D]` and targets `[N]` of each replica, float64, without padding.
+    """Yield inputs `[N, D]` and targets `[N]` of each replica, float64, without padding.
 
-    What is not finite is zero: the replica is lost (see `diverged`), and the others go on.
+    Values that are not finite become zero; `diverged` marks their replica.
     """
     inputs, targets = (
         part.double().nan_to_num(0, 0, 0).cpu().numpy() for part in (data.inputs, data.targets)
@@ -23,10 +23,10 @@ def training_parts(data: TrainingSet) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def diverged(data: TrainingSet) -> Tensor:
-    """Which replicas have nothing to be fitted to, `[R]`."""
+    """Return which replicas have non-finite data, `[R]`."""
     return ~(data.inputs.isfinite().flatten(1).all(1) & data.targets.isfinite().all(1))
 
 
 def counts(data: TrainingSet) -> Tensor:
-    """Training rows of each replica, `[R, 1]`, float64."""
+    """Return the number of training rows of each replica, `[R, 1]`, float64."""
     return data.inputs.new_tensor(data.counts).double()[:, None]

@@ -1,12 +1,12 @@
-"""Gauss-Newton matrices of a stack of networks, whole or in two cheaper structures.
+"""Gauss-Newton matrices of a stack of networks: full, Kronecker-factored or diagonal.
 
 `H = sum_n J_n' C_n J_n`, with `J_n` `[O, P]` the Jacobian of a network's outputs at row n and
-`C_n` the loss's expected second derivatives there, given by their roots
-(`Likelihood.curvature_roots`): the expected Hessian of the summed loss where the network is
-taken as linear in its weights. It is positive semi-definite, so `H + prior I` can be inverted.
+`C_n` the expected second derivatives of the loss, given by their roots
+(`Likelihood.curvature_roots`). H is the expected Hessian of the summed loss of a network that is
+linear in its weights. It is positive semi-definite, so `H + prior I` is invertible.
 
-Everything here is float64: the eigenvalues of `H` reach the noise precision times the number of
-rows times squared activations, beside a prior precision far below one.
+Everything is float64: the eigenvalues of `H` can reach the noise precision times the number of
+rows times squared activations, while the prior precision can be far below one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from bnnbench.nn import Layer
 
 State = Mapping[str, Tensor]
 
-MATRIX_ELEMENTS = 4_000_000  # of the matrices factorised at once: 32 MB
+MAX_MATRIX_ELEMENTS = 4_000_000  # factorised at once: 32 MB
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Some rows of every replica, seen through the roots of C.
+class CurvatureRows:
+    """A chunk of rows of every replica, with their contributions to H.
 
     Attributes:
-        real: `[R, B]`, 1 or, on padding, 0.
-        roots: per root, that root's gradient of each row (`nn.outer_factors`), zero on padding.
+        real: `[R, B]`, 1, or 0 on padding.
+        roots: for each root of C, its gradient at every row (`nn.outer_factors`), zero on padding.
     """
 
     real: Tensor
@@ -39,22 +39,22 @@ class Rows:
 
 
 class Curvature(ABC):
-    """A structure of H: how it is added up, inverted and used.
+    """A structure of H: how to accumulate, invert and use it.
 
-    P counts the uncertain weights: all of a network, or its last layer's.
+    P is the number of uncertain weights: those of the whole network, or of its last layer.
     """
 
     @abstractmethod
-    def collect(self, rows: Iterable[Rows]) -> dict[str, Tensor]:
-        """H over all rows, as tensors with the replica axis first."""
+    def collect(self, rows: Iterable[CurvatureRows]) -> dict[str, Tensor]:
+        """Sum H over all rows, as tensors with the replica axis first."""
 
     @abstractmethod
     def eigenvalues(self, collected: State) -> Tensor:
-        """Of H, `[R, P]`, in no particular order."""
+        """Return the eigenvalues of H, `[R, P]`, in any order."""
 
     @abstractmethod
     def invert(self, collected: State, prior: Tensor) -> dict[str, Tensor]:
-        """What the methods below need of `H + prior I`; may reuse the memory of `collected`.
+        """Return the state that the methods below need; may overwrite `collected`.
 
         Args:
             collected: from `collect`.
@@ -63,26 +63,26 @@ class Curvature(ABC):
 
     @abstractmethod
     def log_det(self, state: State) -> Tensor:
-        """`log det(H + prior I)`, `[R, 1]`."""
+        """Return `log det(H + prior I)`, `[R, 1]`."""
 
     @abstractmethod
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
-        """`g' (H + prior I)^-1 g` for each row's gradient g, `[R, B]`."""
+        """Return `g' (H + prior I)^-1 g` for each row's gradient g, `[R, B]`."""
 
     @abstractmethod
-    def spread(self, state: State, noise: Tensor) -> Tensor:
-        """`root noise` with `root root' = (H + prior I)^-1`, for noise `[S, R, P]`."""
+    def correlate(self, state: State, noise: Tensor) -> Tensor:
+        """Return `root noise` with `root root' = (H + prior I)^-1`, for noise `[S, R, P]`."""
 
 
 class Diagonal(Curvature):
-    """The diagonal of H alone: every weight independent of all others."""
+    """The diagonal of H: all weights are independent."""
 
-    def collect(self, rows: Iterable[Rows]) -> dict[str, Tensor]:
-        return {"diagonal": _added(self._squares(piece) for piece in rows)}
+    def collect(self, rows: Iterable[CurvatureRows]) -> dict[str, Tensor]:
+        return {"diagonal": _sum(self._squares(piece) for piece in rows)}
 
     @staticmethod
-    def _squares(rows: Rows) -> Tensor:
-        return _added(
+    def _squares(rows: CurvatureRows) -> Tensor:
+        return _sum(
             torch.cat([(h.square().mT @ d.square()).flatten(1) for h, d in gradients], 1)
             for gradients in rows.roots
         )
@@ -99,28 +99,28 @@ class Diagonal(Curvature):
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         shapes = [(h.shape[2], d.shape[2]) for h, d in gradients]
         pieces = state["variance"].split([i * o for i, o in shapes], 1)
-        return _added(
-            _weighed(h, piece.unflatten(1, shape), d)
+        return _sum(
+            _weighted_squares(h, piece.unflatten(1, shape), d)
             for (h, d), piece, shape in zip(gradients, pieces, shapes, strict=True)
         )
 
-    def spread(self, state: State, noise: Tensor) -> Tensor:
+    def correlate(self, state: State, noise: Tensor) -> Tensor:
         return state["variance"].sqrt() * noise
 
 
 class Kronecker(Curvature):
-    """Layers independent of one another, each `A x G` (Ritter et al. 2018, section 3).
+    """Independent layers, each with the matrix `A x G` (Ritter et al. 2018, section 3).
 
-    `A = mean_n h_n h_n'` of the layer's input with a one appended, and `G = sum_n d_n' d_n` of
-    what comes back to its pre-activations: the mean of a Kronecker product is taken for the
-    product of the means. Exact where one of the two is the same for every row, as in a linear
-    model with one output.
+    `A = mean_n h_n h_n'` of the layer's input with a one appended, and `G = sum_n d_n' d_n` of the
+    gradients at its pre-activations: the mean of Kronecker products is approximated by the product
+    of the means. Exact if either factor is the same for every row, as in a linear model with one
+    output.
 
-    Ritter et al. add the prior to both factors, by its root; here the eigenvectors of the factors
-    give the exact inverse of `A x G + prior I`, as in Daxberger et al. 2021.
+    Ritter et al. add the root of the prior to both factors; here, as in Daxberger et al. 2021,
+    `A x G + prior I` is inverted exactly with the eigenvectors of the factors.
     """
 
-    def collect(self, rows: Iterable[Rows]) -> dict[str, Tensor]:
+    def collect(self, rows: Iterable[CurvatureRows]) -> dict[str, Tensor]:
         sums: dict[str, Tensor] = {}
         count = torch.zeros(())
         for piece in rows:
@@ -128,7 +128,7 @@ class Kronecker(Curvature):
             for layer, (h, _) in enumerate(piece.roots[0]):
                 products = {f"inputs_{layer}": (h * piece.real[:, :, None]).mT @ h}
                 deltas = [gradients[layer][1] for gradients in piece.roots]
-                products[f"outputs_{layer}"] = _added(d.mT @ d for d in deltas)
+                products[f"outputs_{layer}"] = _sum(d.mT @ d for d in deltas)
                 sums |= {n: sums[n] + p if n in sums else p for n, p in products.items()}
         return {n: p / count if n.startswith("inputs") else p for n, p in sums.items()}
 
@@ -136,10 +136,10 @@ class Kronecker(Curvature):
         return torch.cat([values.flatten(1) for values, _, _ in _eigen(collected)], 1)
 
     def invert(self, collected: State, prior: Tensor) -> dict[str, Tensor]:
-        """The factors as they are, since eigenvectors of a double eigenvalue are anyone's choice.
+        """Store the factors, not their eigenvectors, which are not unique.
 
-        Networks trained alone and in a stack differ in the last bits; their factors do too, and
-        everything below with them, but no more.
+        Stacking changes the last bits of a network. Stored factors change by as much, whereas
+        eigenvectors of repeated eigenvalues could change completely.
         """
         return {**collected, "prior": prior}
 
@@ -148,29 +148,29 @@ class Kronecker(Curvature):
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         prior = state["prior"][:, :, None]
-        return _added(
-            _weighed(h @ left, 1 / (values + prior), d @ right)
+        return _sum(
+            _weighted_squares(h @ left, 1 / (values + prior), d @ right)
             for (h, d), (values, left, right) in zip(gradients, _eigen(state), strict=True)
         )
 
-    def spread(self, state: State, noise: Tensor) -> Tensor:
+    def correlate(self, state: State, noise: Tensor) -> Tensor:
         eigen = list(_eigen(state))
         scales = [(values + state["prior"][:, :, None]).rsqrt() for values, _, _ in eigen]
         pieces = noise.split([scale[0].numel() for scale in scales], 2)
-        spread = []
+        correlated = []
         for (_, left, right), scale, piece in zip(eigen, scales, pieces, strict=True):
-            # There and back again: the symmetric root is the one that no basis can change.
+            # The symmetric root does not depend on the choice of eigenvectors.
             matrix = piece.unflatten(2, scale.shape[1:])
             turned = torch.einsum("rki,srkl,rlj->srij", left, matrix, right)
             back = torch.einsum("rki,srij,rlj->srkl", left, scale * turned, right)
-            spread.append(back.flatten(2))
-        return torch.cat(spread, 2)
+            correlated.append(back.flatten(2))
+        return torch.cat(correlated, 2)
 
 
 class Full(Curvature):
-    """All of H: memory P^2 and time P^3 per network, replicas a few at a time."""
+    """The full matrix H: memory P^2 and time P^3 per network."""
 
-    def collect(self, rows: Iterable[Rows]) -> dict[str, Tensor]:
+    def collect(self, rows: Iterable[CurvatureRows]) -> dict[str, Tensor]:
         total: Tensor | None = None
         for piece in rows:
             for gradients in piece.roots:
@@ -182,15 +182,15 @@ class Full(Curvature):
         return {"matrix": total}
 
     def eigenvalues(self, collected: State) -> Tensor:
-        pieces = _few(collected["matrix"])
+        pieces = _chunks(collected["matrix"])
         return torch.cat([torch.linalg.eigvalsh(piece) for piece in pieces]).clamp(min=0)
 
     def invert(self, collected: State, prior: Tensor) -> dict[str, Tensor]:
-        """The inverse transposed of the Cholesky factor, in place; NaN where there is none."""
+        """Store the inverse transpose of the Cholesky factor, in place; NaN if there is none."""
         matrix = collected["matrix"]
         matrix.diagonal(dim1=1, dim2=2).add_(prior)
         identity = torch.eye(matrix.shape[1], dtype=matrix.dtype, device=matrix.device)
-        for piece in _few(matrix):
+        for piece in _chunks(matrix):
             factor, failed = torch.linalg.cholesky_ex(piece)
             piece.copy_(torch.linalg.solve_triangular(factor, identity, upper=False).mT)
             piece.masked_fill_((failed > 0)[:, None, None], torch.nan)
@@ -202,7 +202,7 @@ class Full(Curvature):
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         return torch.bmm(_flat(gradients), state["root"]).square().sum(2)
 
-    def spread(self, state: State, noise: Tensor) -> Tensor:
+    def correlate(self, state: State, noise: Tensor) -> Tensor:
         return torch.bmm(state["root"], noise.permute(1, 2, 0)).permute(2, 0, 1)
 
 
@@ -213,7 +213,7 @@ CURVATURES: Mapping[str, Curvature] = {
 }
 
 
-def _added(tensors: Iterable[Tensor]) -> Tensor:
+def _sum(tensors: Iterable[Tensor]) -> Tensor:
     first, *others = tensors
     for other in others:
         first = first + other
@@ -221,23 +221,23 @@ def _added(tensors: Iterable[Tensor]) -> Tensor:
 
 
 def _flat(gradients: Sequence[Layer]) -> Tensor:
-    """Rows of the Jacobian, `[R, B, P]`."""
+    """Return the rows of the Jacobian, `[R, B, P]`."""
     return torch.cat([(h.unsqueeze(3) * d.unsqueeze(2)).flatten(2) for h, d in gradients], 2)
 
 
-def _weighed(h: Tensor, variances: Tensor, d: Tensor) -> Tensor:
-    """`sum_ij h_i^2 variances_ij d_j^2`, `[R, B]`."""
+def _weighted_squares(h: Tensor, variances: Tensor, d: Tensor) -> Tensor:
+    """Return `sum_ij h_i^2 variances_ij d_j^2`, `[R, B]`."""
     return (torch.bmm(h.square(), variances) * d.square()).sum(2)
 
 
 def _eigen(state: State) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Per layer the eigenvalues `[R, i, j]` of `A x G`, and the eigenvectors of A and of G."""
+    """Yield eigenvalues `[R, i, j]` of each layer's `A x G`, and eigenvectors of A and G."""
     for layer in range(sum(name.startswith("inputs") for name in state)):
         factors = (state[f"inputs_{layer}"], state[f"outputs_{layer}"])
         (a, left), (g, right) = (torch.linalg.eigh(factor) for factor in factors)
         yield a.clamp(min=0)[:, :, None] * g.clamp(min=0)[:, None, :], left, right
 
 
-def _few(matrices: Tensor) -> Sequence[Tensor]:
-    """Views of a few of the matrices `[R, P, P]` at a time."""
-    return matrices.split(max(1, MATRIX_ELEMENTS // matrices[0].numel()))
+def _chunks(matrices: Tensor) -> Sequence[Tensor]:
+    """Split the matrices `[R, P, P]` into chunks, as views."""
+    return matrices.split(max(1, MAX_MATRIX_ELEMENTS // matrices[0].numel()))

@@ -1,4 +1,4 @@
-"""The bases of methods whose posterior is a Gaussian over the weights."""
+"""Base classes of methods whose posterior is a Gaussian over the weights."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 
 
-def softplus_start(task: FitTask, precision: float) -> State:
-    """Of means and of `rho`, whose softplus are deviations, `[R, P]` each, and Adam's moments.
+def initial_state(task: FitTask, precision: float) -> State:
+    """Return initial means `loc` and parameters `rho`, `[R, P]`, with Adam's moments.
 
-    The means are as a network's first weights; the deviations are all of the same precision.
+    `softplus(rho)` are the standard deviations, all with the same precision. The means are
+    initialised like the weights of a network.
     """
     loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
     rho = math.log(math.expm1(precision**-0.5))
@@ -31,20 +32,20 @@ def softplus_start(task: FitTask, precision: float) -> State:
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianPosterior(Method):
-    """A method that says where its Gaussian lies, however it found it."""
+    """A method with a Gaussian posterior."""
 
     @abstractmethod
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        """Means and standard deviations of the weights, `[R, P]` each."""
+        """Return means and standard deviations of the weights, `[R, P]` each."""
 
     def covariance(self, posterior: Posterior) -> Tensor:
-        """Of the weights, `[R, P, P]`; diagonal unless a method has more to say."""
+        """Return the covariance of the weights, `[R, P, P]`; diagonal by default."""
         return torch.diag_embed(self.moments(posterior)[1].square())
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianMethod(GaussianPosterior, StochasticMethod):
-    """A trained one; drawing from its posterior follows if that is diagonal."""
+    """A method trained by minibatch steps; samples from a diagonal posterior by default."""
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
@@ -53,13 +54,13 @@ class GaussianMethod(GaussianPosterior, StochasticMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class VariationalMethod(GaussianMethod):
-    """A method that learns means and deviations by minimising loss and divergence together."""
+    """A method that learns means and deviations by minimising loss plus divergence."""
 
-    def parameters(self, mlp: MLP) -> int:
+    def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """The KL divergence to the Gaussian prior (book, eq. 4.7)."""
+        """Return the KL divergence to the Gaussian prior (book, eq. 4.7)."""
         loc, scale = self.moments(posterior)
         prior = posterior.hyper["prior_precision"].rsqrt()
         return kl(loc, scale, torch.zeros_like(prior), prior).sum(1)

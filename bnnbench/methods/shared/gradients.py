@@ -1,7 +1,7 @@
-"""Gradients of a minibatch's loss for stacked networks, which every trained method builds on.
+"""Gradients of a minibatch's loss for stacked networks.
 
-In torch, as the equations read, and by native code where there is some for the likelihood and the
-tensors at hand. Both compute the same up to float32's rounding; a method does not see which did.
+Computed by native code if it supports the likelihood and the tensors, otherwise by torch. Both give
+the same result up to rounding.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared.trainer import Batch
-from bnnbench.native import moments as native
+from bnnbench.native import gradients as native
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
 
 Pair = tuple[Tensor, Tensor]
 
 
-class Draws(NamedTuple):
+class WeightSamples(NamedTuple):
     """S weight vectors of each of R networks, `loc + scale * noise`.
 
     Attributes:
@@ -37,10 +37,10 @@ class Draws(NamedTuple):
 def gradients(
     mlp: MLP, likelihood: Likelihood, weights: Tensor, hyper: Hyper, batch: Batch
 ) -> Tensor:
-    """Of the minibatch's loss, one for every network.
+    """Return the gradient of the minibatch's mean loss for every network.
 
     Args:
-        mlp: the shape.
+        mlp: shape of the networks.
         likelihood: with its loss.
         weights: `[S, R, P]`.
         hyper: `[R, 1]` each.
@@ -49,38 +49,40 @@ def gradients(
     Returns:
         `[S, R, P]`.
     """
-    if native.covers(likelihood, weights):
+    if native.has_native_gradients(likelihood, weights):
         flat = weights.flatten(0, 1)
-        mean, _, _ = native.moments(mlp, flat, None, None, batch[:3], hyper.get("noise_precision"))
+        mean, _, _ = native.gradient_moments(
+            mlp, flat, None, None, batch[:3], hyper.get("noise_precision")
+        )
         return mean.view_as(weights)
     outputs, tape = forward(mlp, weights, batch.inputs)
     return backward(tape, likelihood.gradient(outputs, batch.targets, batch.weights, hyper))
 
 
 def mean_and_square(
-    mlp: MLP, likelihood: Likelihood, draws: Draws, hyper: Hyper, batch: Batch
+    mlp: MLP, likelihood: Likelihood, weights: WeightSamples, hyper: Hyper, batch: Batch
 ) -> Pair:
-    """Means over samples of the gradient and of its square, `[R, P]` each; as for `gradients`."""
-    if native.covers(likelihood, draws.loc):
-        given = batch[:3], hyper.get("noise_precision")
-        mean, square, _ = native.moments(mlp, *draws, *given, square=True)
+    """Return the means over samples of the gradient and of its square, `[R, P]` each."""
+    if native.has_native_gradients(likelihood, weights.loc):
+        data = batch[:3], hyper.get("noise_precision")
+        mean, square, _ = native.gradient_moments(mlp, *weights, *data, square=True)
         assert square is not None
         return mean, square
-    found = gradients(mlp, likelihood, torch.addcmul(*draws), hyper, batch)
-    return found.mean(0), found.square_().mean(0)
+    samples = gradients(mlp, likelihood, torch.addcmul(*weights), hyper, batch)
+    return samples.mean(0), samples.square_().mean(0)
 
 
 def mean_and_cross(
-    mlp: MLP, likelihood: Likelihood, draws: Draws, hyper: Hyper, batch: Batch
+    mlp: MLP, likelihood: Likelihood, weights: WeightSamples, hyper: Hyper, batch: Batch
 ) -> Pair:
-    """Means over samples of the gradient and of its product with the noise, `[R, P]` each.
+    """Return the means over samples of the gradient and of its product with the noise.
 
-    They are the slopes of the expected loss in `loc` and in `scale`; as for `gradients`.
+    These are the gradients of the expected loss with respect to `loc` and `scale`, `[R, P]` each.
     """
-    if native.covers(likelihood, draws.loc):
-        given = batch[:3], hyper.get("noise_precision")
-        mean, _, cross = native.moments(mlp, *draws, *given, cross=True)
+    if native.has_native_gradients(likelihood, weights.loc):
+        data = batch[:3], hyper.get("noise_precision")
+        mean, _, cross = native.gradient_moments(mlp, *weights, *data, cross=True)
         assert cross is not None
         return mean, cross
-    found = gradients(mlp, likelihood, torch.addcmul(*draws), hyper, batch)
-    return found.mean(0), (found * draws.noise).mean(0)
+    samples = gradients(mlp, likelihood, torch.addcmul(*weights), hyper, batch)
+    return samples.mean(0), (samples * weights.noise).mean(0)

@@ -1,4 +1,4 @@
-"""What the samples of a Markov chain are worth."""
+"""Effective sample size of a single Markov chain."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from torch import Tensor
 
 
 def effective_sample_size(series: Tensor) -> Tensor:
-    """Independent samples whose mean would be as uncertain as the mean of a chain's K samples.
+    """Return the effective sample size of K samples of a chain.
 
-    K over the integrated autocorrelation time `1 + 2 (rho_1 + rho_2 + ...)`. The sum ends where
-    the autocorrelations of two neighbouring lags first add up to nothing or less: Geyer's
-    "Practical Markov Chain Monte Carlo", Statistical Science 1992, section 3.3, the initial
-    positive sequence. A chain that alternates about its mean counts no more than independent
-    samples do.
+    K divided by the integrated autocorrelation time `1 + 2 (rho_1 + rho_2 + ...)`. The sum ends
+    before the first pair of neighbouring lags whose autocorrelations add up to zero or less: the
+    initial positive sequence of Geyer, "Practical Markov Chain Monte Carlo", Statistical Science
+    1992, section 3.3. The result is capped at K, also for chains that alternate around their mean.
 
     Args:
-        series: `[K, ...]`, a number per sample, along the chain.
+        series: `[K, ...]`, one number per sample, in the order of the chain.
 
     Returns:
         `[...]`, at most K; NaN for a series that never moves, which has no autocorrelation.
     """
     length = len(series)
     centred = (series - series.mean(0)).double()
-    # Padded with zeros, so that the far end of the series does not wrap around to its start.
+    # Zero padding avoids circular correlation.
     spectrum = torch.fft.rfft(centred, 2 * length, dim=0)
     covariance = torch.fft.irfft(spectrum.abs().square(), 2 * length, dim=0)[:length]
     variance = covariance[0]

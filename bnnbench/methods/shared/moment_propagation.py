@@ -1,7 +1,7 @@
-"""Gaussian moments through a network, with their derivatives, and what is matched to them.
+"""Propagation of Gaussian moments through a network, their derivatives, and moment matching.
 
-Book, section 4.4. The derivatives are written out: they cost a few products where autograd
-would record and replay some forty small operations for every data point.
+Book, section 4.4. The derivatives are written by hand: autograd would record about forty small
+operations for every data point.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import torch
 from torch import Tensor
 
 Moments = tuple[Tensor, Tensor]
-"""Means and variances, or what they are differentiated by: two tensors of one shape."""
+"""Means and variances, or derivatives with respect to them: two tensors of the same shape."""
 Inputs = tuple[Tensor, Tensor | None]
-"""Means and variances of a layer's inputs `[R, B, I]`; None where they are data."""
+"""Means and variances of a layer's inputs `[R, B, I]`; the variance of data is None."""
 Layer = tuple[Moments, Moments]
-"""Of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
+"""Moments of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
 Weights = tuple[Layer, ...]
 Gamma = tuple[Tensor, Tensor]
 """Shape and rate of a Gamma distribution over a precision."""
 
 
 class Rectified(NamedTuple):
-    """Moments of `max(a, 0)`, `a ~ Normal(loc, scale^2)`, and what their derivatives need.
+    """Moments of `max(a, 0)`, `a ~ Normal(loc, scale^2)`, and terms of their derivatives.
 
     Attributes:
         mean: eq. 4.44.
@@ -42,10 +42,10 @@ class Rectified(NamedTuple):
 
 
 def rectify(loc: Tensor, variance: Tensor) -> Rectified:
-    """Moments of a rectified Gaussian (eqs. 4.44 and 4.45), any shape.
+    """Return the moments of a rectified Gaussian (eqs. 4.44 and 4.45), any shape.
 
-    Both tails come from one scaled complementary error function, so that `phi / Phi` keeps its
-    digits where `phi` and `Phi` have underflowed, far below zero.
+    Both tails use the scaled complementary error function, so that `phi / Phi` stays accurate far
+    below zero, where `phi` and `Phi` underflow.
     """
     scale = variance.sqrt()
     alpha = loc / scale
@@ -56,17 +56,17 @@ def rectify(loc: Tensor, variance: Tensor) -> Rectified:
     above = torch.where(positive, 1 - tail, tail)
     below = torch.where(positive, tail, 1 - tail)
     ratio = torch.where(positive, density / above, math.sqrt(2 / math.pi) / scaled)
-    excess = ratio + alpha  # mean of a / scale, given that it is positive
+    excess = ratio + alpha  # mean of a / scale, given a > 0
     mean = scale * above * excess
     spread = mean * scale * excess * below + above * variance * (1 - ratio * excess)
     return Rectified(mean, spread, above, below, density / scale)
 
 
 def rectify_back(out: Rectified, d: Moments) -> Moments:
-    """From derivatives by the rectified moments to derivatives by the Gaussian's.
+    """Backpropagate derivatives from the rectified moments to the Gaussian's moments.
 
-    The identities `dE[f]/dloc = E[f']` and `dE[f]/dvariance = E[f''] / 2` (eqs. 4.9 and 4.10)
-    for the first two powers of `max(a, 0)` leave nothing that cancels in the tails.
+    Uses the identities `dE[f]/dloc = E[f']` and `dE[f]/dvariance = E[f''] / 2` (eqs. 4.9 and 4.10)
+    for the first two powers of `max(a, 0)`, which avoid cancellation in the tails.
     """
     d_mean, d_variance = d
     return (
@@ -76,7 +76,7 @@ def rectify_back(out: Rectified, d: Moments) -> Moments:
 
 
 def linear(inputs: Inputs, layer: Layer) -> Moments:
-    """Moments of `z W / sqrt(I + 1)`, where z ends in an always-one unit (eqs. 4.41 and 4.42).
+    """Return the moments of `z W / sqrt(I + 1)`; the last unit of z is 1 (eqs. 4.41 and 4.42).
 
     Args:
         inputs: `[R, B, I]`.
@@ -96,7 +96,7 @@ def linear(inputs: Inputs, layer: Layer) -> Moments:
 
 
 def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
-    """From derivatives by the moments of `linear` (`[R, B, O]`) to those by its inputs'."""
+    """Backpropagate derivatives from the outputs of `linear` (`[R, B, O]`) to its inputs."""
     z, (w, w_var) = inputs[0], layer[0]
     units = z.shape[-1] + 1
     d_mean, d_variance = d[0] / math.sqrt(units), d[1] / units
@@ -108,7 +108,7 @@ def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
 
 
 def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
-    """Derivatives by the moments of the weights and the biases, one for each row.
+    """Return derivatives with respect to the moments of weights and biases, for every row.
 
     Returns:
         `[R, B, I, O]` and `[R, B, 1, O]`, two of each.
@@ -124,7 +124,7 @@ def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
 
 
 def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
-    """Sends Gaussians through the network.
+    """Propagate Gaussian moments through the network.
 
     Args:
         weights: the layers.
@@ -143,44 +143,44 @@ def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], li
     return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
 
 
-def gaussian_matched(weights: Moments, change: Moments, real: Tensor) -> Moments:
-    """New moments of a layer's weights (eqs. 4.36 and 4.39).
+def match_gaussian(weights: Moments, derivatives: Moments, real: Tensor) -> Moments:
+    """Return the new moments of a layer's weights (eqs. 4.36 and 4.39).
 
-    An update that would leave a weight without a positive variance is skipped, for that weight.
+    Skips the update of a weight whose variance would not be positive.
 
     Args:
         weights: `[R, I, O]` each.
-        change: derivatives of each row's log Z by them, `[R, B, I, O]` each.
-        real: `[R, B, 1, 1]`.
+        derivatives: of each row's log Z with respect to them, `[R, B, I, O]` each.
+        real: `[R, B, 1, 1]`, False on padding.
     """
     loc, var = weights
-    d_loc, d_var = change
-    bend = d_loc * d_loc - 2 * d_var
-    left = 1 - var.unsqueeze(1) * bend  # new variance over old
-    fits = real & (left > 0)
+    d_loc, d_var = derivatives
+    curvature = d_loc * d_loc - 2 * d_var
+    ratio = 1 - var.unsqueeze(1) * curvature  # new variance over old
+    valid = real & (ratio > 0)
     if d_loc.shape[1] == 1:
-        fits, left, d_loc = fits.squeeze(1), left.squeeze(1), d_loc.squeeze(1)
-        return torch.where(fits, loc + var * d_loc, loc), torch.where(fits, var * left, var)
-    precision = torch.where(fits, bend / left, 0.0).sum(1)
-    shift = torch.where(fits, (d_loc + loc.unsqueeze(1) * bend) / left, 0.0).sum(1)
-    grown = 1 + var * precision
-    fits = grown > 0
+        valid, ratio, d_loc = valid.squeeze(1), ratio.squeeze(1), d_loc.squeeze(1)
+        return torch.where(valid, loc + var * d_loc, loc), torch.where(valid, var * ratio, var)
+    precision = torch.where(valid, curvature / ratio, 0.0).sum(1)
+    shift = torch.where(valid, (d_loc + loc.unsqueeze(1) * curvature) / ratio, 0.0).sum(1)
+    growth = 1 + var * precision  # new precision over old
+    valid = growth > 0
     return (
-        torch.where(fits, (loc + var * shift) / grown, loc),
-        torch.where(fits, var / grown, var),
+        torch.where(valid, (loc + var * shift) / growth, loc),
+        torch.where(valid, var / growth, var),
     )
 
 
-def gamma_matched(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
-    """Matches a Gamma after a factor `Normal(error | 0, variance + 1 / precision)`.
+def match_gamma(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
+    """Match a Gamma after a factor `Normal(error | 0, variance + 1 / precision)`.
 
-    Eqs. 4.29 and 4.30 in logarithms, which hold where `Z` underflows; `beta` is `alpha` over the
-    new mean. The approximation of `Z` can ask for a shape of at most 1, whose `E[1 / precision]`
-    does not exist: such an update is skipped.
+    Uses eqs. 4.29 and 4.30 in logarithms, since `Z` can underflow; `beta` is `alpha` over the new
+    mean. The approximation of `Z` can give a shape of at most 1, for which `E[1 / precision]` does
+    not exist: such an update is skipped.
 
     Args:
         gamma: `alpha` and `beta`.
-        variance: of the error, but for the noise.
+        variance: of the error, without the noise.
         square: squared error.
     """
     alpha, beta = gamma
@@ -189,5 +189,5 @@ def gamma_matched(gamma: Gamma, variance: Tensor, square: Tensor) -> Gamma:
     second = 0.5 * (torch.log(v1 / v2) + square * (1 / v1 - 1 / v2))
     new = 1 / torch.expm1(second - first + torch.log1p(1 / alpha))
     mean = torch.exp(first) * alpha / beta
-    skip = new <= 1  # false for NaN, which must come through
+    skip = new <= 1  # False for NaN, which must propagate
     return torch.where(skip, alpha, new), torch.where(skip, beta, new / mean)

@@ -1,7 +1,6 @@
-"""The objective after every epoch, recorded on request while the stack trains.
+"""Recording of the objective after every epoch.
 
-A trace has random numbers of its own and stays on the device until the fit is over, so that
-training with it gives the same numbers as training without.
+A trace has its own random numbers, so that recording does not change the fit.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.random_streams import Streams
 
-TRACED_SAMPLES = 3
-"""Weight samples behind a point: a tenth of the training time or less, and little noise, since the
-loss averages over the whole training part. No bias either, but where the divergence itself is
-estimated from samples by a biased formula (Rényi's)."""
+TRACE_SAMPLES = 3
+"""Weight samples per epoch. Costs at most a tenth of the training time; the noise is small because
+the loss is averaged over the whole training part. Biased only for Rényi divergences estimated from
+samples."""
 
 
-class Traced(Protocol):
-    """What a trace asks of a method; `StochasticMethod` says what each function is for."""
+class Traceable(Protocol):
+    """The methods that a trace calls; documented in `StochasticMethod`."""
 
     @property
     def likelihood(self) -> Likelihood: ...
@@ -35,33 +34,33 @@ class Traced(Protocol):
 
 
 class Trace:
-    """The curves of one fit: empty unless the task has streams for them.
+    """The objective of one fit by epoch; empty unless the task has `trace_streams`.
 
-    The objective of a method is `loss + complexity` (negative ELBO, for variational methods).
-    Both are per data point of the training part, in nats of the standardised target: `loss` is the
-    mean over points of the loss averaged over `TRACED_SAMPLES` weight samples (or the networks
-    of a point estimate), and `complexity` the method's `complexity` over the number of points.
+    The objective is `loss + complexity` (the negative ELBO, for variational methods), both in nats
+    per training row, for standardised targets. `loss` is averaged over rows and `TRACE_SAMPLES`
+    weight samples (or the networks of a point estimate); `complexity` is the method's complexity
+    term divided by the number of rows.
     """
 
-    def __init__(self, method: Traced, task: FitTask) -> None:
+    def __init__(self, method: Traceable, task: FitTask) -> None:
         self._method, self._task = method, task
         self._points: list[tuple[Tensor, Tensor]] = []
 
     def record(self, posterior: Posterior) -> None:
-        """Adds a point for every replica, without waiting for the device."""
+        """Add one epoch, without waiting for the device."""
         method, task = self._method, self._task
-        if task.trace is None:
+        if task.trace_streams is None:
             return
         inputs, targets = task.data.inputs, task.data.targets
-        outputs = method.training_outputs(posterior, inputs, TRACED_SAMPLES, task.trace)
+        outputs = method.training_outputs(posterior, inputs, TRACE_SAMPLES, task.trace_streams)
         values = method.likelihood.value(outputs, targets, posterior.hyper).mean(0)
         real = torch.arange(values.shape[1], device=values.device) < posterior.counts
         counts = posterior.counts[:, 0]
         loss = torch.where(real, values, 0).sum(1) / counts
-        self._points.append((loss, method.complexity(posterior, task.trace) / counts))
+        self._points.append((loss, method.complexity(posterior, task.trace_streams) / counts))
 
     def curves(self) -> dict[str, Tensor]:
-        """`loss` and `complexity`, `[epochs, R]` each, or nothing."""
+        """Return `loss` and `complexity`, `[epochs, R]` each, or an empty dictionary."""
         if not self._points:
             return {}
         loss, complexity = zip(*self._points, strict=True)

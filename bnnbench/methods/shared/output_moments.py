@@ -1,8 +1,8 @@
-"""Mean and variance of a network's output under a diagonal Gaussian over its weights, with slopes.
+"""Output moments of a network with a diagonal Gaussian over its weights, and their gradients.
 
 Wu et al., "Deterministic Variational Inference for Robust Bayesian Neural Networks", ICLR 2019,
-section 3, with the covariances between units left out (dDVI); `moment_propagation` has those of a
-ReLU. The weights are those of an `MLP`, without the scaling that `pbp` has in its layers.
+section 3, without covariances between units (dDVI). The moments of a ReLU are in
+`moment_propagation`. The weights are those of an `MLP`, without the layer scaling of `pbp`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bnnbench.nn import MLP
 
 
 def layers_of(mlp: MLP, weights: Moments) -> list[Layer]:
-    """Means and variances `[R, P]` layer by layer: matrices `[R, I, O]`, biases `[R, 1, O]`."""
+    """Split means and variances `[R, P]` into layers: matrices `[R, I, O]`, biases `[R, 1, O]`."""
     views = []
     for flat in weights:
         hidden, (rows, bias) = mlp.layers(flat)
@@ -34,7 +34,7 @@ def layers_of(mlp: MLP, weights: Moments) -> list[Layer]:
 
 
 def linear(inputs: Inputs, layer: Layer) -> Moments:
-    """Moments of `z W + b` for independent inputs, weights and biases, `[R, B, O]` each."""
+    """Return the moments of `z W + b` for independent z, W and b, `[R, B, O]` each."""
     z, z_var = inputs
     (w, w_var), (bias, bias_var) = layer
     if z_var is None:
@@ -43,10 +43,10 @@ def linear(inputs: Inputs, layer: Layer) -> Moments:
 
 
 def propagate(layers: list[Layer], inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
-    """Moments of the output, `[R, B]` each; those of every layer's inputs, and of every ReLU.
+    """Return the moments of the output, `[R, B]` each, of every layer's inputs and of every ReLU.
 
     Args:
-        layers: of `layers_of`.
+        layers: from `layers_of`.
         inputs: `[R, B, D]`.
     """
     tape: list[Inputs] = [(inputs, None)]
@@ -58,13 +58,13 @@ def propagate(layers: list[Layer], inputs: Tensor) -> tuple[Moments, list[Inputs
     return (mean.squeeze(2), variance.squeeze(2)), tape, rectified
 
 
-def slopes(
+def backpropagate(
     layers: list[Layer], tape: list[Inputs], rectified: list[Rectified], d: Moments
 ) -> Moments:
-    """From derivatives by the output's moments, `[R, B, 1]` each, to those by the weights'.
+    """Backpropagate derivatives from the output's moments, `[R, B, 1]` each, to the weights.
 
     Returns:
-        Summed over rows, by means and by variances, flat: `[R, P]` each.
+        Derivatives with respect to means and variances, summed over rows, `[R, P]` each.
     """
     by_means: list[Tensor] = []
     by_variances: list[Tensor] = []

@@ -1,17 +1,17 @@
-"""Particles that follow the slope of a log density and keep apart, by a kernel between them.
+"""Particle-based variational inference: particles follow the score and repel each other.
 
-With the kernel `k(x, y) = exp(-|x - y|^2 / (2 h^2))` of M particles, whose width is
-`h^2 = median |x - y|^2 / (2 log(M + 1))`, and the score s(x), the slope of the log density, a
+The kernel of M particles is `k(x, y) = exp(-|x - y|^2 / (2 h^2))` with the bandwidth
+`h^2 = median |x - y|^2 / (2 log(M + 1))`. With the score s(x), the gradient of the log density, a
 particle x_i moves along one of
 
     svgd     1/M sum_j (k(x_i, x_j) s(x_j) + grad_j k(x_i, x_j))
     kde_wgd  s(x_i) - sum_j grad_i k(x_i, x_j) / sum_j k(x_i, x_j)
     sge_wgd  s(x_i) - [(K + eta I)^-1 G]_i,   G_i = sum_j grad_i k(x_i, x_j)
 
-Stein variational gradient descent, Liu & Wang, NeurIPS 2016, eq. 8 and section 5 for the width; and
-two ways of estimating the slope of the particles' own log density in the Wasserstein gradient flow,
-by a kernel density and by Stein's identity, D'Angelo & Fortuin, "Repulsive Deep Ensembles are
-Bayesian", NeurIPS 2021, section 3.
+`svgd` is Stein variational gradient descent: Liu & Wang, NeurIPS 2016, eq. 8, and section 5 for the
+bandwidth. The other two are Wasserstein gradient flows, with the score of the particles' own
+density estimated from a kernel density or by Stein's identity: D'Angelo & Fortuin, "Repulsive Deep
+Ensembles are Bayesian", NeurIPS 2021, section 3.
 
 Shapes: particles and scores `[R, M, Q]`.
 """
@@ -25,61 +25,63 @@ import torch
 from torch import Tensor
 
 ETA = 0.01
-"""Of `sge_wgd`, as in the authors' code."""
+"""Regularisation of `sge_wgd`, as in the authors' code."""
 
 Drift = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Of the particles, their scores, and the kernel's share beside them, `[R, 1, 1]`."""
+"""Function of the particles, their scores, and the weight of the repulsion, `[R, 1, 1]`."""
 
 
 def squared_distances(particles: Tensor) -> Tensor:
-    """Between all pairs, `[R, M, M]`."""
-    # From their mean, or what is common to all of them would cost the digits that tell them apart.
+    """Return the squared distances of all pairs, `[R, M, M]`."""
+    # Centred, since a large common offset would cancel badly.
     centred = particles - particles.mean(1, keepdim=True)
     squares = centred.square().sum(2)
     products = torch.bmm(centred, centred.mT)
-    found = (squares[:, :, None] + squares[:, None, :] - 2 * products).clamp(min=0)
-    return found * (1 - torch.eye(len(found[0]), dtype=found.dtype, device=found.device))
+    distances = (squares[:, :, None] + squares[:, None, :] - 2 * products).clamp(min=0)
+    identity = torch.eye(len(distances[0]), dtype=distances.dtype, device=distances.device)
+    return distances * (1 - identity)
 
 
-def squared_width(distances: Tensor) -> Tensor:
-    """`h^2` by the median of all `M^2` squared distances, zeros included, `[R, 1, 1]`."""
+def squared_bandwidth(distances: Tensor) -> Tensor:
+    """Return `h^2` from the median of all `M^2` squared distances, zeros included, `[R, 1, 1]`."""
     count = distances.shape[1] ** 2
     ordered = distances.flatten(1).sort(1).values
     median = 0.5 * (ordered[:, (count - 1) // 2] + ordered[:, count // 2])
-    tiny = torch.finfo(distances.dtype).tiny  # one particle has no distance to any other
+    tiny = torch.finfo(distances.dtype).tiny  # a single particle has no distances
     return (0.5 * median / math.log(distances.shape[1] + 1)).clamp(min=tiny)[:, None, None]
 
 
 def kernel(particles: Tensor) -> tuple[Tensor, Tensor]:
-    """The kernel between all particles, `[R, M, M]`, and `sum_j grad_j k(x_i, x_j)`, `[R, M, Q]`.
+    """Return the kernel matrix, `[R, M, M]`, and the repulsion `sum_j grad_j k(x_i, x_j)`.
 
-    The latter points away from the others. The width is taken as a constant.
+    The repulsion `[R, M, Q]` points away from the other particles. The bandwidth is treated as a
+    constant.
     """
     distances = squared_distances(particles)
-    width = squared_width(distances)
-    values = torch.exp(-0.5 * distances / width)
+    bandwidth = squared_bandwidth(distances)
+    values = torch.exp(-0.5 * distances / bandwidth)
     centred = particles - particles.mean(1, keepdim=True)
-    apart = values.sum(2, keepdim=True) * centred - torch.bmm(values, centred)
-    return values, apart / width
+    repulsion = values.sum(2, keepdim=True) * centred - torch.bmm(values, centred)
+    return values, repulsion / bandwidth
 
 
-def svgd(particles: Tensor, scores: Tensor, share: Tensor) -> Tensor:
-    """Every particle follows the scores of all, weighted by how near they are."""
-    values, apart = kernel(particles)
-    return (torch.bmm(values, scores) + share * apart) / particles.shape[1]
+def svgd(particles: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
+    """Follow the scores of all particles, weighted by the kernel."""
+    values, repulsion = kernel(particles)
+    return (torch.bmm(values, scores) + weight * repulsion) / particles.shape[1]
 
 
-def kde_wgd(particles: Tensor, scores: Tensor, share: Tensor) -> Tensor:
-    """Every particle follows its own score, less that of the particles' kernel density."""
-    values, apart = kernel(particles)
-    return scores + share * apart / values.sum(2, keepdim=True)
+def kde_wgd(particles: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
+    """Follow the score of the target minus that of the particles' kernel density."""
+    values, repulsion = kernel(particles)
+    return scores + weight * repulsion / values.sum(2, keepdim=True)
 
 
-def sge_wgd(particles: Tensor, scores: Tensor, share: Tensor) -> Tensor:
-    """The same with Stein's estimate of the score of the particles' density."""
-    values, apart = kernel(particles)
+def sge_wgd(particles: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
+    """Like `kde_wgd`, with Stein's estimate of the score of the particles' density."""
+    values, repulsion = kernel(particles)
     ridge = ETA * torch.eye(particles.shape[1], dtype=values.dtype, device=values.device)
-    return scores + share * torch.linalg.solve_ex(values + ridge, apart).result
+    return scores + weight * torch.linalg.solve_ex(values + ridge, repulsion).result
 
 
 DRIFTS: Mapping[str, Drift] = {"svgd": svgd, "kde_wgd": kde_wgd, "sge_wgd": sge_wgd}

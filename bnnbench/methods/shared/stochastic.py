@@ -1,4 +1,4 @@
-"""The base of every method that the stacked minibatch trainer trains."""
+"""The base class of methods that use the stacked minibatch trainer."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.methods.shared.chunking import predict_outputs
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.pieces import put_out
-from bnnbench.methods.shared.trainer import Batch, Noise, State, known_rule, train
+from bnnbench.methods.shared.trainer import Batch, Noise, State, native_update_for, train
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction, UserError
 
-DRAWN_ELEMENTS = 4_000_000  # weights of one replica drawn at once, however many are stacked
+MAX_DRAWN_WEIGHTS = 4_000_000  # per replica and call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +28,10 @@ class StochasticMethod(Method):
     """A method that trains flat weights `[R, P]` by minibatch steps.
 
     Attributes:
-        likelihood: what the outputs say about a target, and what a target then costs: where a
-            method's docstring says negative log-likelihood, the loss chosen there stands for it.
-        noise_precision: of the observations, standardised units; None is searched. Only with a
-            likelihood that has it. A method that finds it by itself takes a word for that.
+        likelihood: the distribution of targets given the outputs, and its loss. Docstrings of
+            methods say "negative log-likelihood" for whichever loss is configured.
+        noise_precision: of the observations, standardised units; None is searched. Only valid for a
+            likelihood that has it. Methods that learn it accept a string instead.
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
@@ -40,11 +40,13 @@ class StochasticMethod(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = "noise_precision" in self.likelihood.hyper_names
-        if self.noise_precision is not None and not own:
+        has_noise_precision = "noise_precision" in self.likelihood.hyper_names
+        if self.noise_precision is not None and not has_noise_precision:
             raise UserError(
-                f"method.noise_precision={self.noise_precision!r} does not go with "
-                f"likelihood={self.likelihood.label}, which predicts the noise of each point."
+                f"method.noise_precision={self.noise_precision!r} cannot be combined with "
+                f"likelihood={self.likelihood.label}, which predicts the noise of each point.",
+                setting="method.noise_precision",
+                code="likelihood",
             )
 
     @property
@@ -53,43 +55,43 @@ class StochasticMethod(Method):
 
     @property
     def native(self) -> bool:
-        return known_rule(self, torch.zeros(1)) is not None
+        return native_update_for(self, torch.zeros(1)) is not None
 
-    def share(self, index: int, batches: int) -> float:
-        """Weight of the complexity cost in minibatch `index` of `batches`; averages to 1."""
+    def kl_weight(self, index: int, batches: int) -> float:
+        """Return the weight of the complexity term in minibatch `index` of `batches`; mean 1."""
         return 1.0
 
     @abstractmethod
     def init(self, task: FitTask) -> State:
-        """Initial state, every tensor with the replica axis `R` first."""
+        """Return the initial state; the replica axis `R` comes first in every tensor."""
 
-    def hyper_of(self, state: State, hyper: Hyper) -> Hyper:
-        """What networks in a state go by: the hyper-parameters given, unless one is learnt."""
+    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
+        """Return the hyper-parameters in effect for a state: the given ones, or learned values."""
         return hyper
 
     @abstractmethod
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        """Everything random in one step, drawn before it."""
+        """Draw all random numbers of one step."""
 
     @abstractmethod
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        """One update of all replicas, with no host synchronisation."""
+        """Update all replicas once, without host synchronisation."""
 
-    def rule(self) -> Rule | None:
-        """The step by a name that native code knows, if `update` is no other; None is none.
+    def native_update(self) -> NativeUpdate | None:
+        """Describe `update` for the native trainer, or return None to train with `update`.
 
-        Native code draws what `sample_noise` draws, which therefore may do nothing else.
+        The native trainer replays the random numbers requested by `sample_noise`, which must
+        therefore have no other effect.
 
-        It counts for the class that says it alone: one derived from it says it again, or is
-        stepped by `update`.
+        Not inherited: a subclass that does not override this method is trained with `update`.
         """
         return None
 
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """Weight samples `[S, R, P]` from the fitted posterior."""
+        """Draw weights `[S, R, P]` from the fitted posterior."""
 
     def fit(self, task: FitTask) -> Posterior:
         return train(self, replace(task, outputs=self.likelihood.outputs))
@@ -103,27 +105,27 @@ class StochasticMethod(Method):
     def outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """What networks drawn from the posterior put out, `[S, R, M, O]`, as for `predict`."""
+        """Return the outputs of networks drawn from the posterior, `[S, R, M, O]`."""
         replicas, rows, _ = inputs.shape
         outputs = inputs.new_empty(samples, replicas, rows, self.likelihood.outputs)
-        # What a replica draws must not hang on how many are stacked with it.
-        for part in outputs.split(max(1, DRAWN_ELEMENTS // posterior.mlp.n_weights)):
+        # The limit is per replica: a replica's samples must not depend on the size of its stack.
+        for part in outputs.split(max(1, MAX_DRAWN_WEIGHTS // posterior.mlp.n_weights)):
             weights = self.sample_weights(posterior, len(part), streams)
-            put_out(posterior.mlp, weights, inputs, part)
+            predict_outputs(posterior.mlp, weights, inputs, part)
         return outputs
 
     def training_outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
-        """The same in the midst of a fit, for recording the objective, `[S, R, M, O]`.
+        """Return `outputs` during a fit, for recording the objective.
 
-        A method overrides it whose posterior is there only once the fit is over.
+        Override this if the posterior is only available at the end of the fit.
         """
         return self.outputs(posterior, inputs, samples, streams)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """What the objective adds to the loss of the whole training part, nats, `[R]`.
+        """Return the objective's complexity term for the whole training part, nats, `[R]`.
 
-        Zero unless a method says otherwise. Only what records the objective asks for it.
+        Zero by default. Only used for recording the objective.
         """
         return posterior.counts.new_zeros(len(posterior.counts))

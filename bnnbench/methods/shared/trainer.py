@@ -1,7 +1,7 @@
-"""The stacked minibatch trainer: R networks x S weight samples advance together.
+"""The stacked minibatch trainer, which trains R networks with S weight samples each in parallel.
 
-A method supplies the start of its state, the noise of one step and the step itself, as pure
-functions of tensors (`Trainable`).
+A method supplies its initial state, the noise of a step and the update, as pure functions of
+tensors (`Trainable`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.chain import Chain
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.epochs import Noise, State, native_epochs
-from bnnbench.methods.shared.objective_trace import Trace, Traced
-from bnnbench.native.moments import covers
+from bnnbench.methods.shared.native_training import Noise, State, train_natively
+from bnnbench.methods.shared.objective_trace import Trace, Traceable
+from bnnbench.methods.shared.snapshots import Snapshots
+from bnnbench.native.gradients import has_native_gradients
 from bnnbench.nn import MLP
-from bnnbench.optim import Rule
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
-NONE = range(0)
+NO_STEPS = range(0)
 
 
 class Batch(NamedTuple):
@@ -37,30 +37,30 @@ class Batch(NamedTuple):
         targets: `[R, B]`.
         weights: `[R, B]`, 1/(real rows of the batch), 0 on padding: sums to a batch mean.
         counts: training rows of each replica, `[R, 1]`.
-        taken: steps that each replica has taken before, `[R, 1]`.
-        unbias: `1 / (1 - beta^t)` for both betas after these steps and this one, `[R, 1]` each.
-        share: this batch's share of the complexity cost, times the number of batches, `[R, 1]`.
+        steps_taken: number of previous steps of each replica, `[R, 1]`.
+        bias_correction: Adam's `1 / (1 - beta^t)` for both betas, t including this step, `[R, 1]`.
+        kl_weight: weight of the complexity term, `[R, 1]`; 1 on average.
     """
 
     inputs: Tensor
     targets: Tensor
     weights: Tensor
     counts: Tensor
-    taken: Tensor
-    unbias: tuple[Tensor, Tensor]
-    share: Tensor
+    steps_taken: Tensor
+    bias_correction: tuple[Tensor, Tensor]
+    kl_weight: Tensor
 
 
-class Trainable(Traced, Protocol):
-    """What the trainer asks of a method; `StochasticMethod` says what each function is for."""
+class Trainable(Traceable, Protocol):
+    """The methods that the trainer calls; documented in `StochasticMethod`."""
 
-    def rule(self) -> Rule | None: ...
+    def native_update(self) -> NativeUpdate | None: ...
 
-    def share(self, index: int, batches: int) -> float: ...
+    def kl_weight(self, index: int, batches: int) -> float: ...
 
     def init(self, task: FitTask) -> State: ...
 
-    def hyper_of(self, state: State, hyper: Hyper) -> Hyper: ...
+    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper: ...
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
 
@@ -69,12 +69,12 @@ class Trainable(Traced, Protocol):
     ) -> State: ...
 
 
-def epochs_of(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bool]]]:
-    """The shuffled minibatches of each epoch, with whether all replicas have rows in them.
+def minibatches_by_epoch(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bool]]]:
+    """Yield the shuffled minibatches of each epoch, and whether all replicas have rows in each.
 
     Folds differ in size by a row, so a replica can run out one batch before its neighbours. The
-    number of batches follows the padded length, so that a replica meets the same noise alone.
-    Everything but the order of the rows is prepared once: this runs between steps of 0.2 ms.
+    number of batches follows the padded length, so that a replica gets the same noise when it is
+    trained alone. Everything but the order of the rows is prepared once: a step takes 0.2 ms.
     """
     data, size = task.data, task.batch_size
     device, dtype = data.inputs.device, data.inputs.dtype
@@ -83,7 +83,8 @@ def epochs_of(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bo
     counts = torch.tensor(data.counts, device=device, dtype=dtype)[:, None]
     real = (torch.arange(rows, device=device) < counts).to(dtype).split(size, 1)
     weights = [mask / mask.sum(1, keepdim=True).clamp(min=1) for mask in real]
-    shares = [counts.new_full((1, 1), method.share(b, len(starts))) for b in range(len(starts))]
+    batches = len(starts)
+    kl_weights = [counts.new_full((1, 1), method.kl_weight(b, batches)) for b in range(batches)]
     full = [min(data.counts) > start for start in starts]
     active = torch.stack([mask[:, :1] for mask in real]).double()  # [batches, R, 1]
     done = torch.arange(task.epochs, device=device)[:, None, None, None] * active.sum(0)
@@ -98,18 +99,18 @@ def epochs_of(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bo
             weights,
             taken[epoch].unbind(),
             zip(first[epoch].unbind(), second[epoch].unbind(), strict=True),
-            shares,
+            kl_weights,
             full,
             strict=True,
         )
         yield [
-            (Batch(x, y, w, counts, steps, unbias, share), everyone)
-            for x, y, w, steps, unbias, share, everyone in parts
+            (Batch(x, y, w, counts, steps, bias_correction, kl_weight), all_active)
+            for x, y, w, steps, bias_correction, kl_weight, all_active in parts
         ]
 
 
 def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
-    """The rows of every replica in a new random order, padding kept last."""
+    """Shuffle the rows of every replica; padding stays at the end."""
     keys = streams.uniform(1, data.inputs.shape[1])[0].expand(data.replicas, -1)
     counts = torch.tensor(data.counts, device=keys.device)[:, None]
     padding = torch.arange(keys.shape[1], device=keys.device) >= counts
@@ -121,13 +122,13 @@ def shuffled(data: TrainingSet, streams: Streams) -> tuple[Tensor, Tensor]:
 
 
 def select(keep: Tensor, new: State, old: State) -> State:
-    """`new` where `keep` (`[R]`), else `old`."""
+    """Return `new` where `keep` (`[R]`), else `old`."""
     column = keep[:, None]
     return {name: torch.where(column, new[name], old[name]) for name in new}
 
 
 def finite(state: State) -> Tensor:
-    """`[R]`: whether everything a replica holds is finite."""
+    """Return which replicas are entirely finite, `[R]`."""
     return torch.stack([value.isfinite().all(1) for value in state.values()]).all(0)
 
 
@@ -135,24 +136,24 @@ def _update(method: Trainable, *arguments: Any) -> Any:
     return method.update(*arguments)
 
 
-def _fused(method: Trainable) -> Callable[..., State]:
-    # One compiled function for all methods of all runs, which torch tells apart by itself.
+def _compiled_update(method: Trainable) -> Callable[..., State]:
+    # One compiled function for all methods; torch specialises it per method.
     return partial(compiled(_update), method)
 
 
 @torch.no_grad()
-def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
-    """Trains R replicas in one stacked program.
+def train(method: Trainable, task: FitTask, saved_steps: range = NO_STEPS) -> Posterior:
+    """Train R replicas in one stack.
 
-    A replica that is not finite at the end of an epoch returns to the last epoch's state and
-    stays there, marked as diverged; nothing is shared across replicas, so the others cannot
-    notice.
+    A replica that is not finite at the end of an epoch is reset to the previous epoch's state,
+    frozen and marked as diverged. Replicas share nothing, so the others are not affected.
 
     Args:
         method: supplies `init`, `sample_noise` and `update`.
         task: data, hyper-parameters and settings.
-        kept: rising step numbers, from 1, after which `loc` is copied: they end up in the state
-            as `chain`, `[R, K, P]`. A diverged replica's are its last finite epoch's, repeated.
+        saved_steps: increasing step numbers, from 1, after which `loc` is saved. The state has the
+            copies as `chain`, `[R, K, P]`; those of a diverged replica repeat its last finite
+            epoch.
 
     Returns:
         The fitted posteriors; `diverged` stays on the device.
@@ -161,47 +162,51 @@ def train(method: Trainable, task: FitTask, kept: range = NONE) -> Posterior:
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
     trace = Trace(method, task)
-    chain, rule = Chain(kept, state["loc"]), known_rule(method, task.data.inputs)
-    if rule is not None:
-        epochs = native_epochs(method, rule, task, state, alive, chain)
+    snapshots = Snapshots(saved_steps, state["loc"])
+    native_update = native_update_for(method, task.data.inputs)
+    if native_update is not None:
+        epochs = train_natively(method, native_update, task, state, alive, snapshots)
     else:
-        epochs = _epochs(method, task, state, alive, chain)
+        epochs = _epochs(method, task, state, alive, snapshots)
     for state, alive in epochs:
-        hyper = method.hyper_of(state, task.hyper)
+        hyper = method.effective_hyper(state, task.hyper)
         trace.record(Posterior(state, hyper, task.mlp, counts[:, None], ~alive))
-    if kept:
-        state["chain"] = chain.copies
-    hyper = method.hyper_of(state, task.hyper)
+    if saved_steps:
+        state["chain"] = snapshots.weights
+    hyper = method.effective_hyper(state, task.hyper)
     fitted = Posterior(state, hyper, task.mlp, counts[:, None], ~alive)
     return replace(fitted, trace=trace.curves())
 
 
-def known_rule(method: Trainable, like: Tensor) -> Rule | None:
-    """The method's rule, where native code covers a fit of such tensors.
+def native_update_for(method: Trainable, like: Tensor) -> NativeUpdate | None:
+    """Return the method's native update if native code supports its likelihood and tensors.
 
-    A class that is derived from one with a rule may take another step: it has to say so itself.
+    A subclass may have a different `update`, so it must define `native_update` itself.
     """
-    if "rule" not in vars(type(method)) or not covers(method.likelihood, like):
+    if "native_update" not in vars(type(method)) or not has_native_gradients(
+        method.likelihood, like
+    ):
         return None
-    return method.rule()
+    return method.native_update()
 
 
 def _epochs(
-    method: Trainable, task: FitTask, state: State, alive: Tensor, chain: Chain
+    method: Trainable, task: FitTask, state: State, alive: Tensor, snapshots: Snapshots
 ) -> Iterator[tuple[State, Tensor]]:
-    """The state after each epoch, and `[R]` which replicas are finite so far; fills `chain`."""
-    mlp, training, hyper, taken = task.mlp, task.training, dict(task.hyper), 0
-    fused = _fused(method) if task.compile else method.update
-    for batches in epochs_of(task, method):
+    """Yield the state after each epoch and which replicas are finite so far, `[R]`."""
+    mlp, training, hyper, step = task.mlp, task.training, dict(task.hyper), 0
+    compiled_update = _compiled_update(method) if task.compile else method.update
+    for batches in minibatches_by_epoch(task, method):
         before = state
-        for batch, everyone in batches:
+        for batch, all_active in batches:
             noise = method.sample_noise(mlp, batch.inputs.shape[1], training.samples, task.streams)
-            step = fused if batch.inputs.shape[1] == training.batch_size else method.update
-            new = step(mlp, training, state, hyper, batch, noise)
-            state = new if everyone else select(batch.weights[:, 0] > 0, new, state)
-            taken += 1
-            chain.after(taken, state["loc"])
+            full_size = batch.inputs.shape[1] == training.batch_size
+            update = compiled_update if full_size else method.update
+            new = update(mlp, training, state, hyper, batch, noise)
+            state = new if all_active else select(batch.weights[:, 0] > 0, new, state)
+            step += 1
+            snapshots.record(step, state["loc"])
         alive = alive & finite(state)
         state = select(alive, state, before)
-        chain.settle(alive, before["loc"])
+        snapshots.end_epoch(alive, before["loc"])
         yield state, alive

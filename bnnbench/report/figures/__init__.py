@@ -1,1 +1,1 @@
-"""Figures, each a pure function from tables of `results` to a `Figure`; knows no page."""
+"""Functions that draw figures from the tables of `results`."""

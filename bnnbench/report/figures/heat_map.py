@@ -1,4 +1,4 @@
-"""Which run is better than which, and how surely."""
+"""Heat maps of pairwise comparisons."""
 
 from __future__ import annotations
 
@@ -10,43 +10,50 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from bnnbench.report.figures.canvas import SMALL, folded, headline, inches, sketch, square
+from bnnbench.report.figures.plotting import (
+    SMALL_POINTS,
+    add_title,
+    new_figure,
+    set_equal_axes,
+    text_width,
+    wrap_text,
+)
 
-MOST_COLUMNS = 4
-"""Panels side by side."""
+MAX_COLUMNS = 4
+"""Panels in a row."""
 
 
 def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) -> Figure:
-    """P(row better than column) beyond the ROPE, one panel per data set.
+    """Draw P(row better than column), beyond the ROPE, with one panel per data set.
 
-    Names stand at the left and below the lowest panel of a column, and are the same in all.
+    All panels have the same names, which are printed only at the left and at the bottom.
 
     Args:
-        pairs: of `significance.named`, of one metric.
-        title: what the figure is of.
-        order: of the names; alphabetical if not given.
+        pairs: from `significance.add_names`, for one metric.
+        title: title of the figure.
+        order: the order of names; alphabetical by default.
     """
     groups = list(pairs.groupby("dataset", sort=False))
     there = {*pairs["a"], *pairs["b"]}
     names = [name for name in order if name in there] or sorted(there)
-    columns = min(MOST_COLUMNS, len(groups))
+    columns = min(MAX_COLUMNS, len(groups))
     rows, side = -(-len(groups) // columns), max(1.6, 0.42 * len(names) + 0.3)
-    longest = max(inches(name, SMALL) for name in names)
+    longest = max(text_width(name, SMALL_POINTS) for name in names)
     size = ((side + 0.25) * columns + longest + 1.5, (side + 0.35) * rows + longest + 0.6)
-    figure, panels = sketch(*size, columns, rows)
+    figure, panels = new_figure(*size, columns, rows)
     for place, (axes, (dataset, group)) in enumerate(zip(panels, groups, strict=False)):
         below, left = place + columns >= len(groups), place % columns == 0
-        image = _panel(axes, _chances(group, names), below, left)
-        axes.set_title(folded(str(dataset), side - 0.2), fontsize="medium", parse_math=False)
+        image = _panel(axes, _probabilities(group, names), below, left)
+        axes.set_title(wrap_text(str(dataset), side - 0.2), fontsize="medium", parse_math=False)
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
     figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8, panchor=False)
-    headline(figure, title)
+    add_title(figure, title)
     return figure
 
 
-def _chances(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The probability that the row is better than the column; missing where they did not meet."""
+def _probabilities(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The probability that the row is better than the column; NaN for pairs not compared."""
     table = pd.DataFrame(np.nan, index=names, columns=names)
     for row in pairs.to_dict("records"):
         table.loc[row["a"], row["b"]] = row["p_better"]
@@ -54,14 +61,14 @@ def _chances(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return table
 
 
-def _panel(axes: Axes, chances: pd.DataFrame, below: bool, left: bool) -> AxesImage:
-    image = axes.imshow(chances, vmin=0, vmax=1, cmap="cividis")
-    square(axes)
-    places, names = range(len(chances)), list(chances.index)
+def _panel(axes: Axes, probabilities: pd.DataFrame, below: bool, left: bool) -> AxesImage:
+    image = axes.imshow(probabilities, vmin=0, vmax=1, cmap="cividis")
+    set_equal_axes(axes)
+    places, names = range(len(probabilities)), list(probabilities.index)
     axes.set_xticks(places, names if below else [""] * len(names), rotation=90, fontsize="small")
     axes.set_yticks(places, names if left else [""] * len(names), fontsize="small")
-    for i, j in np.argwhere(chances.notna().to_numpy()):
-        value = float(chances.to_numpy()[i, j])
+    for i, j in np.argwhere(probabilities.notna().to_numpy()):
+        value = float(probabilities.to_numpy()[i, j])
         colour = "black" if value > 0.6 else "white"
         axes.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=7)
     return image

@@ -1,4 +1,4 @@
-"""A figure as SVG that a page holds in itself: small, with the numbers of its marks on hover."""
+"""Compact SVG of a figure for embedding in a page, with hover texts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from bnnbench.report.figures.hover import name_marks
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 LONG_NUMBER = re.compile(r"(\d+\.\d)\d+")
-LARGER = 1.5
-"""Times as large as it was drawn a figure may be shown: one of a single bar stays small."""
+MAX_ENLARGEMENT = 1.5
+"""Limit on the displayed size relative to the drawn size, so that small figures stay small."""
 GEOMETRY = ("d", "x", "y", "width", "height", "points", "transform")
-"""Attributes whose numbers a tenth of a point is fine enough for."""
+"""Attributes whose numbers are rounded to one decimal."""
 
 
 def inline_svg(figure: Figure, name: str) -> str:
     """The figure as an `<svg>` element.
 
     Args:
-        figure: laid out and drawn once.
-        name: begins every id, since a page has several figures.
+        figure: drawn once before.
+        name: prefix of all ids, to keep them unique in the page.
     """
     texts = name_marks(figure)
     handle = BytesIO()
-    # Letters stay letters, and the same figure has the same ids.
+    # Keep text as text, and make ids reproducible.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "bnnbench"}):
         figure.savefig(handle, format="svg", transparent=True, metadata={"Date": None})
     ElementTree.register_namespace("", SVG)
@@ -38,34 +38,35 @@ def inline_svg(figure: Figure, name: str) -> str:
     root = ElementTree.fromstring(handle.getvalue())
     for metadata in root.findall(f"{{{SVG}}}metadata"):
         root.remove(metadata)
-    _tell(root, texts)
-    _tidy(root, name)
+    _add_titles(root, texts)
+    _compact(root, name)
     _share_styles(root, name)
     width = float(root.attrib["width"].removesuffix("pt"))
-    root.set("style", f"max-width: {LARGER * width:.0f}pt")
-    for size in ("width", "height"):  # the page says how large it is up to there
+    root.set("style", f"max-width: {MAX_ENLARGEMENT * width:.0f}pt")
+    for size in ("width", "height"):  # the page's style sheet sets the size
         del root.attrib[size]
     root.set("class", "figure")
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _tell(root: ElementTree.Element, texts: Mapping[str, Sequence[str]]) -> None:
-    """Puts a title, which browsers show on hover, into every mark."""
+def _add_titles(root: ElementTree.Element, texts: Mapping[str, Sequence[str]]) -> None:
+    """Add a title, which browsers show on hover, to every mark."""
     for group in root.iter(f"{{{SVG}}}g"):
-        said = texts.get(group.get("id", ""))
-        if not said:
+        group_texts = texts.get(group.get("id", ""))
+        if not group_texts:
             continue
         marks = list(group.iter(f"{{{SVG}}}use"))
-        holders = marks if len(marks) == len(said) else [group] if len(said) == 1 else []
-        for holder, text in zip(holders, said, strict=False):
+        if len(marks) != len(group_texts):
+            marks = [group] if len(group_texts) == 1 else []
+        for mark, text in zip(marks, group_texts, strict=False):
             title = ElementTree.Element(f"{{{SVG}}}title")
             title.text = text
-            holder.insert(0, title)
+            mark.insert(0, title)
 
 
-def _tidy(root: ElementTree.Element, name: str) -> None:
-    """Shorter numbers, and ids that only this figure has."""
-    referred = {found for one in root.iter() for found in _references(one)}
+def _compact(root: ElementTree.Element, name: str) -> None:
+    """Round numbers, drop unused ids, and prefix the others."""
+    referred = {identifier for one in root.iter() for identifier in _references(one)}
     for element in root.iter():
         own = element.get("id")
         if own is not None:
@@ -82,19 +83,21 @@ def _tidy(root: ElementTree.Element, name: str) -> None:
 
 
 def _share_styles(root: ElementTree.Element, name: str) -> None:
-    """Says a look once that many elements have: half of a figure's letters are looks."""
-    looks = Counter(element.get("style") for element in root.iter() if element.get("style"))
-    classes = {look: f"{name}-{k}" for k, (look, n) in enumerate(looks.most_common()) if n > 1}
+    """Replace repeated inline styles, half of the file, by classes."""
+    styles = Counter(element.get("style") for element in root.iter() if element.get("style"))
+    classes = {style: f"{name}-{k}" for k, (style, n) in enumerate(styles.most_common()) if n > 1}
     for element in root.iter():
         if element.get("style") in classes:
             element.set("class", classes[element.attrib.pop("style")])
     rules = ElementTree.Element(f"{{{SVG}}}style")
-    rules.text = "".join(f".{known}{{{look}}}" for look, known in classes.items())
+    rules.text = "".join(f".{key}{{{style}}}" for style, key in classes.items())
     root.insert(0, rules)
 
 
 def _references(element: ElementTree.Element) -> list[str]:
-    """Ids that an element refers to."""
-    found = [m for value in element.attrib.values() for m in re.findall(r"url\(#([^)]+)\)", value)]
+    """The ids that an element refers to."""
+    identifiers = [
+        m for value in element.attrib.values() for m in re.findall(r"url\(#([^)]+)\)", value)
+    ]
     link = element.get(f"{{{LINK}}}href", "")
-    return [*found, link[1:]] if link.startswith("#") else found
+    return [*identifiers, link[1:]] if link.startswith("#") else identifiers

@@ -1,4 +1,4 @@
-"""How well the chains of a run have mixed, test point by test point."""
+"""Convergence diagnostics of MCMC chains over test points."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, legend, sketch
-from bnnbench.results.mixing import MOST
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, legend, new_figure
+from bnnbench.results.mixing import MAX_R_HAT
 
-SIZES = {"bulk_ess": ("bulk", BLUE), "tail_ess": ("tails", ORANGE)}
+ESS_COLUMNS = {"bulk_ess": ("bulk ESS", BLUE), "tail_ess": ("tail ESS", ORANGE)}
 
 
-def mixing_is_told(diagnosis: pd.DataFrame) -> bool:
-    """Whether there is a finite R-hat, and the two effective sizes beside it."""
-    columns = ["r_hat", *SIZES]
+def has_mixing_data(diagnosis: pd.DataFrame) -> bool:
+    """Whether R-hat and both effective sample sizes have finite values."""
+    columns = ["r_hat", *ESS_COLUMNS]
     return {*columns} <= {*diagnosis} and bool(np.isfinite(diagnosis[columns]).any().all())
 
 
 def mixing_figure(diagnosis: pd.DataFrame, name: str = "") -> Figure:
-    """Shares of the test points: with at most such an R-hat, and with at least so many draws.
+    """Draw the distributions of R-hat and of effective sample sizes over test points.
 
     Args:
-        diagnosis: columns `split`, `r_hat`, `bulk_ess` and `tail_ess`, a row per test point.
-        name: of the run.
+        diagnosis: columns `split`, `r_hat`, `bulk_ess` and `tail_ess`, one row per test point.
+        name: the name of the run.
     """
-    figure, (left, right) = sketch(9.0, 4.2, 2)
+    figure, (left, right) = new_figure(9.0, 4.2, 2)
     for number, (_, own) in enumerate(diagnosis.groupby("split")):
         label = "" if number else "one split"
         _shares(left, own["r_hat"], GREY, label, width=0.5)
     _shares(left, diagnosis["r_hat"], BLUE, "all splits", width=2)
-    left.axvline(MOST, color=ORANGE, linewidth=1, label=f"{MOST}, for chains that agree")
-    left.axhline(0.95, color=ORANGE, linewidth=1, linestyle=":", label="95 % of the points")
-    left.set(xlabel="R-hat at most", ylabel="share of the test points", ylim=(0, 1.01))
-    for column, (words, colour) in SIZES.items():
-        _shares(right, diagnosis[column], colour, f"effective draws, {words}", 2, falling=True)
-    right.set(xlabel="effective draws at least", xscale="log", ylim=(0, 1.01))
+    left.axvline(MAX_R_HAT, color=ORANGE, linewidth=1, label=f"convergence limit {MAX_R_HAT}")
+    left.axhline(0.95, color=ORANGE, linewidth=1, linestyle=":", label="95 % of test points")
+    left.set(xlabel="R-hat at most", ylabel="fraction of test points", ylim=(0, 1.01))
+    for column, (label, colour) in ESS_COLUMNS.items():
+        _shares(right, diagnosis[column], colour, label, 2, falling=True)
+    right.set(xlabel="effective sample size at least", xscale="log", ylim=(0, 1.01))
     legend(figure, [left, right], columns=6, title=name)
     return figure
 
@@ -44,7 +44,7 @@ def mixing_figure(diagnosis: pd.DataFrame, name: str = "") -> Figure:
 def _shares(
     axes: Axes, values: pd.Series, colour: str, label: str, width: float, falling: bool = False
 ) -> None:
-    """The share of finite values up to each of them, or from each of them on."""
+    """Draw the fraction of finite values below each value, or above it if `falling`."""
     x = np.sort(values[np.isfinite(values)].to_numpy())
     share = np.arange(1, len(x) + 1) / max(1, len(x))
     y = 1 + share[0] - share if falling and len(x) else share

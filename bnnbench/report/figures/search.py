@@ -1,4 +1,4 @@
-"""How a hyper-parameter search went."""
+"""Progress and trials of a hyper-parameter search."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look, label_axes, legend, sketch
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PlotOptions,
+    label_axes,
+    legend,
+    new_figure,
+)
 
 
 def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
     """The best objective after each evaluation: one row per evaluation, one column per split."""
     order = search.sort_values(["split", "iteration"])
     number = order.groupby("split").cumcount() + 1
-    # A diverged evaluation has no objective: it never is the best.
+    # A diverged evaluation has no objective, so it is never the best.
     objective = order["objective"].where(np.isfinite(order["objective"]), -np.inf)
     best = objective.groupby(order["split"]).cummax().replace(-np.inf, np.nan)
     return order.assign(number=number, best=best).pivot(
@@ -26,31 +34,31 @@ def best_so_far(search: pd.DataFrame) -> pd.DataFrame:
 
 
 def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
-    """How the hyper-parameter search went.
+    """Draw the progress of a hyper-parameter search and the values tried.
 
-    First, the best objective (mean validation log-likelihood) after each evaluation: the median
-    over splits, its quartile band and each split; the random phase is shaded. Then the values
-    tried, a panel for each pair of hyper-parameters, or one against the objective; the chosen
-    ones are ringed.
+    The first panel shows the best objective (mean validation log-likelihood) after each evaluation:
+    every split, the median and the quartiles over splits, with the random phase shaded. Further
+    panels show the values tried for each pair of hyper-parameters, or the objective against a
+    single one, with circles around the chosen values.
 
     Args:
         search: rows of `search.csv`.
-        initial: evaluations placed at random before the search learns.
-        name: of the run.
+        initial: number of random evaluations at the start.
+        name: the name of the run.
     """
     finite = search[np.isfinite(search["objective"])]
     varied = [column for column in finite if _is_searched(finite, str(column))]
     pairs = list(combinations(varied, 2)) or [(column, "objective") for column in varied]
     columns, rows = min(2, 1 + len(pairs)), 1 + len(pairs) // 2
-    figure, panels = sketch(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
-    _courses(panels[0], best_so_far(search), initial)
+    figure, panels = new_figure(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
+    _progress_panel(panels[0], best_so_far(search), initial)
     cloud = None
     for axes, (x, y) in zip(panels[1:], pairs, strict=False):
-        cloud = _tried(axes, finite, x, y)
+        cloud = _trials_panel(axes, finite, x, y)
     if cloud is not None:  # the same colours in all panels
-        words = "nats below the best of its split"
-        bar: Look = {"pad": 0.02, "aspect": 20 * rows}
-        figure.colorbar(cloud, ax=panels[1::2], extend="max", label=words, **bar)
+        label = "nats below the best of the split"
+        bar: PlotOptions = {"pad": 0.02, "aspect": 20 * rows}
+        figure.colorbar(cloud, ax=panels[1::2], extend="max", label=label, **bar)
     for axes in panels[1 + len(pairs) :]:
         axes.set_visible(False)
     legend(figure, panels[:2], columns=5, title=name)
@@ -61,19 +69,19 @@ def _is_searched(search: pd.DataFrame, column: str) -> bool:
     return column.startswith("hp.") and search[column].nunique() > 1
 
 
-def _courses(axes: Axes, best: pd.DataFrame, initial: int) -> None:
-    """The best objective so far, evaluation by evaluation."""
+def _progress_panel(axes: Axes, best: pd.DataFrame, initial: int) -> None:
+    """Draw the best objective so far after each evaluation."""
     low, middle, high = (best.quantile(q, axis=1) for q in (0.25, 0.5, 0.75))
     axes.axvspan(0.5, initial + 0.5, color="#EEEEEE", zorder=0, label="random phase")
     for number, split in enumerate(best):
-        said = "" if number else "one split"
-        axes.plot(best.index, best[split], color=GREY, linewidth=0.5, alpha=0.6, label=said)
+        label = "" if number else "one split"
+        axes.plot(best.index, best[split], color=GREY, linewidth=0.5, alpha=0.6, label=label)
     axes.fill_between(best.index, low, high, color=BLUE, alpha=0.25, label="quartiles over splits")
     axes.plot(best.index, middle, color=BLUE, linewidth=2, label="median over splits")
-    # Some of the first, random points are so bad that they would flatten all that follows.
-    settled = low[low.index >= initial]
-    if settled.notna().any():
-        floor, top = settled.min(), best.max(axis=None)
+    # Limits ignore the random phase, whose first points may be very bad.
+    learned = low[low.index >= initial]
+    if learned.notna().any():
+        floor, top = learned.min(), best.max(axis=None)
         floor = min(floor, best.iloc[-1].min())
         margin = 0.06 * (top - floor) or 0.1
         axes.set_ylim(floor - margin, top + margin)
@@ -81,29 +89,29 @@ def _courses(axes: Axes, best: pd.DataFrame, initial: int) -> None:
     label_axes(axes, "evaluation", "best validation log-likelihood [nats]")
 
 
-def _tried(axes: Axes, search: pd.DataFrame, x: str, y: str) -> PathCollection:
-    """Every evaluation by two of its values, the darker the worse for its split."""
+def _trials_panel(axes: Axes, search: pd.DataFrame, x: str, y: str) -> PathCollection:
+    """Draw every evaluation by two of its values, darker for lower objectives."""
     best = search.groupby("split")["objective"].transform("max")
-    # The best are drawn last, on top.
+    # Draw the best last, on top.
     shown = search.assign(below=best - search["objective"]).sort_values("below", ascending=False)
-    look: Look = {"cmap": "viridis_r", "vmin": 0, "s": 14, "linewidths": 0}
+    style: PlotOptions = {"cmap": "viridis_r", "vmin": 0, "s": 14, "linewidths": 0}
     worst = shown["below"].quantile(0.75) or 1.0
-    cloud = axes.scatter(shown[x], shown[y], c=shown["below"], vmax=worst, **look)
+    cloud = axes.scatter(shown[x], shown[y], c=shown["below"], vmax=worst, **style)
     chosen = search.loc[search.groupby("split")["objective"].idxmax()]
-    ring: Look = {"facecolors": "none", "edgecolors": ORANGE, "linewidths": 1.6, "s": 70}
-    axes.scatter(chosen[x], chosen[y], label="chosen for a split", **ring)
+    ring: PlotOptions = {"facecolors": "none", "edgecolors": ORANGE, "linewidths": 1.6, "s": 70}
+    axes.scatter(chosen[x], chosen[y], label="chosen in one split", **ring)
     axes.set_xscale("log")
     if y == "objective":
         low = search[y].quantile(0.1)
         axes.set_ylim(low, search[y].max() + 0.06 * (search[y].max() - low))
     else:
         axes.set_yscale("log")
-    label_axes(axes, _named(x), _named(y))
+    label_axes(axes, _axis_label(x), _axis_label(y))
     return cloud
 
 
-def _named(column: str) -> str:
-    """`hp.noise_precision` in words."""
+def _axis_label(column: str) -> str:
+    """The label of an axis that shows a column such as `hp.noise_precision`."""
     if column == "objective":
         return "validation log-likelihood [nats]"
     words = column.removeprefix("hp.").replace("_", " ")

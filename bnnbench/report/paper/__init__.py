@@ -1,4 +1,1 @@
-"""A compact table and figures for a paper.
-
-Its contents are one `PaperTable`; LaTeX and figures are made of that. May import what a report may.
-"""
+"""A compact LaTeX table and figures for a paper, both built from one `PaperTable`."""

@@ -1,28 +1,28 @@
-"""Which way round the table of a paper fits a column, or a page of two columns."""
+"""Layouts of a paper's table that fit a column or a page of two columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bnnbench.report.numbers import MISSING
-from bnnbench.report.paper.contents import Cell, Contender, PaperTable
-from bnnbench.report.paper.digits import common_decimals, printed
+from bnnbench.report.formatting import MISSING
+from bnnbench.report.paper.paper_table import Cell, PaperTable, TableEntry
+from bnnbench.report.paper.rounding import common_decimals, format_cell
 from bnnbench.results.metrics import Metric
 
-COLUMN, PAGE = 3.25, 6.75
-"""Inches of a column, and of the two of a page, in the narrowest of the usual styles (ICML)."""
+COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
+"""Widths in inches in the narrowest common style (ICML)."""
 
-SIZES = {"small": 9.0, "footnotesize": 8.0, "scriptsize": 7.0}
-"""LaTeX's sizes of letters and their points, where the text has ten."""
+FONT_SIZES = {"small": 9.0, "footnotesize": 8.0, "scriptsize": 7.0}
+"""LaTeX font sizes in points, for a document with ten-point text."""
 
-POINTS = 72.27
-"""LaTeX's, of an inch."""
+POINTS_PER_INCH = 72.27
+"""In LaTeX."""
 
-GAP = 6.0
-"""Points between two columns: twice `tabcolsep`."""
+COLUMN_GAP = 6.0
+"""Points between two columns, twice `tabcolsep`."""
 
-EMS = {
+GLYPH_WIDTHS = {
     **dict.fromkeys("ijl'|.,:", 0.29),
     **dict.fromkeys("frst()[] _", 0.38),
     **dict.fromkeys("mw", 0.8),
@@ -30,15 +30,15 @@ EMS = {
     **dict.fromkeys("MW", 0.95),
     "±": 1.22,
 }
-"""Widths of signs in Computer Modern, ems; other capitals are `CAPITAL`, all else is `USUAL`."""
+"""Character widths in Computer Modern, in ems, where they differ from the defaults below."""
 
-CAPITAL, USUAL, BOLD = 0.72, 0.5, 0.575
-"""Widths of capitals, of digits and most letters, and of bold digits, in ems."""
+CAPITAL_WIDTH, DEFAULT_WIDTH, BOLD_WIDTH = 0.72, 0.5, 0.575
+"""Widths of capitals, of other characters, and of bold digits, in ems."""
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A cell as it is printed."""
+class PrintedCell:
+    """A formatted cell."""
 
     mean: str
     error: str
@@ -46,106 +46,111 @@ class Printed:
 
     @property
     def text(self) -> str:
-        """Its width is that of this."""
+        """The text whose width the cell has."""
         return f"{self.mean}±{self.error}" if self.error else self.mean
 
 
 @dataclass(frozen=True)
-class Block:
-    """Rows under one heading, or columns below one.
+class MetricBlock:
+    """The cells of one metric.
 
     Attributes:
-        metric: that its cells are of.
+        metric: the metric.
         title: its printed name.
-        rows: cells from left to right, by row.
+        rows: cells by row, from left to right.
     """
 
     metric: Metric
     title: str
-    rows: tuple[tuple[Printed, ...], ...]
+    rows: tuple[tuple[PrintedCell, ...], ...]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A way to print the table.
+    """A layout of the table.
 
     Attributes:
-        heads: of the columns of one block.
-        stubs: of the rows.
-        corner: above the stubs.
+        column_labels: labels of the columns of one block.
+        row_labels: labels of the rows.
+        corner: heading of the row labels.
         blocks: one for each metric.
-        stacked: whether blocks stand one below the other, not side by side.
-        size: a key of `SIZES`.
+        stacked: whether blocks are printed below each other instead of side by side.
+        size: a key of `FONT_SIZES`.
     """
 
-    heads: tuple[str, ...]
-    stubs: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    row_labels: tuple[str, ...]
     corner: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[MetricBlock, ...]
     stacked: bool
     size: str = "small"
 
     @property
     def inches(self) -> float:
-        """Roughly how wide it is."""
-        first = max(ems(text) for text in (*self.stubs, self.corner))
+        """Approximate width."""
+        first = max(ems(text) for text in (*self.row_labels, self.corner))
         blocks = [self._columns(block) for block in self.blocks]
         if self.stacked:
             columns = [max(above) for above in zip(*blocks, strict=True)]
         else:
             columns = [width for own in blocks for width in own]
-        return ((first + sum(columns)) * SIZES[self.size] + GAP * len(columns)) / POINTS
+        return (
+            (first + sum(columns)) * FONT_SIZES[self.size] + COLUMN_GAP * len(columns)
+        ) / POINTS_PER_INCH
 
-    def _columns(self, block: Block) -> list[float]:
-        """The width of each column of a block, ems."""
+    def _columns(self, block: MetricBlock) -> list[float]:
+        """The width of each column of a block in ems."""
         cells = zip(*block.rows, strict=True)
         return [
-            max(ems(head), *(ems(cell.text, cell.best) for cell in column))
-            for head, column in zip(self.heads, cells, strict=True)
+            max(ems(label), *(ems(cell.text, cell.best) for cell in column))
+            for label, column in zip(self.column_labels, cells, strict=True)
         ]
 
     @property
     def wide(self) -> bool:
-        """Whether it needs both columns of a page."""
-        return self.inches > COLUMN
+        """Whether the table needs both columns of a page."""
+        return self.inches > COLUMN_WIDTH
 
     @property
     def fits(self) -> bool:
-        """Whether a page has room for it."""
-        return self.inches <= PAGE
+        """Whether the table fits a page."""
+        return self.inches <= PAGE_WIDTH
 
 
 def ems(text: str, bold: bool = False) -> float:
-    """Roughly how wide a text is, in the height of its letters."""
-    usual = BOLD if bold else USUAL
-    return sum(EMS.get(sign, CAPITAL if sign.isupper() else usual) for sign in text)
+    """Approximate width of a text in ems."""
+    default = BOLD_WIDTH if bold else DEFAULT_WIDTH
+    return sum(
+        GLYPH_WIDTHS.get(sign, CAPITAL_WIDTH if sign.isupper() else default) for sign in text
+    )
 
 
 def best_layout(table: PaperTable) -> Layout:
-    """The first that fits: in one column before two, in larger letters before smaller.
+    """Choose the first layout that fits, or else the narrowest.
 
-    Data sets are rows before methods are, metrics stand side by side before one below the other.
-    Where nothing fits, the narrowest.
+    In order of preference: one column, larger font, metrics side by side, data sets as rows.
     """
-    ways = list(layouts(table))
-    small, foot, script = (list(replace(way, size=size) for way in ways) for size in SIZES)
-    in_column = [way for way in (*small, *foot) if not way.wide]
-    on_page = [way for way in (*small, *foot, *script) if way.fits]
-    narrowest = min(script, key=lambda way: way.inches)
+    candidates = list(layouts(table))
+    small, foot, script = (
+        list(replace(layout, size=size) for layout in candidates) for size in FONT_SIZES
+    )
+    in_column = [layout for layout in (*small, *foot) if not layout.wide]
+    on_page = [layout for layout in (*small, *foot, *script) if layout.fits]
+    narrowest = min(script, key=lambda layout: layout.inches)
     return (in_column or on_page or [narrowest])[0]
 
 
 def layouts(table: PaperTable) -> Iterator[Layout]:
-    """Every way round."""
-    sets, ours = list(table.datasets), list(table.contenders)
-    names = {one.key: f"{one.name}†" if one.published else one.name for one in ours}
+    """Yield all layouts, with data sets or methods as rows."""
+    sets, entries = list(table.datasets), list(table.entries)
+    names = {one.key: f"{one.name}†" if one.published else one.name for one in entries}
     for stacked in (False, True) if len(table.metrics) > 1 else (False,):
         yield Layout(
             tuple(names.values()),
             tuple(table.datasets.values()),
             "Data set",
             tuple(
-                block(table, metric, [[(s, c) for c in ours] for s in sets])
+                block(table, metric, [[(s, e) for e in entries] for s in sets])
                 for metric in table.metrics
             ),
             stacked,
@@ -155,7 +160,7 @@ def layouts(table: PaperTable) -> Iterator[Layout]:
             tuple(names.values()),
             "Method",
             tuple(
-                block(table, metric, [[(s, c) for s in sets] for c in ours])
+                block(table, metric, [[(s, e) for s in sets] for e in entries])
                 for metric in table.metrics
             ),
             stacked,
@@ -163,14 +168,14 @@ def layouts(table: PaperTable) -> Iterator[Layout]:
 
 
 def block(
-    table: PaperTable, metric: Metric, rows: Sequence[Sequence[tuple[str, Contender]]]
-) -> Block:
+    table: PaperTable, metric: Metric, rows: Sequence[Sequence[tuple[str, TableEntry]]]
+) -> MetricBlock:
     """The cells of one metric."""
     decimals = {
         dataset: common_decimals(
             [
                 cell
-                for one in table.contenders
+                for one in table.entries
                 if (cell := table.cells.get((dataset, one.key, metric.key)))
             ]
         )
@@ -178,16 +183,16 @@ def block(
     }
     cells = tuple(
         tuple(
-            shown(table.cells.get((dataset, one.key, metric.key)), decimals[dataset])
+            format_table_cell(table.cells.get((dataset, one.key, metric.key)), decimals[dataset])
             for dataset, one in row
         )
         for row in rows
     )
-    return Block(metric, table.metrics[metric], cells)
+    return MetricBlock(metric, table.metrics[metric], cells)
 
 
-def shown(cell: Cell | None, decimals: int | None) -> Printed:
-    """A cell, or the dash of one that is not there."""
+def format_table_cell(cell: Cell | None, decimals: int | None) -> PrintedCell:
+    """Format a cell; a missing one is a dash."""
     if cell is None:
-        return Printed(MISSING, "", False)
-    return Printed(*printed(cell, decimals), cell.best)
+        return PrintedCell(MISSING, "", False)
+    return PrintedCell(*format_cell(cell, decimals), cell.best)

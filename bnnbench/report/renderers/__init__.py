@@ -1,1 +1,1 @@
-"""One file per medium: each turns blocks of `report.section` into text; imports nothing else."""
+"""One module per output format. Each renders the blocks of `report.blocks`."""

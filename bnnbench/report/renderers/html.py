@@ -1,7 +1,8 @@
-"""The report as one HTML file that needs no network: tables to sort and filter, figures as SVG.
+"""Renders a report as one self-contained HTML file with sortable tables and SVG figures.
 
-The pages of single runs are numbers in a script element, which `templates/page.js` draws when one
-is opened: hundreds of runs fit into a few megabytes. What all runs have in common is said once.
+The pages of single runs are stored as numbers in a script element, and `templates/page.js` draws
+them on demand, so that hundreds of runs fit into a few megabytes. Settings that most runs share
+are stored once.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from jinja2 import Environment, StrictUndefined
 
 from bnnbench import __version__
 from bnnbench.report import templates
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
     Block,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
-    Items,
+    ItemList,
     Paragraph,
     Section,
     Table,
 )
-from bnnbench.report.shown import Chart
+from bnnbench.report.run_details import RunDetails
+from bnnbench.report.run_summary import Chart
 from bnnbench.results.glossary import TERMS
 
-DIGITS = 5
-"""Of a chart's numbers: more than a screen has points."""
+CHART_DIGITS = 5
+"""Significant digits of numbers in charts, more than a screen can resolve."""
 
-LONG = 24
-"""Characters that a cell of words has on one line; more are folded, in a wide column."""
+MAX_LINE_LENGTH = 24
+"""Characters per line in text cells; longer text wraps in a wide column."""
 
 
 def page(
@@ -45,61 +46,63 @@ def page(
     figures: Mapping[str, str],
     runs: Sequence[RunDetails] = (),
 ) -> str:
-    """The whole page.
+    """Render a page.
 
     Args:
-        title: of the window.
-        sections: of the report.
-        figures: SVG elements, by the names of their drawings.
-        runs: to each of which tables may link.
+        title: title of the page.
+        sections: sections of the report.
+        figures: SVG elements by figure name.
+        runs: runs with a page each, to which tables link.
     """
     blocks = [block for section in sections for block in section.blocks]
     items = list(_items(blocks, figures))
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        _part("page.html")
+        _template("page.html")
     )
     return template.render(
         title=title,
         version=__version__,
-        style=_part("page.css"),
-        script=_part("page.js"),
+        style=_template("page.css"),
+        script=_template("page.js"),
         items=items,
-        contents=_contents([*(item for item in items if item["kind"] == "Heading"), *_last(runs)]),
+        contents=_contents(
+            [*(item for item in items if item["kind"] == "Heading"), *_final_headings(runs)]
+        ),
         filters=any(item["kind"] == "Table" for item in items),
         run_names={run.name for run in runs},
         run_list=[
-            {"name": run.name, "title": run.shown.table.title or run.name, "folder": run.folder}
+            {"name": run.name, "title": run.summary.table.title or run.name, "folder": run.folder}
             for run in runs
         ],
         terms=TERMS,
         data=_data(runs),
-        long=LONG,
+        long=MAX_LINE_LENGTH,
     )
 
 
-def _part(name: str) -> str:
+def _template(name: str) -> str:
     return files(templates).joinpath(name).read_text("utf-8")
 
 
-def _last(runs: Sequence[RunDetails]) -> Iterator[dict[str, Any]]:
+def _final_headings(runs: Sequence[RunDetails]) -> Iterator[dict[str, Any]]:
     if runs:
-        yield {"text": "Every run", "level": 2, "anchor": "runs"}
-    yield {"text": "How each number is defined", "level": 2, "anchor": "definitions"}
+        yield {"text": "All runs", "level": 2, "anchor": "runs"}
+    yield {"text": "Definitions", "level": 2, "anchor": "definitions"}
 
 
 def _contents(headings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Headings of the first two levels, each with those below it: nine data sets stay one entry."""
-    found: list[dict[str, Any]] = []
+    """Table of contents: headings of the first two levels, each with the headings below it."""
+    contents: list[dict[str, Any]] = []
     for heading in headings:
-        if heading["level"] <= 2 or not found:
-            found.append({**heading, "below": []})
+        if heading["level"] <= 2 or not contents:
+            contents.append({**heading, "below": []})
         else:
-            found[-1]["below"].append(heading)
-    return found
+            contents[-1]["below"].append(heading)
+    return contents
 
 
 def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What the template shows, one after the other."""
+    """Yield the items of the template, in order."""
     anchors: Counter[str] = Counter()
     heading = "Results"
     for block in blocks:
@@ -111,36 +114,36 @@ def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict
                 anchors[plain] += 1
                 anchor = f"{plain}-{anchors[plain]}"
                 yield {"kind": kind, "anchor": anchor, **asdict(block)}
-            case Paragraph() | Items():
+            case Paragraph() | ItemList():
                 yield {"kind": kind, **asdict(block)}
             case Table():
                 anchors["table"] += 1
-                said = block.title or block.group
-                name = f"{said or heading}, table {anchors['table']}"
-                caption = said if said != heading else ""
+                title = block.title or block.group
+                name = f"{title or heading}, table {anchors['table']}"
+                caption = title if title != heading else ""
                 yield {"kind": kind, "table": block, "caption": caption, "name": name}
-            case Drawing():
+            case FigureBlock():
                 yield {"kind": kind, "caption": block.caption, "svg": figures[block.name]}
-            case Data():
+            case DataFile():
                 yield {"kind": kind, "text": block.text, "name": block.name}
 
 
 def _data(runs: Sequence[RunDetails]) -> str:
-    """What the script reads; nothing in it can end its element."""
+    """The data for the page's script as JSON; `<` is escaped so that it cannot end the element."""
     common = _common([run.settings for run in runs])
     environments = list(dict.fromkeys(tuple(run.environment.items()) for run in runs))
-    found = {
-        "long": LONG,
+    data = {
+        "long": MAX_LINE_LENGTH,
         "settings": common,
         "environments": [dict(environment) for environment in environments],
         "runs": {
             run.name: {
                 "folder": run.folder,
                 "started": run.started,
-                "table": _table(run.shown.table),
-                "notes": run.shown.notes,
-                "tables": [_table(table) for table in run.shown.tables],
-                "charts": [_chart(chart) for chart in run.shown.charts],
+                "table": _table(run.summary.table),
+                "notes": run.summary.notes,
+                "tables": [_table(table) for table in run.summary.tables],
+                "charts": [_chart(chart) for chart in run.summary.charts],
                 "settings": {k: v for k, v in run.settings.items() if common.get(k) != v},
                 "absent": [key for key in common if key not in run.settings],
                 "environment": environments.index(tuple(run.environment.items())),
@@ -148,24 +151,24 @@ def _data(runs: Sequence[RunDetails]) -> str:
             for run in runs
         },
     }
-    text = json.dumps(found, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c")
 
 
 def _common(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The value that most runs have, of every setting that most of them have."""
+    """The settings whose value is the same in more than half of the runs."""
     counts = Counter(pair for one in settings for pair in one.items())
     return {key: value for (key, value), n in counts.items() if 2 * n > len(settings)}
 
 
 def _table(table: Table) -> dict[str, Any]:
-    columns = [(column.title, column.holds == "numbers") for column in table.columns]
+    columns = [(column.title, column.kind == "number") for column in table.columns]
     rows = table.rows
     return {"title": table.title, "caption": table.caption, "columns": columns, "rows": rows}
 
 
 def _chart(chart: Chart) -> dict[str, Any]:
-    """With points that have a place alone."""
+    """A chart as JSON data, without points that are not finite."""
     series = []
     for one in chart.series:
         lengths = one.error or (0.0,) * len(one.x)
@@ -173,10 +176,10 @@ def _chart(chart: Chart) -> dict[str, Any]:
         x, y, error = ([_rounded(value) for value in column] for column in _columns(points))
         bars = {"error": error} if one.error else {}
         series.append({"name": one.name, "x": x, "y": y, "joined": one.joined, **bars})
-    shown = [one for one in series if one["x"]]
+    nonempty = [one for one in series if one["x"]]
     return {
         "title": chart.title, "x": chart.x, "y": chart.y, "diagonal": chart.diagonal,
-        "series": shown,
+        "series": nonempty,
     }  # fmt: skip
 
 
@@ -185,4 +188,4 @@ def _columns(points: Sequence[tuple[float, ...]]) -> Iterator[tuple[float, ...]]
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{CHART_DIGITS}g}")

@@ -1,19 +1,19 @@
-"""The named tables of a report for a paper (booktabs, longtable)."""
+"""Renders the named tables of a report in LaTeX (booktabs, longtable)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from bnnbench.report.numbers import MISSING
-from bnnbench.report.section import Section, Table
+from bnnbench.report.blocks import Section, Table
+from bnnbench.report.formatting import MISSING
 
-NEEDS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
+REQUIREMENTS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
 
-FORMS = {"numbers": "r", "words": "l", "text": "p{45mm}"}
-"""Of a column, by what it holds."""
+COLUMN_TYPES = {"number": "r", "label": "l", "text": "p{45mm}"}
+"""LaTeX column types by kind of column."""
 
-SIGNS = {
+ESCAPES = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -28,28 +28,24 @@ SIGNS = {
     "…": r"\dots{}",
     MISSING: "--",
 }
-"""What LaTeX takes for something else, or does not have."""
+"""Replacements for characters that are special in LaTeX or not supported."""
 
 
 def paper(sections: Iterable[Section]) -> str:
-    """Every table that has a name; those of one name become one, their groups as row groups."""
+    """Render all tables with a name. Tables with the same name are joined, with row groups."""
     named: dict[str, list[Table]] = {}
     for block in (block for section in sections for block in section.blocks):
         if isinstance(block, Table) and block.name:
             named.setdefault(block.name, []).append(block)
-    return NEEDS + "\n".join(map(table, named.values()))
+    return REQUIREMENTS + "\n".join(map(table, named.values()))
 
 
 def table(parts: Sequence[Table]) -> str:
-    """A table with row groups that may run over several pages.
-
-    Args:
-        parts: of one name.
-    """
+    """Render parts with the same name as one table that may span several pages."""
     first = parts[0]
-    forms = "".join(FORMS[column.holds] for column in first.columns)
+    types = "".join(COLUMN_TYPES[column.kind] for column in first.columns)
     lines = [
-        rf"\begin{{longtable}}{{{forms}}}",
+        rf"\begin{{longtable}}{{{types}}}",
         rf"\caption{{{cell(first.caption)}}}\label{{tab:{first.name}}} \\",
         r"\toprule",
         " & ".join(cell(column.title) for column in first.columns) + r" \\",
@@ -64,7 +60,7 @@ def table(parts: Sequence[Table]) -> str:
 
 
 def cell(text: str) -> str:
-    """`text` with LaTeX's special characters made plain and its numbers in math mode."""
+    """Escape special characters, and typeset numbers in math mode."""
     if re.fullmatch(r"[-+]?[\d.]+(e[-+]\d+)?( ± [\d.]+)?", text):
         return "$" + text.replace("±", r"\pm") + "$"
-    return "".join(SIGNS.get(sign, sign) for sign in text)
+    return "".join(ESCAPES.get(sign, sign) for sign in text)

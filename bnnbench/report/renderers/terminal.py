@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Renders tables for a terminal."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
-from bnnbench.report.section import Table
+from bnnbench.report.blocks import Table
 
-FIRST = 17
-"""Letters that the first column keeps, however narrow the terminal."""
+MIN_FIRST_COLUMN = 17
+"""Minimum width of the first column in characters."""
 
 
 def grid(parts: Sequence[Table]) -> Grid:
-    """One table of parts of one name, their groups as row groups; no number is ever folded.
+    """Render parts with the same columns as one table with row groups; numbers never wrap.
 
     Args:
-        parts: tables of the same columns; the first one's title and caption are printed.
+        parts: the parts; title and caption are those of the first.
     """
     first = parts[0]
     table = Grid(
@@ -28,14 +28,14 @@ def grid(parts: Sequence[Table]) -> Grid:
         collapse_padding=True,
     )
     for place, column in enumerate(first.columns):
-        is_number = column.holds == "numbers"
+        is_number = column.kind == "number"
         # Text, not markup: rich would read "[s]" as a style.
         table.add_column(
             Text(column.title),
             justify="right" if is_number else "left",
             no_wrap=is_number,
             overflow="fold",
-            min_width=None if place else FIRST,
+            min_width=None if place else MIN_FIRST_COLUMN,
         )
     for part in parts:
         if part.group:

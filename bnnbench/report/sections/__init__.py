@@ -1,4 +1,4 @@
-"""The sections of every report: a file each, with `section(runs, style)` and its `ORDER`.
+"""The generic sections of a report, one module each with a function `section(runs, style)`.
 
-A section is there by being a file here; suites add theirs behind (see `bnnbench.discovery`).
+`report_writer.SECTIONS` lists them in order. Suites append their own (see `bnnbench.discovery`).
 """

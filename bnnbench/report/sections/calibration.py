@@ -1,50 +1,49 @@
-"""Coverage, calibration error and sharpness of every run (book, section 4.2.2)."""
+"""Coverage, calibration error and sharpness of predictions (book, section 4.2.2)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from bnnbench.report.numbers import plus_minus
-from bnnbench.report.section import (
-    Data,
+from bnnbench.report.blocks import (
+    DataFile,
     Heading,
     Paragraph,
     Section,
     Style,
-    by_group,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
+    tables_by_group,
 )
-from bnnbench.results.calibration import RECALIBRATED, gather_calibration
+from bnnbench.report.formatting import plus_minus
+from bnnbench.results.calibration import RECALIBRATION_NAMES, gather_calibration
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.reader import Runs
 
-ORDER = 7
-
 COLUMNS = (
-    *words("Method"),
-    *numbers(
+    *label_columns("Method"),
+    *number_columns(
         "Calibration error",
         "… of a perfect model",
-        *("… " + name for name in RECALIBRATED.values()),
-        "50 % holds",
-        "90 % holds",
-        "95 % holds",
+        *("… " + name for name in RECALIBRATION_NAMES.values()),
+        "50 % coverage",
+        "90 % coverage",
+        "95 % coverage",
         "90 % width",
-        "… " + RECALIBRATED["isotonic"],
+        "… " + RECALIBRATION_NAMES["isotonic"],
     ),
 )
 
 CALIBRATION_STATEMENT = (
-    "Calibration error: mean over 19 credible levels of the absolute difference between a level "
-    "and the share of test targets inside its central interval. The less the better, but it is 0 "
-    "for nobody: a share of few test points strays by chance, and on average a perfect model has "
-    "the error that stands beside, by the sizes of the test parts. An honest interval of "
-    "50, 90 or 95 % holds that share; among calibrated predictions the narrower (width, in the "
-    "target's unit) is the better. Recalibration is learned on out-of-fold predictions of each "
-    "split's training part and tested on its test part. The predictive density is taken as a "
-    "Gaussian of the total variance; mean ± standard error over splits."
+    "Calibration error: the absolute difference between a credible level and the fraction of test "
+    "targets inside its central interval, averaged over 19 levels. Lower is better, but it is "
+    "never 0 because the fraction varies by chance on a finite test set; the next column gives "
+    "the expected error of a perfect model for the same test set sizes. Coverage: the fraction of "
+    "test targets inside the central 50, 90 or 95 % interval. Among calibrated predictions, "
+    "narrower intervals (width, in units of the target) are better. Recalibration is fitted to "
+    "out-of-fold predictions on the training set of each split and evaluated on its test set. The "
+    "predictive density is approximated by a Gaussian with the total variance. Mean ± standard "
+    "error over splits."
 )
 
 NAMED = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "variant",
@@ -52,30 +51,30 @@ NAMED = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", 
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """A row per run that predicted; None where none did."""
+    """A row per run with saved predictions; None if there are none."""
     table = gather_calibration(runs)
     if table.empty:
         return None
-    shown = runs.scored.loc[table.index.unique("run")]
-    names = marked_labels(shown)
+    scored = runs.scored.loc[table.index.unique("run")]
+    names = marked_labels(scored)
     by_run: dict[str, dict[str, dict[str, float]]] = {}
-    for (run, name), found in table.to_dict("index").items():
-        by_run.setdefault(run, {})[name] = found
-    rows = [(names[run], *cells(by_run[run])) for run in shown.index]
+    for (run, name), qualities in table.to_dict("index").items():
+        by_run.setdefault(run, {})[name] = qualities
+    rows = [(names[run], *cells(by_run[run])) for run in scored.index]
     full = table.reset_index().join(runs.scored[list(NAMED)], on="run")
     return Section((
         Heading("Calibration"),
         Paragraph(CALIBRATION_STATEMENT),
-        *by_group(COLUMNS, shown["dataset"], rows),
-        Data("calibration", full, "At full precision:"),
+        *tables_by_group(COLUMNS, scored["dataset"], rows),
+        DataFile("calibration", full),
     ))  # fmt: skip
 
 
 def cells(run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
-    """The printed cells of one run under `COLUMNS`, but for its name.
+    """The cells of one run under `COLUMNS`, without its name.
 
     Args:
-        run: its rows of `gather_calibration`, by recalibration.
+        run: its rows from `gather_calibration`, by recalibration.
     """
 
     def cell(quality: str, name: str = "none") -> str:
@@ -86,7 +85,7 @@ def cells(run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     return (
         cell("calibration_error"),
         f"{next(iter(run.values()))['calibration_floor']:.3f}",
-        *(cell("calibration_error", name) for name in RECALIBRATED),
+        *(cell("calibration_error", name) for name in RECALIBRATION_NAMES),
         *(cell(f"coverage_{level}") for level in (50, 90, 95)),
         cell("width_90"),
         cell("width_90", "isotonic"),

@@ -1,4 +1,4 @@
-"""Predictions along one input, on made data (book, Figs. 4.12 and 4.13; GVI thesis, Fig. 5.8)."""
+"""Predictions on one-dimensional synthetic data (book, Figs. 4.12, 4.13; GVI thesis, Fig. 5.8)."""
 
 from __future__ import annotations
 
@@ -8,81 +8,81 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.figures.curves import curves_figure
-from bnnbench.report.section import (
-    Data,
-    Drawing,
+from bnnbench.report.blocks import (
+    DataFile,
+    FigureBlock,
     Heading,
     Paragraph,
     Section,
     Style,
-    by_group,
-    numbered,
-    numbers,
-    parts,
-    words,
+    even_chunks,
+    label_columns,
+    number_columns,
+    numbered_name,
+    tables_by_group,
 )
-from bnnbench.results.curves import Curve, curve_table, curves_of
-from bnnbench.results.labels import in_common
+from bnnbench.report.figures.curves import curves_figure
+from bnnbench.results.curves import Curve, curve_table, read_curves
+from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
 
-ORDER = 9
-
-MOST_ROWS = 8
-"""Rows of panels on one figure; further runs go on further figures."""
+MAX_ROWS = 8
+"""Rows of panels in one figure. Further runs are drawn in further figures."""
 
 CURVES_STATEMENT = (
-    "Inside: test inputs within the range of the training inputs; outside: farther from it than a "
-    "quarter of its width. RMSE is that of the predictive mean against the function without noise; "
-    "epistemic (the model's own uncertainty) and total deviations are averages; the last columns "
-    "say how many noisy test targets the central 95 % interval (mean ± 1.96 total deviations) "
-    "holds. One data set, one split: no error bars."
+    "Inside: test inputs within the range of the training inputs. Outside: test inputs farther "
+    "from this range than a quarter of its width. RMSE is the error of the predictive mean with "
+    "respect to the noise-free function. Epistemic and total standard deviations are averages "
+    "over test inputs. The last columns give the fraction of noisy test targets inside the "
+    "central 95 % interval (mean ± 1.96 total standard deviations). There is one split, hence no "
+    "standard error."
 )
 
 NUMBERS = {
     f"{name}_{where}": f"{title}, {where}"
     for name, title in {
-        "rmse": "RMSE to the truth",
-        "epistemic": "epistemic deviation",
-        "total": "total deviation",
-        "coverage_95": "95 % holds",
+        "rmse": "RMSE to the true function",
+        "epistemic": "epistemic std",
+        "total": "total std",
+        "coverage_95": "95 % coverage",
     }.items()
     for where in ("in", "out")
 }
-"""Column of `curve_table` to its head."""
+"""Headings of the columns of `curve_table`."""
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Tables by data set and panels by run; None without runs on made data."""
-    curves = runs.once(curves_of)
+    """A table per data set and a panel per run; None without runs on one-dimensional data."""
+    curves = runs.cached(read_curves)
     if not curves:
         return None
     table = curve_table(curves)
     rows = [cells(row) for row in table.to_dict("records")]
-    columns = (*words("Method"), *numbers("Depth", *NUMBERS.values()))
+    columns = (*label_columns("Method"), *number_columns("Depth", *NUMBERS.values()))
     return Section((
-        Heading("Along the input"),
+        Heading("Predictive distribution along the input"),
         Paragraph(CURVES_STATEMENT),
-        *by_group(columns, table["dataset"], rows),
-        Data("curves", table),
-        *drawings(curves),
+        *tables_by_group(columns, table["dataset"], rows),
+        DataFile("curves", table),
+        *figures(curves),
     ))  # fmt: skip
 
 
 def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The printed cells of a row of `curve_table`."""
+    """The cells of a row of `curve_table`."""
     return (row["label"], str(row["depth"]), *(f"{row[name]:.3g}" for name in NUMBERS))
 
 
-def drawings(curves: Sequence[Curve]) -> list[Drawing]:
-    """Figures of at most `MOST_ROWS` labels each."""
+def figures(curves: Sequence[Curve]) -> list[FigureBlock]:
+    """Figures with at most `MAX_ROWS` runs per data set each."""
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
-    found = []
-    for place, part in enumerate(parts(len(names), MOST_ROWS), 1):
-        own = [c for c in curves if c.run["label"] in names[part.start : part.stop]]
-        caption = "Data, true function, predictive mean and bands"
-        title = in_common(pd.DataFrame([curve.run for curve in own]))
-        found.append(
-            Drawing(numbered("curves", place), caption, partial(curves_figure, own, title))
-        )
-    return found
+    caption = (
+        "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 epistemic "
+        "(dark) standard deviations; dashed line: true function; dots: training data"
+    )
+    blocks = []
+    for number, chunk in enumerate(even_chunks(len(names), MAX_ROWS), 1):
+        shown = [c for c in curves if c.run["label"] in names[chunk.start : chunk.stop]]
+        draw = partial(curves_figure, shown, common_settings(pd.DataFrame([c.run for c in shown])))
+        blocks.append(FigureBlock(numbered_name("curves", number), caption, draw))
+    return blocks

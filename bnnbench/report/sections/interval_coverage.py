@@ -1,4 +1,4 @@
-"""How often k predicted deviations hold a target, on made data (GVI thesis, Figs. 5.10-5.12)."""
+"""Coverage of mean ± k standard deviations, on one-dimensional data (GVI thesis, Figs. 5.10-12)."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ from functools import partial
 
 import pandas as pd
 
-from bnnbench.report.figures.interval_coverage import sigma_figure
-from bnnbench.report.section import (
-    Data,
-    Drawing,
+from bnnbench.report.blocks import (
+    DataFile,
+    FigureBlock,
     Heading,
     Paragraph,
     Section,
     Style,
-    by_group,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
+    tables_by_group,
 )
-from bnnbench.results.curves import curves_of
+from bnnbench.report.figures.interval_coverage import interval_coverage_figure
+from bnnbench.results.curves import read_curves
 from bnnbench.results.interval_coverage import sigma_table
-from bnnbench.results.labels import in_common
+from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
 
-ORDER = 10
-
-COLUMNS = (*words("Method"), *numbers("Depth", "Inside 1 sigma", "Difference"))
+COLUMNS = (*label_columns("Method"), *number_columns("Depth", "1 sigma coverage", "Difference"))
 
 SIGMA_STATEMENT = (
-    "The share of noisy test targets within k total predictive deviations of the predictive mean, "
-    "at test inputs inside the range of the training inputs; a Gaussian holds 0.683 within one. "
-    "Above the dashed line a model is too cautious, below it too sure."
+    "The fraction of noisy test targets within k total predictive standard deviations of the "
+    "predictive mean, at test inputs within the range of the training inputs. A Gaussian covers "
+    "0.683 at k = 1. Above the Gaussian curve a model is underconfident, below it overconfident."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Calibration along the input; None without runs on made data."""
-    curves = runs.once(curves_of)
+    """Coverage inside the range of the training inputs; None without one-dimensional runs."""
+    curves = runs.cached(read_curves)
     if not curves:
         return None
     table = sigma_table(curves)
@@ -44,12 +42,15 @@ def section(runs: Runs, style: Style) -> Section | None:
         (row["label"], str(row["depth"]), f"{row['inside_1']:.2f}", f"{row['difference']:.2f}")
         for row in table.to_dict("records")
     ]
-    caption = "Share of targets within k deviations, a line per run"
-    title = in_common(pd.DataFrame([curve.run for curve in curves]))
+    caption = (
+        "Fraction of test targets within k standard deviations, one line per run; dashed line: "
+        "Gaussian"
+    )
+    title = common_settings(pd.DataFrame([curve.run for curve in curves]))
     return Section((
-        Heading("Inside k deviations"),
+        Heading("Coverage of mean ± k standard deviations"),
         Paragraph(SIGMA_STATEMENT),
-        *by_group(COLUMNS, table["dataset"], rows),
-        Data("sigma", table),
-        Drawing("sigma", caption, partial(sigma_figure, curves, title)),
+        *tables_by_group(COLUMNS, table["dataset"], rows),
+        DataFile("sigma", table),
+        FigureBlock("sigma", caption, partial(interval_coverage_figure, curves, title)),
     ))  # fmt: skip

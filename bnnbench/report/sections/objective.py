@@ -1,31 +1,30 @@
-"""What training minimised, epoch by epoch (GVI thesis, Fig. 5.3)."""
+"""Training objective by epoch (GVI thesis, Fig. 5.3)."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from bnnbench.report.blocks import FigureBlock, Heading, Paragraph, Section, Style
 from bnnbench.report.figures.objective import objectives_figure
-from bnnbench.report.section import Drawing, Heading, Paragraph, Section, Style
-from bnnbench.results.labels import in_common
+from bnnbench.results.labels import common_settings
 from bnnbench.results.objectives import median_objectives
 from bnnbench.results.reader import Runs
 
-ORDER = 8
-
 OBJECTIVE_STATEMENT = (
-    "The objective of the final fit after every epoch: the loss of the training part, averaged "
-    "over weight samples, plus the method's complexity cost, both per data point in nats of the "
-    "standardised target; the median over splits. Different divergences measure in units of their "
-    "own, so heights do not compare; whether a curve settles does."
+    "The objective of the final fit after each epoch: the training loss, averaged over weight "
+    "samples, plus the complexity cost of the method, both in nats per data point for the "
+    "standardised target. Divergences differ in scale, so compare whether curves converge, not "
+    "their values."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """The traces of all runs; None where no run kept one."""
+    """The objective of every run that saved it; None if there are none."""
     medians = median_objectives(runs)
     if medians.empty:
         return None
-    title = in_common(runs.scored.loc[medians["run"].unique()])
+    title = common_settings(runs.scored.loc[medians["run"].unique()])
     draw = partial(objectives_figure, medians, title)
-    drawing = Drawing("objectives", "Objective by epoch, a line per run", draw)
-    return Section((Heading("Objective"), Paragraph(OBJECTIVE_STATEMENT), drawing))
+    caption = "Objective by epoch: median over splits, one line per run"
+    figure = FigureBlock("objectives", caption, draw)
+    return Section((Heading("Training objective"), Paragraph(OBJECTIVE_STATEMENT), figure))

@@ -1,4 +1,4 @@
-"""Every run's results by data set, beside the published ones."""
+"""Results of all runs by data set, next to published values."""
 
 from __future__ import annotations
 
@@ -9,139 +9,146 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.figures.bar_charts import bars_figure
-from bnnbench.report.numbers import MISSING, plus_minus, statement, z_value
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
+    ERROR_BARS,
     Block,
     Column,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
     Paragraph,
     Section,
     Style,
     Table,
-    numbered,
-    numbers,
-    parts,
-    words,
+    even_chunks,
+    label_columns,
+    number_columns,
+    numbered_name,
 )
+from bnnbench.report.figures.bar_charts import bars_figure
+from bnnbench.report.formatting import MISSING, describe_scores, format_z, plus_minus
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.settings import differing_columns
-from bnnbench.results.with_published import with_published
 
-ORDER = 1
+MAX_PANELS = 8
+"""Data sets in one bar chart. Further ones are drawn in further figures."""
 
-MOST_PANELS = 8
-"""Data sets of one bar chart; further ones go on further figures."""
-
-COMPARISON = (
-    *words("Method", "Metric"),
-    *numbers("Ours", "Published", "z", "Paired difference"),
+COMPARISON_COLUMNS = (
+    *label_columns("Method", "Metric"),
+    *number_columns("Ours", "Published", "z", "Paired difference"),
     Column("Source", "text"),
     Column("Settings that differ", "text"),
 )
 
 COMPARISON_STATEMENT = (
-    "z = (ours - published) / sqrt(se1² + se2²), in combined standard errors. A published standard "
-    "deviation is divided by the square root of its number of splits. As both rest on the same "
-    "splits, what makes a split hard is in both errors and cancels in the difference: z is "
-    "pessimistic, and a small one is no proof of agreement. Where scores of single splits were "
-    "published, the mean of ours less theirs over the splits that test the same rows stands "
-    "beside, ± its standard error and with their number: read that (on boston its standard error "
-    "is 0.034 where the combined one is 0.275). Splits share training points, so every standard "
-    "error is optimistic as far as other data are concerned. The last column names the settings "
-    "in which a run is known to differ from the published; with more than samples a step, test "
-    "samples or the search's log-likelihood in it there is no z, nor where the paper gives no "
-    "error or one that rounds to zero. Of a value from --beside only its number of splits is "
-    "known: where ours are fewer there is no z."
+    "z = (ours - published) / sqrt(se1² + se2²), the difference in combined standard errors. A "
+    "published standard deviation is divided by the square root of its number of splits. If both "
+    "use the same splits, the difficulty of a split contributes to both standard errors but "
+    "cancels in the difference; z is then conservative, and a small z does not prove agreement. "
+    "Paired difference: ours minus published, averaged over the splits with the same test rows, ± "
+    "its standard error, with the number of splits in parentheses. It is available where scores "
+    "of single splits were published, and is more precise than z (on boston the standard error is "
+    "0.034 instead of 0.275). Splits share training points, so all standard errors are too small "
+    "with respect to new data. The last column lists the settings in which a run is known to "
+    "differ from the published one. We report no z if any setting other than samples per step, "
+    "test samples and the search objective differs, or if the paper gives no error or one that "
+    "rounds to zero. For values from --published-values only the number of splits is known; there "
+    "is no z if ours are fewer."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Bar charts, then by data set our means and what papers print; None without scores."""
+    """Bar charts, then our means and published values by data set; None without scores."""
     if runs.scored.empty:
         return None
-    drawn = style.choice.wanted(printed_in("figures"))
-    beside = style.choice.wanted(printed_in("published"))
+    drawn = style.run_filter.metrics_or(printed_in("figures"))
+    compared = style.run_filter.metrics_or(printed_in("published"))
     table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))
-    blocks: list[Block] = [Heading("Results", 1), Paragraph(sentence(table))]
+    blocks: list[Block] = [Heading("Results", 1), Paragraph(table_caption(table))]
     for metric in drawn:
-        blocks += [Heading(f"Test {metric.word}"), *bar_charts(table, metric, style.error)]
-    ours = result_tables(table, style.choice.wanted(printed_in("page")))
-    theirs = comparison_tables(table, beside)
+        blocks += [
+            Heading(f"Test {metric.inline_title}"),
+            *bar_charts(table, metric, style.error_bars),
+        ]
+    ours = result_tables(table, style.run_filter.metrics_or(printed_in("page")))
+    theirs = comparison_tables(table, compared)
     blocks.append(Heading("Results by data set"))
     for dataset, own in ours.items():
         blocks += [Heading(dataset, 3), own]
         if dataset in theirs:
-            blocks += [Paragraph("Beside published results:"), theirs[dataset]]
+            blocks += [Paragraph("Comparison with published values:"), theirs[dataset]]
     if theirs:
         blocks += [Heading("How to read the comparison", 3), Paragraph(COMPARISON_STATEMENT)]
-    text = "Every metric of every run, at full precision:"
-    return Section((*blocks, Data("results", full_table(table), text)))
+    text = "All metrics of all runs at full precision:"
+    return Section((*blocks, DataFile("results", full_table(table), text)))
 
 
 def full_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Every number, with a column for every setting that differs between the runs.
+    """All columns of `table`, plus one for every setting that differs between the runs.
 
     Args:
-        table: what `with_published` returns.
+        table: from `with_published`.
     """
     return table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
 
 
-def bar_charts(table: pd.DataFrame, metric: Metric, error: str) -> list[Drawing]:
-    """Figures of at most `MOST_PANELS` data sets each.
+def bar_charts(table: pd.DataFrame, metric: Metric, error_bars: str) -> list[FigureBlock]:
+    """Figures with at most `MAX_PANELS` data sets each.
 
     Args:
-        table: what `with_published` returns.
-        metric: of the figures.
-        error: a key of `ERRORS`.
+        table: from `with_published`.
+        metric: the metric to draw.
+        error_bars: a key of `ERROR_BARS`.
     """
-    datasets, found = list(table["dataset"].unique()), []
-    for place, part in enumerate(parts(len(datasets), MOST_PANELS), 1):
-        own = table[table["dataset"].isin(datasets[part.start : part.stop])]
-        caption = f"Test {metric.word} of every run, by data set"
-        draw = partial(bars_figure, own, metric, error)
-        found.append(Drawing(numbered(metric.key, place), caption, draw))
-    return found
+    datasets, figures = list(table["dataset"].unique()), []
+    caption = (
+        f"Test {metric.inline_title} by data set. Bars: mean over splits; error bars: "
+        f"{ERROR_BARS[error_bars]} over splits; diamonds: published means with the same error"
+    )
+    for number, chunk in enumerate(even_chunks(len(datasets), MAX_PANELS), 1):
+        rows = table[table["dataset"].isin(datasets[chunk.start : chunk.stop])]
+        draw = partial(bars_figure, rows, metric, error_bars)
+        figures.append(FigureBlock(numbered_name(metric.key, number), caption, draw))
+    return figures
 
 
-def sentence(table: pd.DataFrame) -> str:
-    """What the numbers are, how many splits they leave out, and of what other noise law all are."""
-    text = f"Every entry is the {statement(table['splits'])}."
-    lost = int(table["diverged"].sum())
-    text = f"{text} Diverged splits ({lost} in all) are left out." if lost else text
-    other = [words for words in table["settings_differ"] if words and not table["mark"].any()]
-    return f"{text} In all runs settings differ from the published: {other[0]}." if other else text
+def table_caption(table: pd.DataFrame) -> str:
+    """Explain the numbers, the excluded splits, and a difference that all runs share."""
+    text = f"Each entry is the {describe_scores(table['splits'])}."
+    diverged = int(table["diverged"].sum())
+    if diverged:
+        text += f" Diverged splits are excluded ({diverged} in total)."
+    shared = [words for words in table["settings_differ"] if words and not table["mark"].any()]
+    return f"{text} All runs differ from the published settings: {shared[0]}." if shared else text
 
 
 def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
-    """By data set, the parts of one table: label, metrics, splits.
+    """The results of each data set, as parts of one table.
 
     Args:
         table: rows of `Runs.scored`.
-        metrics: which.
+        metrics: the columns.
     """
-    heads = [metric.heading for metric in metrics]
-    columns = (*words("Method"), *numbers(*heads, "Splits"))
-    caption, names = sentence(table), marked_labels(table)
-    found = {}
+    headings = [metric.heading for metric in metrics]
+    columns = (*label_columns("Method"), *number_columns(*headings, "Splits"))
+    caption, names = table_caption(table), marked_labels(table)
+    tables = {}
     for dataset, group in table.groupby("dataset", sort=False):
         rows = tuple(
             result_row(names[run], row, metrics)
             for run, row in zip(group.index, group.to_dict("records"), strict=True)
         )
-        found[str(dataset)] = Table(
+        tables[str(dataset)] = Table(
             columns, rows, "results", str(dataset), caption=caption, runs=tuple(group.index)
         )
-    return found
+    return tables
 
 
 def result_row(label: str, run: Mapping[Any, Any], metrics: Sequence[Metric]) -> tuple[str, ...]:
-    """The printed cells of a run."""
+    """The cells of a run."""
     scores = (plus_minus(run[f"{m.key}_mean"], run[f"{m.key}_stderr"]) for m in metrics)
     lost = f" ({run['diverged']} diverged)" if run["diverged"] else ""
     return (label, *scores, f"{run['splits']}{lost}")
@@ -150,13 +157,13 @@ def result_row(label: str, run: Mapping[Any, Any], metrics: Sequence[Metric]) ->
 def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
 ) -> dict[str, Table]:
-    """By data set that has published results, the parts of one table under `COMPARISON`.
+    """The comparison on each data set with published values, as parts of one table.
 
     Args:
-        table: what `with_published` returns.
-        metrics: which, of those that it has.
+        table: from `with_published`.
+        metrics: the metrics to compare, of those in `table`.
     """
-    names, found = labels(table), {}
+    names, tables = labels(table), {}
     for dataset, group in table.groupby("dataset", sort=False):
         rows = tuple(
             (names[run], *cells)
@@ -164,20 +171,20 @@ def comparison_tables(
             for cells in comparison_cells(row, metrics)
         )
         if rows:
-            found[str(dataset)] = Table(
-                COMPARISON, rows, "published", str(dataset), caption=COMPARISON_STATEMENT
+            tables[str(dataset)] = Table(
+                COMPARISON_COLUMNS, rows, "published", str(dataset), caption=COMPARISON_STATEMENT
             )
-    return found
+    return tables
 
 
 def comparison_cells(run: Mapping[Any, Any], metrics: Sequence[Metric]) -> list[tuple[str, ...]]:
-    """The cells of `COMPARISON` after the label, for each metric that was published."""
+    """The cells under `COMPARISON_COLUMNS` after the label, for each published metric."""
     return [
         (
             metric.heading,
             plus_minus(run[f"{key}_mean"], run[f"{key}_stderr"]),
             plus_minus(run[f"{key}_published"], run[f"{key}_published_stderr"]),
-            z_value(run[f"{key}_z"]),
+            format_z(run[f"{key}_z"]),
             paired_cell(run, key),
             run[f"{key}_source"],
             run[f"{key}_differs"] or MISSING,
@@ -189,7 +196,7 @@ def comparison_cells(run: Mapping[Any, Any], metrics: Sequence[Metric]) -> list[
 
 
 def paired_cell(run: Mapping[Any, Any], key: str) -> str:
-    """`+0.01 ± 0.03 (20)`: ours less theirs, over how many splits; a dash if none was published."""
+    """Ours minus published and the number of splits, as in `+0.01 ± 0.03 (20)`, or a dash."""
     difference, splits = run[f"{key}_paired"], run[f"{key}_paired_splits"]
     if not math.isfinite(difference):
         return MISSING

@@ -1,4 +1,4 @@
-"""Which method is better, and how surely."""
+"""Pairwise significance tests between methods."""
 
 from __future__ import annotations
 
@@ -8,82 +8,94 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.figures.heat_map import heat_map
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
     Block,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
     Paragraph,
     Section,
     Style,
     Table,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
 )
-from bnnbench.results.labels import in_common, labels, marked_labels
+from bnnbench.report.figures.heat_map import heat_map
+from bnnbench.results.labels import common_settings, labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
-from bnnbench.results.pairing import LEAST_SPLITS, meetings, unpaired
+from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import all_pairs, named, shared, tally, tested
+from bnnbench.results.significance import (
+    add_names,
+    all_pairs,
+    compare_pairs,
+    describe_shared_splits,
+    tally,
+)
 
-ORDER = 2
-
-MOST_COMPARED = 20
-"""Runs on a heat map of pairs; of more, nothing could be read."""
+MAX_RUNS = 20
+"""Runs in a heat map of pairs. With more it would be unreadable."""
 
 PAIRS_STATEMENT = (
-    "Bayesian correlated t-test of every pair of runs on splits that test the same rows, with a "
+    "Bayesian correlated t-test for each pair of runs, on splits with the same test rows, with a "
     "region of practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a "
-    "difference beyond it with probability over 0.95; all else is a tie. Runs that share fewer "
-    f"than {LEAST_SPLITS} splits are not compared: nothing can be said of them."
+    "difference beyond this region with probability above 0.95; everything else is a tie. Runs "
+    f"with fewer than {MIN_COMMON_SPLITS} common splits are not compared."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Wins, ties and losses, and a heat map; None without two runs on one data set."""
+    """Wins, ties and losses, and heat maps; None without two runs on one data set."""
     if runs.scored.empty:
         return None
-    names, metrics = labels(runs.scored), style.choice.wanted(printed_in("pairs"))
-    found = pairs_of(runs, metrics)
-    pairs = named(found, names)
-    apart = [Paragraph(sentence) for sentence in unpaired(meetings(runs, metrics=()), names)]
+    names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))
+    comparisons = pairs_of(runs, metrics)
+    pairs = add_names(comparisons, names)
+    heading = Heading("Pairwise comparison")
+    unpaired = [
+        Paragraph(text) for text in unpaired_messages(dataset_pairs(runs, metrics=()), names)
+    ]
     if pairs.empty:
-        return Section((Heading("Which method is better"), *apart)) if apart else None
+        return Section((heading, *unpaired)) if unpaired else None
     blocks: list[Block] = [
-        Heading("Which method is better"),
-        Paragraph(f"{PAIRS_STATEMENT} Of the pairs here: {shared(pairs)}."),
-        *apart,
-        Data("comparisons", pairs, "Every comparison:"),
+        heading,
+        Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}."),
+        *unpaired,
+        DataFile("comparisons", pairs, "All comparisons:"),
     ]
     marked = marked_labels(runs.scored)
-    counts = tally(named(found, marked)).astype(str)
-    if style.choice.methods:
+    counts = tally(add_names(comparisons, marked)).astype(str)
+    if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
-    columns = (*words("Metric", "Method"), *numbers("Wins", "Ties", "Losses"))
+    columns = (*label_columns("Metric", "Method"), *number_columns("Wins", "Ties", "Losses"))
     blocks.append(Table(columns, tuple(counts.itertuples(index=False, name=None))))
-    if len({*pairs["a"], *pairs["b"]}) <= MOST_COMPARED:
-        title = in_common(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
-        order = list(dict.fromkeys(names)) if style.choice.methods else sorted(set(names))
-        for metric in style.choice.wanted(printed_in("figures")):
+    if len({*pairs["a"], *pairs["b"]}) <= MAX_RUNS:
+        title = common_settings(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
+        order = list(dict.fromkeys(names)) if style.run_filter.methods else sorted(set(names))
+        for metric in style.run_filter.metrics_or(printed_in("figures")):
             own = pairs[pairs["metric"] == metric.key]
-            caption = f"Test {metric.word}: probability that the row's method beats the column's"
+            caption = (
+                f"Test {metric.inline_title}: probability that the method of the row is better "
+                "than that of the column"
+            )
             blocks.append(
-                Drawing(f"comparison_{metric.key}", caption, partial(heat_map, own, title, order))
+                FigureBlock(
+                    f"comparison_{metric.key}", caption, partial(heat_map, own, title, order)
+                )
             )
     return Section(tuple(blocks))
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:
-    """The rows of a tally by metric, then by method, both as they are listed."""
+    """Sort a tally by metric, then by method, in the given orders."""
     places = counts["metric"].map(metrics.index), counts["method"].map(names.index)
     return counts.iloc[np.lexsort(places[::-1])]
 
 
 def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Every pair by some metrics; the usual ones are compared once for all sections."""
-    usual = printed_in("pairs")
-    if not {*metrics} <= {*usual}:
-        return tested(meetings(runs, metrics=metrics), metrics=metrics)
-    every = runs.once(all_pairs)
-    return every if metrics == usual else every[every["metric"].isin([m.key for m in metrics])]
+    """Comparisons of all pairs; those by the default metrics are computed once per report."""
+    default = printed_in("pairs")
+    if not {*metrics} <= {*default}:
+        return compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
+    pairs = runs.cached(all_pairs)
+    return pairs if metrics == default else pairs[pairs["metric"].isin([m.key for m in metrics])]

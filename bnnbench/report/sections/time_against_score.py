@@ -1,63 +1,65 @@
-"""What better scores cost: seconds of a split against its scores."""
+"""Scores against computing time."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from bnnbench.report.figures.time_against_score import time_figure
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
+    ERROR_BARS,
     Block,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
     Paragraph,
     Section,
     Style,
-    numbered,
-    parts,
+    even_chunks,
+    numbered_name,
 )
+from bnnbench.report.figures.time_against_score import time_figure
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
-from bnnbench.results.time_against_score import SHARED, time_against_score
+from bnnbench.results.time_against_score import GROUP_COLUMNS, time_against_score
 
-ORDER = 4
+MAX_PANELS = 8
+"""Panels (data set and experiment) in one figure. Further ones are drawn in further figures."""
 
-MOST_PANELS = 8
-"""Data sets, by experiment, of one figure; further ones go on further figures."""
-
-MOST_RUNS = 40
-"""On one data set; of more, nothing could be told apart."""
+MAX_RUNS = 40
+"""Runs on one data set. With more a panel would be unreadable."""
 
 TIME_STATEMENT = (
-    "Seconds are those of one split, its search, final fit and prediction, on the machine that it "
-    "ran on; splits trained in one stack share its time equally. Runs compare as far as the "
-    "machine was the same and idle otherwise. On the Pareto front are runs that no other run of "
-    "the experiment on the data set beats: none is as fast and as good at least, and better in one "
-    "of them. Means that differ by less than their errors may change places."
+    "Time is the wall-clock time per split for search, final fit and prediction; splits trained "
+    "in one stack share its time equally. Times are comparable only if the runs used the same, "
+    "otherwise idle machine. A run is on the Pareto front if no other run of the same experiment "
+    "and data set is at least as fast and as good, and better in one of the two. Means that "
+    "differ by less than their errors may change places."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Scatter plots; None where no data set has two runs that were timed."""
-    wanted = style.choice.wanted(printed_in("figures"))
-    metrics = tuple(metric for metric in wanted if metric.unit != "s")
+    """Scatter plots; None if no data set has two runs with times."""
+    requested = style.run_filter.metrics_or(printed_in("figures"))
+    metrics = tuple(metric for metric in requested if metric.unit != "s")
     table = time_against_score(runs, metrics)
     if table.empty or not metrics:
         return None
     blocks: list[Block] = [
         Heading("Time against score"),
         Paragraph(TIME_STATEMENT),
-        Data("time_against_score", table, "Seconds, scores and who is on the front:"),
+        DataFile("time_against_score", table, "Times, scores and membership of the Pareto front:"),
     ]
-    groups = table.groupby(SHARED, sort=False)
-    drawn = table[groups["method"].transform("size") <= MOST_RUNS]
+    groups = table.groupby(GROUP_COLUMNS, sort=False)
+    drawn = table[groups["method"].transform("size") <= MAX_RUNS]
     if len(drawn) < len(table):
-        blocks.append(Paragraph(f"More than {MOST_RUNS} runs on one data set are not drawn."))
-    panels = drawn.groupby(SHARED, sort=False).ngroup()
+        blocks.append(Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn."))
+    panels = drawn.groupby(GROUP_COLUMNS, sort=False).ngroup()
     for metric in metrics:
-        for place, part in enumerate(parts(panels.nunique(), MOST_PANELS), 1):
-            own = drawn[panels.isin(part)]
-            draw = partial(time_figure, own, metric, style.error)
-            caption = f"Test {metric.word} against seconds of a split, by data set"
-            blocks.append(Drawing(numbered(f"time_{metric.key}", place), caption, draw))
+        caption = (
+            f"Test {metric.inline_title} against time per split. Error bars: "
+            f"{ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto front"
+        )
+        for number, chunk in enumerate(even_chunks(panels.nunique(), MAX_PANELS), 1):
+            rows = drawn[panels.isin(chunk)]
+            draw = partial(time_figure, rows, metric, style.error_bars)
+            blocks.append(FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw))
     return Section(tuple(blocks))

@@ -1,1 +1,1 @@
-"""The page that a browser opens: a Jinja2 template, its style and its script, without network."""
+"""The HTML page: a Jinja2 template, its style sheet and its script."""

@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, filtering, and the pages of single runs; charts are drawn from the numbers in #data.
+// Sorting, filtering and run pages. Charts are drawn from the numbers in #data.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
@@ -13,10 +13,10 @@
   };
   const shape = (name, attributes, ...children) => make(name, { svg: true, ...attributes }, ...children);
 
-  // A cell's number, of "3.18 ± 0.15" the first; NaN sorts last.
+  // The number in a cell: the first one in "3.18 ± 0.15". NaN sorts last.
   const numberOf = (text) => {
-    const found = text.replaceAll("\u2212", "-").match(/^[^\d+-]*([+-]?\d+(\.\d+)?(e[+-]?\d+)?)/i);
-    return found ? Number(found[1]) : NaN;
+    const match = text.replaceAll("\u2212", "-").match(/^[^\d+-]*([+-]?\d+(\.\d+)?(e[+-]?\d+)?)/i);
+    return match ? Number(match[1]) : NaN;
   };
   const order = (numbers, falling) => (a, b) => {
     const sign = falling ? -1 : 1;
@@ -45,7 +45,7 @@
     });
   };
 
-  // A row is shown if it, its table's caption or the heading above has every word.
+  // A row is shown if every word occurs in it, in its table's caption or in the heading above.
   const filterable = (input, output, report) => {
     const rows = [];
     let heading = "";
@@ -69,13 +69,13 @@
     input.addEventListener("input", apply);
   };
 
-  // Round numbers of an axis.
+  // Round tick values of an axis.
   const ticks = (low, high) => {
     const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
-    const found = [];
-    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(v);
-    return found;
+    const values = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) values.push(v);
+    return values;
   };
   const short = (value) => String(Number(value.toPrecision(4)));
 
@@ -107,9 +107,9 @@
         return;
       }
       s.x.forEach((x, i) => {
-        const said = `${short(x)}: ${short(s.y[i])}${s.error ? ` ± ${short(s.error[i])}` : ""}`;
+        const text = `${short(x)}: ${short(s.y[i])}${s.error ? ` ± ${short(s.error[i])}` : ""}`;
         if (s.error) svg.append(shape("path", { class: "bar", d: `M${at(px(x))} ${at(py(s.y[i] - s.error[i]))}V${at(py(s.y[i] + s.error[i]))}` }));
-        svg.append(shape("circle", { cx: at(px(x)), cy: at(py(s.y[i])), r: 2.5 }, shape("title", {}, said)));
+        svg.append(shape("circle", { cx: at(px(x)), cy: at(py(s.y[i])), r: 2.5 }, shape("title", {}, text)));
       });
     });
     const names = chart.series.map((s) => s.name).join(", ");
@@ -141,9 +141,9 @@
   const page = (name) => {
     const run = data.runs[name];
     const parts = [
-      make("p", {}, make("a", { href: "#content" }, "back to the report")),
+      make("p", {}, make("a", { href: "#content" }, "Back to the report")),
       make("h1", { tabindex: "-1" }, run.table.title || name),
-      make("p", { class: "faint" }, make("a", { href: run.folder }, "its files"), run.started ? `, begun ${run.started}` : ""),
+      make("p", { class: "faint" }, make("a", { href: run.folder }, "Files"), run.started ? `, started ${run.started}` : ""),
       grid(run.table),
     ];
     if (run.table.caption) parts.push(make("p", { class: "faint" }, `${run.table.caption}.`));

@@ -1,7 +1,7 @@
-"""What the book's section 4.7.5 says about its comparison, each claim checked on our numbers.
+"""Claims of the book's section 4.7.5 about its comparison, tested on our numbers.
 
-A claim about total time is checked on the book's own Table 4.3 too, over the same data sets: its
-text rounds, and does not say by what mean it averages.
+Claims about total time are also tested on the book's own Table 4.3 over the same data sets, because
+its text rounds and does not say which mean it uses.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.claims import Claim, Finding, ahead, checked, counted
-from bnnbench.results.significance import shared, tally
+from bnnbench.results.claims import CheckResult, Claim, check_better, check_claims, count_datasets
+from bnnbench.results.significance import describe_shared_splits, tally
 from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,
     SCORES,
@@ -26,12 +26,16 @@ TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Whether the time of some configurations, relative to `base`, lies between two numbers.
+class TimeRatio:
+    """Whether the time of configurations relative to `base` lies between two numbers.
 
     Attributes:
-        others: whose time is divided by that of `base`, as geometric means over data sets.
-        pick: `fastest` or `slowest` of the others; it is what has to lie between the numbers.
+        others: configurations whose time is divided by that of `base` (geometric means over data
+            sets).
+        base: the reference configuration.
+        low: lower bound.
+        high: upper bound.
+        pick: whether the `fastest` or the `slowest` of the others must lie within the bounds.
         seconds: `total` or `fit`.
     """
 
@@ -44,29 +48,31 @@ class Ratio:
 
     @property
     def rule(self) -> str:
-        many = f"the {self.pick} of the others" if len(self.others) > 1 else named(self.others)
+        subject = (
+            f"the {self.pick} of the others" if len(self.others) > 1 else join_names(self.others)
+        )
         return (
-            f"{self.seconds} time of {many} / {CONFIGURATIONS[self.base]}'s, geometric mean over "
-            f"data sets: between {self.low:g} and {self.high:g}"
+            f"{self.seconds} time of {subject} / {CONFIGURATIONS[self.base]}, geometric mean over "
+            f"data sets, is between {self.low:g} and {self.high:g}"
         )
 
-    def find(self, suite: BookRuns) -> Finding:
+    def check(self, suite: BookRuns) -> CheckResult:
         needed = [self.base, *self.others]
         ours = suite.table(f"{self.seconds}_seconds")[needed].dropna()
         if ours.empty:
-            return None, f"no data set has all of {named(needed)}"
+            return None, f"no data set has runs of {join_names(needed)}"
         holds, numbers = self._apply(ours)
-        return holds, f"{numbers} ({counted(len(ours))})"
+        return holds, f"{numbers} ({count_datasets(len(ours))})"
 
     def _apply(self, seconds: pd.DataFrame) -> tuple[bool, str]:
         relative = geometric_mean(seconds.div(seconds[self.base], axis=0))[list(self.others)]
         value = relative.min() if self.pick == "fastest" else relative.max()
-        return bool(self.low < value < self.high), listed(relative.sort_values(), ".3g")
+        return bool(self.low < value < self.high), join_values(relative.sort_values(), ".3g")
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Whether configuration `a` scores better than `b`, be it slightly."""
+class IsBetter:
+    """Whether configuration `a` scores better than `b`, even if slightly."""
 
     a: str
     b: str
@@ -78,95 +84,109 @@ class Ahead:
             "(data sets x RMSE and log-likelihood) and loses no more t-tests than it wins"
         )
 
-    def find(self, suite: BookRuns) -> Finding:
-        found = ahead(suite.pairs, self.a, self.b)
-        return found or (None, f"no data set has all of {named([self.a, self.b])} on all splits")
+    def check(self, suite: BookRuns) -> CheckResult:
+        result = check_better(suite.pairs, self.a, self.b)
+        names = join_names([self.a, self.b])
+        return result or (None, f"no data set has runs of {names} on all splits")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Whether a configuration takes this place among the six, alone, in both scores."""
+class HasRank:
+    """Whether a configuration has this rank among the six, without ties, in both scores."""
 
     name: str
-    place: int
+    rank: int
 
     @property
     def rule(self) -> str:
         return (
-            f"place {self.place}, shared with none, by t-tests won less lost against the other "
-            "five, in RMSE and in log-likelihood"
+            f"rank {self.rank} without ties by t-tests won - lost against the other five, both in "
+            "RMSE and in log-likelihood"
         )
 
-    def find(self, suite: BookRuns) -> Finding:
+    def check(self, suite: BookRuns) -> CheckResult:
         rows = suite.pairs
         size = rows.groupby(["dataset", "metric"])["a"].transform("size")
         rows = rows[size == math.comb(len(ALL), 2)]
         if rows.empty:
-            return None, f"no data set has all of {named(ALL)} on all splits"
-        places, parts = [], []
+            return None, f"no data set has runs of {join_names(ALL)} on all splits"
+        ranks, parts = [], []
         for metric, counts in tally(rows).groupby("metric", sort=False):
             counts = counts.set_index("method")
-            net = (counts["wins"] - counts["losses"]).sort_values(ascending=False, kind="stable")
-            places += [net.rank(ascending=False, method=m)[self.name] for m in ("min", "max")]
-            parts.append(f"{SCORES[str(metric)]}: {listed(net, '+d')}")
-        return all(place == self.place for place in places), (
-            f"{'; '.join(parts)} ({counted(rows['dataset'].nunique())}, {shared(rows)})"
-        )
+            net_wins = (counts["wins"] - counts["losses"]).sort_values(
+                ascending=False, kind="stable"
+            )
+            ranks += [net_wins.rank(ascending=False, method=m)[self.name] for m in ("min", "max")]
+            parts.append(f"{SCORES[str(metric)]}: {join_values(net_wins, '+d')}")
+        basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
+        return all(rank == self.rank for rank in ranks), f"{'; '.join(parts)} ({basis})"
 
 
-def others(name: str) -> tuple[str, ...]:
-    """The five configurations but `name`."""
+def all_except(name: str) -> tuple[str, ...]:
+    """Return the other five configurations."""
     return tuple(other for other in CONFIGURATIONS if other != name)
 
 
-def about(excess: float) -> tuple[float, float]:
-    """Between which ratios "`excess` more" counts as confirmed: half to twice the excess."""
+def ratio_range(excess: float) -> tuple[float, float]:
+    """Return the ratios that confirm "`excess` more": half to twice the excess."""
     return 1 + excess / 2, 1 + 2 * excess
 
 
-STATEMENTS: tuple[tuple[str, str, Ratio | Ahead | Place], ...] = (
-    ("PBP trains fastest.", TIME, Ratio(others("pbp"), "pbp", 1, math.inf)),
-    ("PBP is 34 times faster than the runner-up.", TIME, Ratio(others("pbp"), "pbp", 17, 68)),
+STATEMENTS: tuple[tuple[str, str, TimeRatio | IsBetter | HasRank], ...] = (
+    ("PBP trains fastest.", TIME, TimeRatio(all_except("pbp"), "pbp", 1, math.inf)),
     (
-        "Without hyper-parameter search PBP would be the slowest on average.",
-        "4.7.5",
-        Ratio(others("pbp"), "pbp", 0, 1, "slowest", "fit"),
-    ),
-    ("BBBx2 is by far the slowest.", TIME, Ratio(others("bbb_x2"), "bbb_x2", 0, 0.8, "slowest")),
-    (
-        "BBBx2, of twice the samples, takes 80 % longer than BBBx1.",
+        "PBP is 34 times faster than the runner-up.",
         TIME,
-        Ratio(("bbb_x2",), "bbb_x1", *about(0.8)),
+        TimeRatio(all_except("pbp"), "pbp", 17, 68),
     ),
-    ("Vadam takes 16 % longer than BBBx1.", TIME, Ratio(("vadam",), "bbb_x1", *about(0.16))),
-    ("Vadam trains faster than BBBx2.", TIME, Ratio(("vadam",), "bbb_x2", 0, 1)),
-    ("BBBx2 performs better than Vadam on average.", SCORE, Ahead("bbb_x2", "vadam")),
+    (
+        "Without hyper-parameter search, PBP would be the slowest on average.",
+        "4.7.5",
+        TimeRatio(all_except("pbp"), "pbp", 0, 1, "slowest", "fit"),
+    ),
+    (
+        "BBBx2 is by far the slowest.",
+        TIME,
+        TimeRatio(all_except("bbb_x2"), "bbb_x2", 0, 0.8, "slowest"),
+    ),
+    (
+        "BBBx2, with twice the samples, takes 80 % longer than BBBx1.",
+        TIME,
+        TimeRatio(("bbb_x2",), "bbb_x1", *ratio_range(0.8)),
+    ),
+    (
+        "Vadam takes 16 % longer than BBBx1.",
+        TIME,
+        TimeRatio(("vadam",), "bbb_x1", *ratio_range(0.16)),
+    ),
+    ("Vadam trains faster than BBBx2.", TIME, TimeRatio(("vadam",), "bbb_x2", 0, 1)),
+    ("BBBx2 performs better than Vadam on average.", SCORE, IsBetter("bbb_x2", "vadam")),
     (
         "MCDOx1 takes 10 % longer than MCDOx10.",
         TIME,
-        Ratio(("mc_dropout_x1",), "mc_dropout_x10", *about(0.1)),
+        TimeRatio(("mc_dropout_x1",), "mc_dropout_x10", *ratio_range(0.1)),
     ),
     (
         "MCDOx1 performs slightly but consistently better than MCDOx10.",
         SCORE,
-        Ahead("mc_dropout_x1", "mc_dropout_x10"),
+        IsBetter("mc_dropout_x1", "mc_dropout_x10"),
     ),
-    ("MCDOx1 performs best overall.", SCORE, Place("mc_dropout_x1", 1)),
-    ("MCDOx10 performs second best.", SCORE, Place("mc_dropout_x10", 2)),
-    ("PBP performs third best.", SCORE, Place("pbp", 3)),
+    ("MCDOx1 performs best overall.", SCORE, HasRank("mc_dropout_x1", 1)),
+    ("MCDOx10 performs second best.", SCORE, HasRank("mc_dropout_x10", 2)),
+    ("PBP performs third best.", SCORE, HasRank("pbp", 3)),
 )
 
 
 def claims(suite: BookRuns) -> list[Claim]:
-    """Every claim with its verdict, in the order of the text, and that of the book's own table."""
-    return checked(STATEMENTS, suite, suite.printed())
+    """Return every claim with its verdict on our numbers and on the book's own table."""
+    return check_claims(STATEMENTS, suite, suite.printed())
 
 
-def named(names: Sequence[str]) -> str:
-    """The book's names of configurations, in one line."""
+def join_names(names: Sequence[str]) -> str:
+    """Return the book's names of configurations, separated by commas."""
     return ", ".join(CONFIGURATIONS[name] for name in names)
 
 
-def listed(values: pd.Series, form: str) -> str:
-    """`MCDOx10 37.9, Vadam 64.1, ...` in the order given."""
+def join_values(values: pd.Series, form: str) -> str:
+    """Return `MCDOx10 37.9, Vadam 64.1, ...` in the given order."""
     return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())

@@ -1,7 +1,7 @@
-"""The book's comparison (section 4.7): which runs it is made of.
+"""The runs of the book's comparison (section 4.7).
 
-`seconds.csv` is the book's Table 4.3. Means of times over data sets are geometric, so that no data
-set outweighs another and the mean of a ratio is the ratio of the means.
+`seconds.csv` is the book's Table 4.3. Times are averaged over data sets by the geometric mean, so
+that all data sets have equal weight and the mean of ratios is the ratio of means.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import printed_in
-from bnnbench.results.published_protocol import has_protocol, other_noise, other_settings
-from bnnbench.results.significance import named
+from bnnbench.results.published.protocol import has_protocol, noise_differences, setting_differences
+from bnnbench.results.significance import add_names
 
 EXPERIMENT = "book_uci"
 
@@ -29,12 +29,13 @@ CONFIGURATIONS = {
     "mc_dropout_x1": "MCDOx1",
     "mc_dropout_x10": "MCDOx10",
 }
-"""Our label to the book's name, in the order of its Table 4.3."""
+"""The book's name by our label, in the order of its Table 4.3."""
 
-SCORES = {metric.key: metric.word for metric in printed_in("figures")}
-"""What the book judges performance by, RMSE and log-likelihood, and the printed names."""
+SCORES = {metric.key: metric.inline_title for metric in printed_in("figures")}
+"""Printed names of the book's scores, RMSE and log-likelihood."""
 
-SPLITS = 20  # of each data set, in the book as here
+SPLITS = 20
+"""Number of splits of each data set, in the book and here."""
 
 
 @dataclass(frozen=True)
@@ -42,74 +43,73 @@ class BookRuns:
     """The finished runs of the book's comparison.
 
     Attributes:
-        runs: rows of `Runs.scored`, one per data set and configuration; perhaps none.
-        pairs: those between them in `SCORES`, named by keys of `CONFIGURATIONS`, of runs on all
-            `SPLITS`: fewer say nothing of what the book says of scores.
-        surplus: runs left out because another one of their data set and configuration was taken.
-        departing: runs left out because their settings are not the protocol's.
+        runs: rows of `Runs.scored`, one per data set and configuration; may be empty.
+        pairs: comparisons of runs on all `SPLITS` by `SCORES`, named by keys of `CONFIGURATIONS`.
+        n_duplicates: number of runs left out in favour of another run of the same configuration.
+        n_deviating: number of runs left out because their settings deviate from the protocol.
     """
 
     runs: pd.DataFrame
     pairs: pd.DataFrame
-    surplus: int = 0
-    departing: int = 0
+    n_duplicates: int = 0
+    n_deviating: int = 0
 
     def table(self, metric: str) -> pd.DataFrame:
-        """Means of `metric`: a row per data set, a column per configuration, gaps missing."""
+        """Return means of `metric`, a row per data set and a column per configuration."""
         wide = self.runs.pivot(index="dataset", columns="method", values=f"{metric}_mean")
         return wide.reindex(columns=list(CONFIGURATIONS))
 
     def printed(self) -> BookRuns:
-        """What the book prints of these same runs: its total times; its scores are figures."""
+        """Return the book's own numbers for these runs: total times (it only plots scores)."""
         keys = zip(self.runs["dataset"], self.runs["method"], strict=True)
-        own = self.runs[["dataset", "method"]].assign(
+        printed_runs = self.runs[["dataset", "method"]].assign(
             total_seconds_mean=[book_seconds().loc[key] for key in keys], fit_seconds_mean=np.nan
         )
-        return BookRuns(own, self.pairs.iloc[:0])
+        return BookRuns(printed_runs, self.pairs.iloc[:0])
 
 
 def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
-    """The book's comparison among the runs of a report, or None if there is none.
+    """Select the runs of the book's comparison; None if there are none.
 
-    It is made of the runs of `experiment=book_uci` on the book's data sets and configurations whose
-    settings are the protocol's. Of several runs of one data set and configuration (other seeds,
-    say) it takes that of most splits, then the first.
+    These are the runs of `experiment=book_uci` on the book's data sets and configurations that
+    follow the protocol. Of several runs of one data set and configuration (such as other seeds),
+    the one with the most splits is used, then the first.
 
     Args:
-        table: rows of `Runs.scored`, perhaps with more columns.
-        pairs: of `all_pairs` of the same runs.
+        table: rows of `Runs.scored`, possibly with more columns.
+        pairs: `all_pairs` of the same runs.
     """
-    own = table[
+    candidates = table[
         (table["experiment"] == EXPERIMENT)
         & table["method"].isin(CONFIGURATIONS)
         & table["dataset"].isin(book_seconds().index)
     ]
-    if own.empty:
+    if candidates.empty:
         return None
-    runs = own[[follows_protocol(run) for run in own.to_dict("records")]]
+    runs = candidates[[follows_protocol(run) for run in candidates.to_dict("records")]]
     most_first = runs.sort_values("splits", ascending=False, kind="stable")
     first = most_first.drop_duplicates(["dataset", "method"]).index
-    taken = runs[runs.index.isin(first)]
-    whole = taken[taken["splits"] >= SPLITS]
-    met = named(pairs[pairs["metric"].isin(SCORES)], whole["method"])
-    return BookRuns(taken, met, len(runs) - len(taken), len(own) - len(runs))
+    unique = runs[runs.index.isin(first)]
+    complete = unique[unique["splits"] >= SPLITS]
+    named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], complete["method"])
+    return BookRuns(unique, named_pairs, len(runs) - len(unique), len(candidates) - len(runs))
 
 
 def follows_protocol(run: Mapping[Any, Any]) -> bool:
-    """Whether a run has the settings of the book's comparison, on however many splits."""
-    return has_protocol(run) and not (other_noise(run) or other_settings(run))
+    """Return whether a run has the settings of the book's comparison, with any number of splits."""
+    return has_protocol(run) and not (noise_differences(run) or setting_differences(run))
 
 
 @cache
 def book_seconds() -> pd.DataFrame:
-    """The book's Table 4.3: seconds by data set (row) and configuration (column).
+    """Return the book's Table 4.3: seconds by data set (row) and configuration (column).
 
-    The average wall-clock time of a whole training cycle, from search to final posterior.
+    These are average wall-clock times of a whole training cycle, from search to final posterior.
     """
     table = pd.read_csv(str(files(__package__) / "seconds.csv"), index_col="dataset")
     return table[list(CONFIGURATIONS)].astype(float)
 
 
 def geometric_mean(values: pd.Series | pd.DataFrame) -> Any:
-    """Of a series, or of each column of a table; missing if there is nothing to average."""
+    """Return the geometric mean of a series or of each column; NaN if empty."""
     return np.exp(np.log(values).mean())

@@ -1,7 +1,7 @@
-"""The experiments of the GVI thesis (chapter 5): divergences other than KL, on UCI sets and a toy.
+"""Experiments of the GVI thesis (chapter 5): divergences other than KL, on UCI sets and a toy.
 
-Felekis, thesis on generalised variational inference. Imports nothing but `discovery`; `page` adds
-to a report what the thesis prints beside our numbers, and its claims, checked.
+Felekis, thesis on generalised variational inference. Imports only `discovery`; `page` adds the
+thesis's figures, tables and claims to a report.
 """
 
 from bnnbench.discovery import Suite, Sweep
@@ -10,12 +10,12 @@ FULL = ("full",)
 
 SUITE = Suite(
     name="felekis_gvi",
-    summary="the GVI thesis's toy, grid of alpha and comparisons, its claims (forty minutes)",
+    summary="the GVI thesis's toy example, grid of alpha, comparisons and claims (forty minutes)",
     sweeps=(
         Sweep("gp_toy", sizes=FULL),
         Sweep("gvi_alpha", sizes=FULL),
         Sweep("gvi_uci", sizes=FULL),
-        # Its runs lie in the folder of gvi_uci, so the report of those would be made twice.
+        # Its runs are in the folder of gvi_uci, whose report includes them.
         Sweep("gvi_competitors", sizes=FULL, report=False),
     ),
 )

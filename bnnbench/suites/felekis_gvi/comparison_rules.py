@@ -1,7 +1,7 @@
-"""The rules by which the GVI thesis's claims on its comparison are checked on our numbers.
+"""Rules for the GVI thesis's claims about its comparison.
 
-Scores are compared by their medians over splits, as in its box plots, since a few lost splits rule
-the means; where two contenders are named, correlated t-tests speak too.
+Scores are compared by medians over splits, as in its box plots, because a few failed splits
+dominate the means. Claims about two contenders are also tested by correlated t-tests.
 """
 
 from __future__ import annotations
@@ -11,37 +11,46 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.claims import MOST, Finding, ahead, counted, duel
+from bnnbench.results.claims import (
+    MAJORITY,
+    CheckResult,
+    check_better,
+    count_datasets,
+    head_to_head,
+)
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.significance import shared
+from bnnbench.results.significance import describe_shared_splits
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns
 
-BOTH = SCORES
+ALL_SCORES = SCORES
 NLL = ("log_likelihood",)
 
 
-def spoken(names: Sequence[str]) -> str:
-    """The thesis's names, in one line."""
+def join_names(names: Sequence[str]) -> str:
+    """Return the thesis's names, separated by commas."""
     return ", ".join(NAMES[name] for name in names)
 
 
-def scores_of(metrics: Sequence[str]) -> str:
-    """`RMSE and NLL`."""
+def join_metrics(metrics: Sequence[str]) -> str:
+    """Return `RMSE and NLL`."""
     return " and ".join(BY_KEY[metric].loss for metric in metrics)
 
 
-def missing(names: Sequence[str], depth: int) -> Finding:
-    """The finding where runs are missing."""
-    return None, f"no data set has all of {spoken(names)} at depth {depth}"
+def missing_runs(names: Sequence[str], depth: int) -> CheckResult:
+    """Return the result for a claim whose runs are missing."""
+    return None, f"no data set has runs of {join_names(names)} at depth {depth}"
 
 
-def complete(scores: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataFrame:
-    """The data sets that have all names at this depth: rows data sets x scores, a column per name.
+def complete_datasets(scores: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataFrame:
+    """Return the data sets that have all names at this depth.
 
     Args:
-        scores: the medians or spreads of `ThesisRuns`.
+        scores: `medians` or `spreads` of `ThesisRuns`.
         names: contenders.
-        depth: hidden layers.
+        depth: number of hidden layers.
+
+    Returns:
+        Rows are data sets x scores, columns names.
     """
     if scores.empty or depth not in scores.index.unique("depth"):
         return pd.DataFrame()
@@ -51,53 +60,55 @@ def complete(scores: pd.DataFrame, names: Sequence[str], depth: int) -> pd.DataF
     return wide[list(names)].dropna()
 
 
-def of(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The rows of `complete` of some scores."""
+def select_metrics(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of `complete_datasets` for some scores."""
     return table[table.index.get_level_values(1).isin(metrics)] if len(table) else table
 
 
-def ranked(table: pd.DataFrame) -> tuple[pd.Series, str]:
-    """Mean ranks of the columns of `complete` over its rows, best first, and how they are said."""
+def rank_medians(table: pd.DataFrame) -> tuple[pd.Series, str]:
+    """Return the mean ranks of the columns of `complete_datasets`, best first, also as text."""
     mean = table.rank(axis=1).mean().sort_values(kind="stable")
-    said = ", ".join(f"{NAMES[str(n)]} {value:.1f}" for n, value in mean.items())
-    return mean, f"mean ranks: {said} ({counted(table.index.get_level_values(0).nunique())})"
+    text = ", ".join(f"{NAMES[str(n)]} {value:.1f}" for n, value in mean.items())
+    return mean, f"mean ranks: {text} ({count_datasets(table.index.get_level_values(0).nunique())})"
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Whether `a` beats `b` at one depth."""
+class IsBetter:
+    """Whether `a` is better than `b` at one depth."""
 
     a: str
     b: str
     depth: int
-    metrics: tuple[str, ...] = BOTH
+    metrics: tuple[str, ...] = ALL_SCORES
 
     @property
     def rule(self) -> str:
         return (
             f"{NAMES[self.a]} has the better median in three quarters of data sets x "
-            f"{scores_of(self.metrics)}, and loses no more t-tests than it wins"
+            f"{join_metrics(self.metrics)}, and loses no more t-tests than it wins"
         )
 
-    def find(self, suite: ThesisRuns) -> Finding:
-        table = of(complete(suite.medians, (self.a, self.b), self.depth), self.metrics)
+    def check(self, suite: ThesisRuns) -> CheckResult:
+        table = select_metrics(
+            complete_datasets(suite.medians, (self.a, self.b), self.depth), self.metrics
+        )
         if table.empty:
-            return missing((self.a, self.b), self.depth)
+            return missing_runs((self.a, self.b), self.depth)
         better = int((table[self.a] < table[self.b]).sum())
         rows = suite.pairs[
             (suite.pairs["depth"] == self.depth) & suite.pairs["metric"].isin(self.metrics)
         ]
-        tests = ahead(rows, self.a, self.b)
-        _, won, lost = duel(rows, self.a, self.b)
+        tests = check_better(rows, self.a, self.b)
+        _, won, lost = head_to_head(rows, self.a, self.b)
         evidence = (
             f"better median in {better} of {len(table)}; {tests[1] if tests else 'no t-test'}"
         )
-        holds = better >= MOST * len(table)
+        holds = better >= MAJORITY * len(table)
         return holds and won >= lost, evidence
 
 
 @dataclass(frozen=True)
-class NotBehind:
+class IsNotWorse:
     """Whether each of some names is as good as `b` or better, at one depth."""
 
     names: tuple[str, ...]
@@ -106,105 +117,111 @@ class NotBehind:
 
     @property
     def rule(self) -> str:
-        return f"each loses no more t-tests against {NAMES[self.b]} than it wins, RMSE and NLL"
+        return f"each loses no more t-tests against {NAMES[self.b]} than it wins (RMSE and NLL)"
 
-    def find(self, suite: ThesisRuns) -> Finding:
+    def check(self, suite: ThesisRuns) -> CheckResult:
         parts, holds = [], []
         rows = suite.pairs[suite.pairs["depth"] == self.depth]
         for name in self.names:
-            own, won, lost = duel(rows, name, self.b)
-            if own.empty:
-                return missing((*self.names, self.b), self.depth)
-            parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(own)}")
+            tests, won, lost = head_to_head(rows, name, self.b)
+            if tests.empty:
+                return missing_runs((*self.names, self.b), self.depth)
+            parts.append(f"{NAMES[name]} won {won}, lost {lost} of {len(tests)}")
             holds.append(won >= lost)
-        met = rows[rows["a"].isin([*self.names, self.b]) & rows["b"].isin([*self.names, self.b])]
-        return all(holds), f"{'; '.join(parts)} ({shared(met)})"
+        compared = rows[
+            rows["a"].isin([*self.names, self.b]) & rows["b"].isin([*self.names, self.b])
+        ]
+        return all(holds), f"{'; '.join(parts)} ({describe_shared_splits(compared)})"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Whether names take the first or last places among some contenders, at one depth.
+class HasRank:
+    """Whether names have the first or last ranks among some contenders, at one depth.
 
     Attributes:
-        names: what the claim is about, no fewer than the places.
+        names: the contenders of the claim, at least as many as ranks.
         among: all contenders.
-        depth: hidden layers.
-        reach: how many places count; each has to be taken by a name.
-        last: from the end.
+        depth: number of hidden layers.
+        n_ranks: number of ranks; each must belong to one of the names.
+        last: whether the last ranks are meant.
         metrics: scores compared.
     """
 
     names: tuple[str, ...]
     among: tuple[str, ...]
     depth: int
-    reach: int = 1
+    n_ranks: int = 1
     last: bool = False
-    metrics: tuple[str, ...] = BOTH
+    metrics: tuple[str, ...] = ALL_SCORES
 
     @property
     def rule(self) -> str:
         end = "last" if self.last else "first"
-        places = f"the {end} place" if self.reach == 1 else f"one of the {end} {self.reach} places"
-        if len(self.names) > self.reach:
-            places = f"one of {spoken(self.names)} has {places}"
+        condition = f"ranks {end}" if self.n_ranks == 1 else f"take the {end} {self.n_ranks} ranks"
+        if len(self.names) > self.n_ranks:
+            condition = f"one of {join_names(self.names)} ranks {end}"
         return (
-            f"{places} of {len(self.among)} by the rank of medians, averaged over data sets x "
-            f"{scores_of(self.metrics)}"
+            f"{condition} of {len(self.among)} by the rank of medians, averaged over data sets x "
+            f"{join_metrics(self.metrics)}"
         )
 
-    def find(self, suite: ThesisRuns) -> Finding:
-        table = of(complete(suite.medians, self.among, self.depth), self.metrics)
+    def check(self, suite: ThesisRuns) -> CheckResult:
+        table = select_metrics(
+            complete_datasets(suite.medians, self.among, self.depth), self.metrics
+        )
         if table.empty:
-            return missing(self.among, self.depth)
-        mean, evidence = ranked(table)
-        ends = list(mean.index[-self.reach :] if self.last else mean.index[: self.reach])
+            return missing_runs(self.among, self.depth)
+        mean, evidence = rank_medians(table)
+        ends = list(mean.index[-self.n_ranks :] if self.last else mean.index[: self.n_ranks])
         return set(ends) <= set(self.names), evidence
 
 
 @dataclass(frozen=True)
-class Deeper:
-    """Whether one more layer makes medians better, or the splits more different.
+class ImprovesWithDepth:
+    """Whether one more layer improves medians, or increases the spread over splits.
 
     Attributes:
-        names: what the claim is about.
-        depth: hidden layers, compared with one less.
+        names: the contenders of the claim.
+        depth: number of hidden layers, compared with one layer less.
         metrics: scores compared.
-        spread: standard deviations over splits, which are to grow, instead of medians.
+        spread: whether standard deviations over splits must increase, rather than medians improve.
     """
 
     names: tuple[str, ...]
     depth: int
-    metrics: tuple[str, ...] = BOTH
+    metrics: tuple[str, ...] = ALL_SCORES
     spread: bool = False
 
     @property
     def rule(self) -> str:
-        what = "standard deviation over splits is greater" if self.spread else "median is better"
+        condition = (
+            "standard deviation over splits is larger" if self.spread else "median is better"
+        )
         return (
-            f"the {what} than with one layer less in three quarters of "
-            f"{'names x ' * (len(self.names) > 1)}data sets x {scores_of(self.metrics)}"
+            f"the {condition} than with one layer less in three quarters of "
+            f"{'contenders x ' * (len(self.names) > 1)}data sets x {join_metrics(self.metrics)}"
         )
 
-    def find(self, suite: ThesisRuns) -> Finding:
+    def check(self, suite: ThesisRuns) -> CheckResult:
         scores = suite.spreads if self.spread else suite.medians
         before, after = (
-            of(complete(scores, self.names, depth), self.metrics)
+            select_metrics(complete_datasets(scores, self.names, depth), self.metrics)
             for depth in (self.depth - 1, self.depth)
         )
         common = before.index.intersection(after.index)
         if common.empty:
-            return missing(self.names, self.depth - bool(before.empty))
+            return missing_runs(self.names, self.depth - bool(before.empty))
         change = after.loc[common] - before.loc[common]
-        held = (change > 0) if self.spread else (change < 0)
-        whole = int(held.to_numpy().sum())
-        each = ", ".join(f"{NAMES[name]} {held[name].sum()}" for name in self.names)
-        evidence = f"{whole} of {held.size}" + f": {each}" * (len(self.names) > 1)
-        return whole >= MOST * held.size, evidence
+        holds = (change > 0) if self.spread else (change < 0)
+        total = int(holds.to_numpy().sum())
+        by_name = ", ".join(f"{NAMES[name]} {holds[name].sum()}" for name in self.names)
+        evidence = f"{total} of {holds.size}" + f": {by_name}" * (len(self.names) > 1)
+        return total >= MAJORITY * holds.size, evidence
 
 
 @dataclass(frozen=True)
-class MostAhead:
-    """Whether almost all divergences beat `b` on one data set, at one depth."""
+class MostAreBetter:
+    """Whether most divergences are better than `b` on one data set, at one depth."""
 
     b: str
     dataset: str
@@ -217,14 +234,14 @@ class MostAhead:
             f"better median than {NAMES[self.b]}"
         )
 
-    def find(self, suite: ThesisRuns) -> Finding:
-        table = complete(suite.medians, DIVERGENCES, self.depth)
+    def check(self, suite: ThesisRuns) -> CheckResult:
+        table = complete_datasets(suite.medians, DIVERGENCES, self.depth)
         table = table[table.index.get_level_values(0) == self.dataset] if len(table) else table
         if table.empty:
-            return missing(DIVERGENCES, self.depth)
+            return missing_runs(DIVERGENCES, self.depth)
         better = table.drop(columns=self.b).lt(table[self.b], axis=0)
         evidence = "; ".join(
-            f"{scores_of((str(metric),))}: {spoken(list(row.index[row])) or 'none'}"
+            f"{join_metrics((str(metric),))}: {join_names(list(row.index[row])) or 'none'}"
             for (_, metric), row in better.iterrows()
         )
-        return bool(better.to_numpy().sum() >= MOST * better.size), f"better: {evidence}"
+        return bool(better.to_numpy().sum() >= MAJORITY * better.size), f"better: {evidence}"

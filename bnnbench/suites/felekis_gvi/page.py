@@ -1,22 +1,22 @@
-"""The GVI thesis in a report: its rivals' figure, its toy's printed tables, and its claims."""
+"""Report sections on the GVI thesis: other methods, the toy's tables, and claims."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from bnnbench.report.blocks import FigureBlock, Heading, Paragraph, Section, Style
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.report.figures.spread import spread_figure
-from bnnbench.report.section import Drawing, Heading, Paragraph, Section, Style
 from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.claims import claims
 from bnnbench.suites.felekis_gvi.comparison import (
     COMPARISON,
-    RUN_BESIDE,
+    OTHERS_RUN,
     VARIATIONAL,
     contenders,
-    departing,
+    has_other_epochs,
     thesis_runs,
 )
 from bnnbench.suites.felekis_gvi.toy import criteria_blocks, sigma_blocks
@@ -27,33 +27,34 @@ RIVALS = (
 )
 
 CLAIMS_STATEMENT = (
-    "What chapter 5 of the GVI thesis says, checked by the rule in the last column on the data "
-    "sets that have every run it names. Its order alpha is not stated for the comparison: ours is "
-    "2. TVL and TVU go by their names, though the thesis prints the formula of each under the "
-    "other's. Its closed forms read D(prior || q) where ours are D(q || prior), with KL at alpha = "
-    "1. Its Jensen-Shannon has no factor 1/2: what it says of JS is judged by js_w2, ours of "
-    "weight 2, beside which js stands as well. The toy is one draw of the data and one network of "
-    "each kind, so what is said of it carries no error; what the thesis judges by eye of its bands "
-    "is left to the figures."
+    "Claims of chapter 5 of the GVI thesis, each tested by the rule in the last column on the data "
+    "sets with all runs it mentions. The thesis does not state the order alpha of its comparison; "
+    "ours is 2. TVL and TVU are matched by name, although the thesis swaps their formulas. Its "
+    "closed forms are D(prior || q) where ours are D(q || prior), with KL at alpha = 1. Its "
+    "Jensen-Shannon has no factor 1/2, so claims about JS are tested on js_weight_2, our js with "
+    "weight 2; js is included as well. The toy is one data set with one network of each kind, so "
+    "its results have no error bars. Claims that the thesis bases on the look of its bands are not "
+    "tested."
 )
 
 
 def rivals_section(runs: Runs, style: Style) -> Section | None:
-    """Fig. 5.6: other methods beside some divergences; None without both."""
-    losses = runs.once(losses_by_split)
+    """Return the section on Fig. 5.6: divergences and other methods; None unless both were run."""
+    losses = runs.cached(losses_by_split)
     if losses.empty:
         return None
-    own = runs.scored.loc[losses["run"].unique()]
-    own = own[own["experiment"] == COMPARISON]
-    own = own[contenders(own).isin((*VARIATIONAL, *RUN_BESIDE))]
-    if not set(own["method"]) > {"bbb"}:
+    scored = runs.scored.loc[losses["run"].unique()]
+    scored = scored[scored["experiment"] == COMPARISON]
+    scored = scored[contenders(scored).isin((*VARIATIONAL, *OTHERS_RUN))]
+    if not set(scored["method"]) > {"bbb"}:
         return None
-    shown = losses[losses["run"].isin(own.index)]
+    comparison_losses = losses[losses["run"].isin(scored.index)]
     drawings = (
-        Drawing(
+        FigureBlock(
             f"rivals_{metric.key}",
-            f"Means of the {metric.loss_axis} by depth and data set",
-            partial(spread_figure, shown, metric, "means"),
+            f"Means of the {metric.loss_axis} by depth and data set, ± standard error over splits "
+            "(bars). Arrows: means above the panel",
+            partial(spread_figure, comparison_losses, metric, "means"),
         )
         for metric in printed_in("figures")
     )
@@ -62,7 +63,7 @@ def rivals_section(runs: Runs, style: Style) -> Section | None:
 
 
 def toy_section(runs: Runs, style: Style) -> Section | None:
-    """What the thesis prints of its toy beside ours; None without runs that it prints."""
+    """Return the section that compares the toy with the thesis's tables; None without such runs."""
     if runs.scored.empty:
         return None
     blocks = (*sigma_blocks(runs), *criteria_blocks(runs))
@@ -70,12 +71,12 @@ def toy_section(runs: Runs, style: Style) -> Section | None:
 
 
 def claims_section(runs: Runs, style: Style) -> Section | None:
-    """The verdicts; None without any run of the thesis's experiments."""
+    """Return the section on the thesis's claims; None without runs of its experiments."""
     if runs.scored.empty:
         return None
-    suite, others = thesis_runs(runs), int(departing(runs.scored).sum())
-    heading = Heading("What the GVI thesis says (chapter 5)")
-    left_out = f"Left out, since their epochs are not the thesis's: {others} runs."
+    suite, others = thesis_runs(runs), int(has_other_epochs(runs.scored).sum())
+    heading = Heading("Claims of the GVI thesis (chapter 5)")
+    left_out = f"{others} runs were excluded because their epochs differ from the thesis's."
     if suite.empty:
         return Section((heading, Paragraph(left_out))) if others else None
     return Section((

@@ -1,4 +1,4 @@
-"""Every run beside the reference chains of its own model, split by split."""
+"""Distances of every run to the reference chains of its model, split by split."""
 
 from __future__ import annotations
 
@@ -11,220 +11,229 @@ import pandas as pd
 
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.mixtures import KeptMixtures, Mixture, keeps_mixtures, read_mixtures
-from bnnbench.results.pairing import keyed
+from bnnbench.results.mixtures import Mixture, StoredMixtures, has_mixtures, read_mixtures
+from bnnbench.results.pairing import index_splits
 from bnnbench.results.predictive_distances import (
-    drawn_wasserstein,
     geometric_mean_ratio,
     mass_inside,
     quantiles,
     rank_correlation,
+    sampled_wasserstein,
     wasserstein,
 )
 from bnnbench.results.reader import Runs
 
 REFERENCE = "hmc"
-"""The family of methods whose draws stand for the posterior."""
+"""The family of methods whose samples represent the posterior."""
 
-LEVEL = 0.9
-"""Of the reference's central interval."""
+INTERVAL_LEVEL = 0.9
+"""Level of the reference's central interval."""
 
-NETWORK = ("depth", "width", "likelihood", "loss")
-"""Columns of names that two runs of one model share."""
+MODEL_COLUMNS = ("depth", "width", "likelihood", "loss")
+"""Columns in which two runs of the same model agree."""
 
 PRECISIONS = ("prior_precision", "noise_precision")
-"""Hyper-parameters that are part of the model; others belong to the approximation."""
+"""Hyper-parameters of the model; others belong to the approximation."""
 
-PRIOR, GAUSSIAN = "method.divergence.prior.class", "Gaussian"
-"""The setting by which some methods take another prior, and that of all others."""
+PRIOR_SETTING, GAUSSIAN = "method.divergence.prior.class", "Gaussian"
+"""The setting that selects the prior, and its value for methods without this setting."""
 
 DISTANCES = (
     Metric("w1", "W1", "target"),
-    Metric("w1_drawn", "W1 of 1,000 draws", "target"),
+    Metric("w1_sampled", "W1 of 1,000 draws", "target"),
     Metric("w2", "W2", "target"),
     Metric("epistemic_misfit", "epistemic ratio", "target"),
     Metric("epistemic_correlation", "epistemic rank correlation", "target", "higher"),
     Metric("mass_misfit", "mass in 90 %", "target"),
 )
-"""By which methods rank; a misfit is the size of a logarithm or of a difference."""
+"""Criteria for ranking. A misfit is the absolute value of a log ratio or of a difference."""
 
 LOG_LIKELIHOOD = BY_KEY["log_likelihood"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs of one model on one data set beside its reference.
+    """The runs of one model on one data set, compared with its reference.
 
     Attributes:
-        dataset: its name.
-        reference: digest of the run that stands for the posterior.
-        table: a row per run and split: `run`, `split` (its place among the reference's), `tested`
-            (the share of the rows), the columns of `DISTANCES`, `epistemic_ratio`, `mass_inside`
-            and `log_likelihood`. In standardised units, but for the log-likelihood. The reference's
-            own rows compare the halves of its chains.
-        names: of all runs in it, by digest.
-        left_out: a sentence on each run that keeps mixtures of another model.
+        dataset: the name of the data set.
+        reference: the digest of the reference run.
+        table: a row per run and split: `run`, `split` (its index among the reference's),
+            `test_fraction` of the rows, the columns of `DISTANCES`, `epistemic_ratio`,
+            `mass_inside` and `log_likelihood`. Standardised units, except for the log-likelihood.
+            The reference's own rows compare the two halves of its chains.
+        names: names of the runs by digest.
+        excluded: the reason for each excluded run.
     """
 
     dataset: str
     reference: str
     table: pd.DataFrame
     names: Mapping[str, str]
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
     @property
-    def floor(self) -> pd.DataFrame:
-        """The rows of the reference."""
+    def chain_halves(self) -> pd.DataFrame:
+        """The rows of the reference, which compare the halves of its chains."""
         return self.table[self.table["run"] == self.reference]
 
     @property
     def methods(self) -> pd.DataFrame:
-        """The rows of all others."""
+        """The rows of all other runs."""
         return self.table[self.table["run"] != self.reference]
 
     def means(self, metric: Metric) -> pd.Series:
-        """Of the compared runs, by digest, over splits."""
+        """Means over splits of the compared runs, by digest."""
         return self.methods.groupby("run", sort=False)[metric.key].mean()
 
 
-def comparisons(runs: Runs) -> list[Comparison]:
-    """One for each model that has a reference, in the order of the runs."""
+def build_comparisons(runs: Runs) -> list[Comparison]:
+    """Build a comparison for each model with a reference, in the order of the runs."""
     if runs.scored.empty:
         return []
-    keeping = [run for run in runs.scored.index if keeps_mixtures(runs.folders[run])]
-    table = runs.scored.loc[keeping].sort_values("splits", ascending=False, kind="stable")
-    found: list[Comparison] = []
-    for dataset, own in runs.scored.loc[keeping].groupby("dataset", sort=False):
-        references = [run for run in table.index[table["family"] == REFERENCE] if run in own.index]
-        taken: list[str] = []
-        for reference in references:
-            if not any(other_model(runs, other, reference) is None for other in taken):
-                taken.append(reference)
-                found.append(_compared(runs, str(dataset), reference, own))
-    return found
+    usable = [run for run in runs.scored.index if has_mixtures(runs.folders[run])]
+    table = runs.scored.loc[usable].sort_values("splits", ascending=False, kind="stable")
+    comparisons: list[Comparison] = []
+    for dataset, group in runs.scored.loc[usable].groupby("dataset", sort=False):
+        candidates = [
+            run for run in table.index[table["family"] == REFERENCE] if run in group.index
+        ]
+        references: list[str] = []
+        for run in candidates:
+            if not any(model_difference(runs, other, run) is None for other in references):
+                references.append(run)
+                comparisons.append(_compare(runs, str(dataset), run, group))
+    return comparisons
 
 
-def other_model(runs: Runs, reference: str, run: str) -> str | None:
-    """In what the model of a run is not the reference's, in words; None where it is the same."""
-    ours, theirs = (runs.scored.loc[one] for one in (reference, run))
-    for name in NETWORK:
+def model_difference(runs: Runs, reference: str, run: str) -> str | None:
+    """Describe how the model of a run differs from the reference's; None if it is the same."""
+    ours, theirs = (runs.scored.loc[digest] for digest in (reference, run))
+    for name in MODEL_COLUMNS:
         if ours[name] != theirs[name]:
             return f"its {name} is {theirs[name]}, not {ours[name]}"
-    prior = str(theirs["settings"].get(PRIOR, GAUSSIAN)).rpartition(".")[2]
+    prior = str(theirs["settings"].get(PRIOR_SETTING, GAUSSIAN)).rpartition(".")[2]
     if prior != GAUSSIAN:
         return f"its prior is {prior}, not {GAUSSIAN}"
-    first, second = (_splits(runs, one) for one in (reference, run))
-    common = first.index.intersection(second.index)
+    reference_splits, run_splits = (_splits(runs, digest) for digest in (reference, run))
+    common = reference_splits.index.intersection(run_splits.index)
     if not len(common):
-        return "it shares no split with the reference"
-    # A network that predicts its noise has no precision of it.
+        return "it has no split in common with the reference"
+    # Networks that predict the noise have no noise precision.
     precisions = PRECISIONS if ours["likelihood"] == "gaussian" else PRECISIONS[:1]
     for name in (f"hp.{precision}" for precision in precisions):
-        given, own = (
+        reference_values, run_values = (
             part.loc[common, name].to_numpy(float) if name in part else np.full(len(common), np.nan)
-            for part in (first, second)
+            for part in (reference_splits, run_splits)
         )
-        if np.isnan(given).all():
-            return f"the reference draws its {_spoken(name)}"
-        if np.isnan(own).all():
-            return f"it cannot be given a {_spoken(name)}, or was not"
-        if not np.allclose(own, given, rtol=1e-4):
-            return f"its {_spoken(name)} is {np.median(own):.4g}, not {np.median(given):.4g}"
+        if np.isnan(reference_values).all():
+            return f"the reference samples its {_readable_name(name)}"
+        if np.isnan(run_values).all():
+            return f"its {_readable_name(name)} is not fixed"
+        if not np.allclose(run_values, reference_values, rtol=1e-4):
+            value, reference_value = np.median(run_values), np.median(reference_values)
+            return f"its {_readable_name(name)} is {value:.4g}, not {reference_value:.4g}"
     return None
 
 
-def _spoken(column: str) -> str:
+def _readable_name(column: str) -> str:
     return column.removeprefix("hp.").replace("_", " ")
 
 
 def _splits(runs: Runs, run: str) -> pd.DataFrame:
-    """The splits of a run that did not diverge, by fingerprint."""
-    own = keyed(runs.splits[runs.splits["run"] == run])
-    return own[own["diverged"] == 0]
+    """The splits of a run that did not diverge, indexed by fingerprint."""
+    indexed = index_splits(runs.splits[runs.splits["run"] == run])
+    return indexed[indexed["diverged"] == 0]
 
 
-def _compared(runs: Runs, dataset: str, reference: str, own: pd.DataFrame) -> Comparison:
-    kept = read_mixtures(runs.folders[reference])
-    splits, whole = _splits(runs, reference), quantiles(kept.mixture)
-    # Components come chain after chain, so that the halves are different chains.
-    middle = kept.mixture.components // 2
+def _compare(runs: Runs, dataset: str, reference: str, group: pd.DataFrame) -> Comparison:
+    stored = read_mixtures(runs.folders[reference])
+    splits, reference_quantiles = _splits(runs, reference), quantiles(stored.mixture)
+    # Components are ordered by chain, so the halves contain different chains.
+    middle = stored.mixture.components // 2
     first, second = (
-        KeptMixtures(kept.split, kept.row, kept.mixture.some(half))
+        StoredMixtures(stored.split, stored.row, stored.mixture.select_components(half))
         for half in (slice(0, middle), slice(middle, None))
     )
-    rows = _rows(reference, first, second, quantiles(second.mixture), splits, splits)
-    names, left_out = labels(own), []
-    for run in own.index.drop(reference):
-        other = other_model(runs, reference, str(run))
-        if other:
-            left_out.append(f"{names[run]}: {other}")
+    rows = _distance_rows(reference, first, second, quantiles(second.mixture), splits, splits)
+    names, excluded = labels(group), []
+    for run in group.index.drop(reference):
+        difference = model_difference(runs, reference, str(run))
+        if difference:
+            excluded.append(f"{names[run]}: {difference}")
             continue
-        rows += _rows(
-            str(run), read_mixtures(runs.folders[run]), kept, whole, _splits(runs, run), splits
+        rows += _distance_rows(
+            str(run),
+            read_mixtures(runs.folders[run]),
+            stored,
+            reference_quantiles,
+            _splits(runs, run),
+            splits,
         )
-    return Comparison(dataset, reference, pd.DataFrame(rows), names.to_dict(), tuple(left_out))
+    return Comparison(dataset, reference, pd.DataFrame(rows), names.to_dict(), tuple(excluded))
 
 
-def _rows(
+def _distance_rows(
     run: str,
-    ours: KeptMixtures,
-    reference: KeptMixtures,
-    theirs: np.ndarray,
-    own: pd.DataFrame,
+    mixtures: StoredMixtures,
+    reference: StoredMixtures,
+    reference_quantiles: np.ndarray,
+    run_splits: pd.DataFrame,
     splits: pd.DataFrame,
 ) -> list[dict[str, Any]]:
-    """A row for each split that a run shares with the reference.
+    """Compute a row for each split that a run has in common with the reference.
 
     Args:
-        run: its digest.
-        ours: its mixtures.
-        reference: the reference's.
-        theirs: its quantiles.
-        own: the run's rows of `splits.csv`, of `_splits`.
-        splits: the reference's.
+        run: the digest of the run.
+        mixtures: its mixtures.
+        reference: the reference's mixtures.
+        reference_quantiles: the quantiles of the reference.
+        run_splits: the run's rows of `splits.csv`, from `_splits`.
+        splits: the same for the reference.
     """
-    found, all_quantiles = [], quantiles(ours.mixture)
-    for place, key in enumerate(splits.index):
-        if key not in own.index:
+    rows, all_quantiles = [], quantiles(mixtures.mixture)
+    for index, key in enumerate(splits.index):
+        if key not in run_splits.index:
             continue
-        here = np.flatnonzero(ours.split == own.loc[key, "split"])
-        there = np.flatnonzero(reference.split == splits.loc[key, "split"])
-        row = own.loc[key]
-        found.append({
+        own_points = np.flatnonzero(mixtures.split == run_splits.loc[key, "split"])
+        reference_points = np.flatnonzero(reference.split == splits.loc[key, "split"])
+        row = run_splits.loc[key]
+        rows.append({
             "run": run,
-            "split": place,
-            "tested": row["test_rows"] / (row["training_rows"] + row["test_rows"]),
+            "split": index,
+            "test_fraction": row["test_rows"] / (row["training_rows"] + row["test_rows"]),
             **distances(
-                ours.mixture.rows(here), reference.mixture.rows(there),
-                all_quantiles[here], theirs[there], place,
+                mixtures.mixture.select_points(own_points),
+                reference.mixture.select_points(reference_points),
+                all_quantiles[own_points], reference_quantiles[reference_points], index,
             ),
             "log_likelihood": row["log_likelihood"],
         })  # fmt: skip
-    return found
+    return rows
 
 
 def distances(
     mixture: Mixture, reference: Mixture, p: np.ndarray, q: np.ndarray, seed: int
 ) -> dict[str, float]:
-    """Of one split, averaged over its points.
+    """Compute the distances on one split, averaged over its points.
 
     Args:
-        mixture: of the approximation.
-        reference: of the chains, at the same points.
-        p: quantiles of the former.
-        q: of the latter.
-        seed: of the draws.
+        mixture: predictions of the approximation.
+        reference: predictions of the chains at the same points.
+        p: quantiles of `mixture`.
+        q: quantiles of `reference`.
+        seed: seed of the random draws.
     """
-    widths = [one.epistemic_deviation() for one in (mixture, reference)]
-    ratio, inside = geometric_mean_ratio(*widths), mass_inside(p, q, LEVEL)
-    drawn = drawn_wasserstein(mixture, reference, np.random.default_rng(seed))
+    deviations = [predictions.epistemic_deviation() for predictions in (mixture, reference)]
+    ratio, inside = geometric_mean_ratio(*deviations), mass_inside(p, q, INTERVAL_LEVEL)
+    sampled = sampled_wasserstein(mixture, reference, np.random.default_rng(seed))
     return {
         "w1": float(wasserstein(p, q).mean()),
-        "w1_drawn": float(drawn.mean()),
+        "w1_sampled": float(sampled.mean()),
         "w2": float(wasserstein(p, q, 2).mean()),
         "epistemic_ratio": ratio,
         "epistemic_misfit": abs(np.log(ratio)) if ratio > 0 else np.inf,
-        "epistemic_correlation": rank_correlation(*widths),
+        "epistemic_correlation": rank_correlation(*deviations),
         "mass_inside": float(inside.mean()),
-        "mass_misfit": float(np.abs(inside - LEVEL).mean()),
+        "mass_misfit": float(np.abs(inside - INTERVAL_LEVEL).mean()),
     }

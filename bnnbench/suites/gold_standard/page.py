@@ -1,4 +1,4 @@
-"""The part of a report on distances to the posterior."""
+"""The report section on distances to the posterior."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.numbers import MISSING, number, plus_minus
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
     Block,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
-    Items,
+    ItemList,
     Paragraph,
     Section,
     Style,
     Table,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
 )
-from bnnbench.results.mixtures import keeps_mixtures
+from bnnbench.report.formatting import MISSING, format_number, plus_minus
+from bnnbench.results.mixtures import has_mixtures
 from bnnbench.results.reader import Runs
 from bnnbench.suites.gold_standard.comparison import (
     DISTANCES,
@@ -30,160 +30,178 @@ from bnnbench.suites.gold_standard.comparison import (
     PRECISIONS,
     REFERENCE,
     Comparison,
-    comparisons,
+    build_comparisons,
 )
 from bnnbench.suites.gold_standard.figures import nearest_figure, scores_figure
-from bnnbench.suites.gold_standard.toys import toy_blocks
+from bnnbench.suites.gold_standard.one_dimensional import one_dimensional_blocks
 from bnnbench.suites.gold_standard.verdicts import (
-    agreement,
-    convergence,
-    length,
-    nearest,
-    order,
+    MIN_DISTANCE_RATIO,
+    check_agreement,
+    check_chain_length,
+    check_convergence,
+    describe_nearest,
     ranks,
+    sorted_means,
 )
 
 STATEMENT = (
-    "One model for all: each method is given the same network, prior and noise, and its "
-    "predictions are held against those of long HMC chains on the same splits. What is left is "
-    "inference, which test scores mix with the model. Of each test point two predictive "
-    "distributions are compared, each a mixture of Gaussians: W1 and W2 are Wasserstein "
-    "distances, from quantile functions (to 1e-4 of a distribution's width), in standard "
-    "deviations of the training part's target; W1 of 1,000 draws of each is the score of the "
-    "NeurIPS 2021 competition, which called it W2, and is never 0. Epistemic ratio: a method's "
-    "epistemic deviation over the chains', geometric mean over points; correlation: Spearman's, "
-    "of the two over points. Mass in 90 %: the probability that a method gives to the chains' "
-    "central 90 % interval; more is too narrow, less too wide or elsewhere. Means over test "
-    "points, then over splits, ± standard error. No Kullback-Leibler divergence between samples: "
-    "without smoothing there is none."
+    "All methods use the same network, prior and noise, and their predictions are compared with "
+    "those of long HMC chains on the same splits. This isolates the quality of inference, which "
+    "test scores confound with the quality of the model. For each test point we compare two "
+    "predictive distributions, both mixtures of Gaussians. W1 and W2: Wasserstein distances "
+    "between quantile functions (accurate to 1e-4 of a distribution's width), in standard "
+    "deviations of the training targets. W1, 1,000 draws: the score of the NeurIPS 2021 "
+    "competition, where it is called W2; it is never 0. Epistemic ratio: epistemic standard "
+    "deviation of the method divided by that of the chains, geometric mean over points. "
+    "Correlation: Spearman's correlation of the two over points. Mass in 90 %: probability that "
+    "the method assigns to the chains' central 90 % interval; above 0.9 the method is too narrow, "
+    "below it too wide or shifted. Means over test points, then over splits, ± standard error. We "
+    "report no Kullback-Leibler divergence, because it would require smoothing the samples."
 )
 
 COLUMNS = (
-    *words("Method"),
-    *numbers(
+    *label_columns("Method"),
+    *number_columns(
         "W1", "W1, 1,000 draws", "W2", "Epistemic ratio", "Correlation", "Mass in 90 %",
         "Log-likelihood",
     ),
 )  # fmt: skip
 
-SHOWN = (
-    "w1", "w1_drawn", "w2", "epistemic_ratio", "epistemic_correlation", "mass_inside",
+SHOWN_COLUMNS = (
+    "w1", "w1_sampled", "w2", "epistemic_ratio", "epistemic_correlation", "mass_inside",
     "log_likelihood",
 )  # fmt: skip
-"""Columns of `Comparison.table` behind those of `COLUMNS`."""
+"""The columns of `Comparison.table` printed under `COLUMNS`."""
 
-RANKED = (*DISTANCES, LOG_LIKELIHOOD)
+RANKING_METRICS = (*DISTANCES, LOG_LIKELIHOOD)
 
 NO_REFERENCE = (
-    f"These runs kept their predictive distributions, and none is by method={REFERENCE}: there is "
-    "nothing to measure them by. Run experiment=gold_standard with it, once per data set."
+    f"There is no reference for the saved predictive distributions: none is from "
+    f"method={REFERENCE}. Run experiment=gold_standard with this method once per data set."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """Distances to the posterior; None without runs that kept their predictive distributions."""
-    if not any(keeps_mixtures(folder) for folder in runs.folders.values()):
+    """Distances to the posterior; None without runs that saved their predictive distributions."""
+    if not any(has_mixtures(folder) for folder in runs.folders.values()):
         return None
-    every = runs.once(comparisons)
+    comparisons = runs.cached(build_comparisons)
     heading = Heading("Distance to the posterior")
-    if not every:
+    if not comparisons:
         return Section((heading, Paragraph(NO_REFERENCE)))
     blocks: list[Block] = [heading, Paragraph(STATEMENT)]
-    beside = [found for found in every if len(found.methods)]
-    for found in every:
-        blocks += _of_one(runs, found)
-    if beside:
-        blocks += _rankings(beside)
-    full = pd.concat([found.table.assign(dataset=found.dataset) for found in every])
-    full.insert(1, "method", [_name(every, run) for run in full["run"]])
-    return Section((*blocks, *toy_blocks(runs, every), Data("distances", full, "Split by split:")))
+    nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
+    for comparison in comparisons:
+        blocks += _comparison_blocks(runs, comparison)
+    if nonempty:
+        blocks += _rankings(nonempty)
+    full = pd.concat(
+        [comparison.table.assign(dataset=comparison.dataset) for comparison in comparisons]
+    )
+    full.insert(1, "method", [_name(comparisons, run) for run in full["run"]])
+    data = DataFile("distances", full, "Distances on each split:")
+    return Section((*blocks, *one_dimensional_blocks(runs, comparisons), data))
 
 
-def _name(every: Sequence[Comparison], run: str) -> str:
-    return next(found.names[run] for found in every if run in found.names)
+def _name(comparisons: Sequence[Comparison], run: str) -> str:
+    return next(comparison.names[run] for comparison in comparisons if run in comparison.names)
 
 
-def _of_one(runs: Runs, found: Comparison) -> list[Block]:
-    """A heading, what the reference is worth, the distances and what they say."""
-    own = runs.splits[runs.splits["run"] == found.reference]
-    converged, chains = convergence(own)
-    long_enough, halves = length(found)
-    standing = "gold standard" if converged and long_enough else "reference, no gold standard"
-    said = [model_in_words(own), chains, halves]
-    if len(found.methods):
-        said += [nearest(found), agreement(found)[1], beside_the_model(runs, found)]
-    if found.left_out:
-        said.append(f"Left out, being of another model: {'; '.join(found.left_out)}.")
+def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:
+    """A heading, statements on the reference and the ranking, and a table of distances."""
+    splits = runs.splits[runs.splits["run"] == comparison.reference]
+    converged, convergence = check_convergence(splits)
+    long_enough, chain_length = check_chain_length(comparison)
+    status = "gold standard" if converged and long_enough else "reference, not a gold standard"
+    notes = [describe_model(splits), convergence, chain_length]
+    if len(comparison.methods):
+        notes += [
+            describe_nearest(comparison),
+            check_agreement(comparison)[1],
+            describe_other_settings(runs, comparison),
+        ]
+    if comparison.excluded:
+        notes.append(f"Excluded for a different model: {'; '.join(comparison.excluded)}.")
     return [
-        Heading(f"{found.dataset}: {found.names[found.reference]} ({standing})", 3),
-        Items(tuple(filter(None, said))),
-        distances_table(found),
+        Heading(f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})", 3),
+        ItemList(tuple(filter(None, notes))),
+        distances_table(comparison),
     ]
 
 
-def model_in_words(splits: pd.DataFrame) -> str:
-    """The precisions of the model, standardised units."""
+def describe_model(splits: pd.DataFrame) -> str:
+    """Describe the precisions of the model, in standardised units."""
     parts = []
     for name in PRECISIONS:
         values = splits[f"hp.{name}"].dropna() if f"hp.{name}" in splits else pd.Series(dtype=float)
         if len(values):
             low, high = values.min(), values.max()
-            given = f"{low:.4g}" if np.isclose(low, high, rtol=1e-4) else f"{low:.4g} to {high:.4g}"
-            parts.append(f"{name.replace('_', ' ')} {given}")
-    return f"The model: {', '.join(parts) or 'precisions that the chains draw'}."
+            value = f"{low:.4g}" if np.isclose(low, high, rtol=1e-4) else f"{low:.4g} to {high:.4g}"
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    return f"Model: {', '.join(parts) or 'precisions sampled by the chains'}."
 
 
-def beside_the_model(runs: Runs, found: Comparison) -> str:
-    """What the compared runs were given that is no part of the model: epochs, dropout."""
-    table = runs.scored.loc[[found.reference, *found.methods["run"].unique()]]
-    counts = {
-        f"{epochs} ({', '.join(found.names[str(run)] for run in own.index)})"
-        for epochs, own in table.groupby("final_epochs")
+def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
+    """Describe settings of the compared runs outside the model: epochs and dropout."""
+    table = runs.scored.loc[[comparison.reference, *comparison.methods["run"].unique()]]
+    epochs = {
+        f"{epochs} ({', '.join(comparison.names[str(run)] for run in group.index)})"
+        for epochs, group in table.groupby("final_epochs")
     }
     model = [f"hp.{name}" for name in PRECISIONS]
     others = [str(name) for name in runs.splits if str(name).startswith("hp.")]
-    said = [
-        f"{name.removeprefix('hp.').replace('_', ' ')} {value:.4g} ({found.names[str(run)]})"
+    values = [
+        f"{name.removeprefix('hp.').replace('_', ' ')} {value:.4g} ({comparison.names[str(run)]})"
         for name in others
         if name not in model
         for run, value in runs.splits.groupby("run")[name].median().reindex(table.index).items()
         if np.isfinite(value)
     ]
-    return f"Beside the model: epochs {', '.join([*sorted(counts), *said])}."
+    return f"Other settings: epochs {', '.join([*sorted(epochs), *values])}."
 
 
-def distances_table(found: Comparison) -> Table:
-    """The reference's halves, then the runs, the nearest first."""
-    groups = found.table.groupby("run", sort=False)
-    means, errors = groups[list(SHOWN)].mean(), groups[list(SHOWN)].sem()
-    first = f"halves of {found.names[found.reference]}"
+def distances_table(comparison: Comparison) -> Table:
+    """Distances between the halves of the reference, then of the runs, the closest first."""
+    groups = comparison.table.groupby("run", sort=False)
+    means, errors = groups[list(SHOWN_COLUMNS)].mean(), groups[list(SHOWN_COLUMNS)].sem()
     names = {
-        found.reference: first,
-        **{run: found.names[run] for run in order(found, RANKED[0]).index},
+        comparison.reference: f"between halves of {comparison.names[comparison.reference]}",
+        **{
+            run: comparison.names[run] for run in sorted_means(comparison, RANKING_METRICS[0]).index
+        },
     }
     rows = tuple(
-        (name, *(plus_minus(means.loc[run, key], errors.loc[run, key]) for key in SHOWN))
+        (name, *(plus_minus(means.loc[run, key], errors.loc[run, key]) for key in SHOWN_COLUMNS))
         for run, name in names.items()
     )
     return Table(COLUMNS, rows)
 
 
-def _rankings(every: Sequence[Comparison]) -> list[Block]:
-    """The rankings by each distance beside that by log-likelihood, and the figures."""
-    blocks: list[Block] = [Heading("Rankings", 3), Paragraph(rankings_statement(every))]
-    for found in every:
-        table = pd.DataFrame({metric.key: ranks(found, metric) for metric in RANKED})
+def _rankings(comparisons: Sequence[Comparison]) -> list[Block]:
+    """Rankings by each distance and by log-likelihood, and the figures."""
+    blocks: list[Block] = [Heading("Rankings", 3), Paragraph(rankings_statement(comparisons))]
+    for comparison in comparisons:
+        table = pd.DataFrame({metric.key: ranks(comparison, metric) for metric in RANKING_METRICS})
         rows = tuple(
-            (found.names[str(run)], *(number(float(rank), "g") for rank in row))
+            (comparison.names[str(run)], *(format_number(float(rank), "g") for rank in row))
             for run, row in zip(table.index, table.to_numpy(), strict=True)
         )
-        heads = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
+        headings = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
+        columns = (*label_columns("Method"), *number_columns(*headings))
         ordered = tuple(sorted(rows, key=lambda row: (row[1] == MISSING, _rank(row[1]))))
-        blocks.append(Table((*words("Method"), *numbers(*heads)), ordered, title=found.dataset))
+        blocks.append(Table(columns, ordered, title=comparison.dataset))
+    distances = (
+        "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "
+        f"halves of the chains; dotted line: {MIN_DISTANCE_RATIO} times that"
+    )
+    scores = (
+        "Log-likelihood against W1 to the posterior: mean ± standard error over splits. Grey line: "
+        "reference chains"
+    )
     return [
         *blocks,
-        Drawing("gold_nearest", "W1 to the posterior", partial(nearest_figure, every)),
-        Drawing("gold_scores", "W1 and log-likelihood", partial(scores_figure, every)),
+        FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons)),
+        FigureBlock("gold_scores", scores, partial(scores_figure, comparisons)),
     ]
 
 
@@ -191,19 +209,22 @@ def _rank(cell: str) -> float:
     return float(cell) if cell != MISSING else np.inf
 
 
-def rankings_statement(every: Sequence[Comparison]) -> str:
-    """What the ranks are, and on how many data sets they tell the same."""
-    against = [found.dataset for found in every if not agreement(found)[0]]
-    said = (
-        "Ranks by the mean over splits, 1 is the nearest or the best: of the ratio by the size of "
-        "its logarithm, of the mass by its distance to 0.9 point by point."
+def rankings_statement(comparisons: Sequence[Comparison]) -> str:
+    """Explain the ranks, and on how many data sets the rankings disagree."""
+    disagree = [
+        comparison.dataset for comparison in comparisons if not check_agreement(comparison)[0]
+    ]
+    text = (
+        "Ranks by the mean over splits; 1 is best. Epistemic ratios are ranked by the absolute "
+        "value of their logarithm, and the mass by its absolute difference from 0.9 at each point."
     )
-    if against:
+    if disagree:
         return (
-            f"{said} Log-likelihood ranks otherwise than W1 on {len(against)} of {len(every)} data "
-            f"sets ({', '.join(against)}): a better score is not a better approximation there."
+            f"{text} Rankings by log-likelihood and by W1 disagree on {len(disagree)} of "
+            f"{len(comparisons)} data sets ({', '.join(disagree)}), where a better score does not "
+            "imply a better approximation."
         )
-    return f"{said} Log-likelihood nowhere contradicts W1 here."
+    return f"{text} Rankings by log-likelihood and by W1 agree on all data sets."
 
 
 SECTIONS = (section,)

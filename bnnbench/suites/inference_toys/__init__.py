@@ -1,18 +1,18 @@
-"""Approximate inference on problems small enough for an exact answer.
+"""Approximate inference on problems small enough for exact answers.
 
-The running examples of chapters 2 and 3 of Cinelli, Marins, da Silva and Netto, "Variational
-Methods for Machine Learning" (2021), the mixture of section 3.6 of Lam's thesis (2018) and that of
-Alvarez's lecture. Imports nothing but `discovery`.
+The examples of chapters 2 and 3 of Cinelli, Marins, da Silva and Netto, "Variational Methods for
+Machine Learning" (2021), the mixture of section 3.6 of Lam's thesis (2018) and that of Alvarez's
+lecture. Imports only `discovery`.
 """
 
 from bnnbench.discovery import Suite, Sweep
 
 READINGS = "reading=corrected,printed"
-"""Both, so that what is wrong in print shows what it leads to."""
+"""Both versions, to show the effect of errors in print."""
 
 SUITE = Suite(
     name="inference_toys",
-    summary="approximate inference beside exact answers, eight toys (two minutes)",
+    summary="approximate inference compared with exact answers on eight toy problems (two minutes)",
     sweeps=(
         Sweep("conjugate_pairs", READINGS),
         Sweep("em_factory", READINGS),
@@ -23,5 +23,5 @@ SUITE = Suite(
         Sweep("kl_shapes"),
         Sweep("noise_precision", f"target=joint,factorised {READINGS}"),
     ),
-    together=True,
+    single_report=True,
 )

@@ -1,8 +1,8 @@
-"""What the toys show: each has an exhibit of its own."""
+"""The report pages of the toys."""
 
 from __future__ import annotations
 
-from bnnbench.report.exhibit import Exhibit, page_of, section_of
+from bnnbench.report.experiment_page import ExperimentPage, make_run_page, make_section
 from bnnbench.suites.inference_toys.clutter import page as clutter
 from bnnbench.suites.inference_toys.conjugate_pairs import page as conjugate_pairs
 from bnnbench.suites.inference_toys.em_factory import page as em_factory
@@ -12,17 +12,17 @@ from bnnbench.suites.inference_toys.gradient_variance import page as gradient_va
 from bnnbench.suites.inference_toys.kl_shapes import page as kl_shapes
 from bnnbench.suites.inference_toys.noise_precision import page as noise_precision
 
-EXHIBITS: tuple[Exhibit, ...] = (
-    conjugate_pairs.EXHIBIT,
-    em_factory.EXHIBIT,
-    clutter.EXHIBIT,
-    em.EXHIBIT,
-    gaussian_mixture.EXHIBIT,
-    gradient_variance.EXHIBIT,
-    kl_shapes.EXHIBIT,
-    noise_precision.EXHIBIT,
+EXPERIMENT_PAGES: tuple[ExperimentPage, ...] = (
+    conjugate_pairs.EXPERIMENT_PAGE,
+    em_factory.EXPERIMENT_PAGE,
+    clutter.EXPERIMENT_PAGE,
+    em.EXPERIMENT_PAGE,
+    gaussian_mixture.EXPERIMENT_PAGE,
+    gradient_variance.EXPERIMENT_PAGE,
+    kl_shapes.EXPERIMENT_PAGE,
+    noise_precision.EXPERIMENT_PAGE,
 )
 
-PAGES = tuple(page_of(exhibit) for exhibit in EXHIBITS)
+PAGES = tuple(make_run_page(page) for page in EXPERIMENT_PAGES)
 
-SECTIONS = (section_of(EXHIBITS),)
+SECTIONS = (make_section(EXPERIMENT_PAGES),)

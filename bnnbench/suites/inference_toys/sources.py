@@ -1,4 +1,4 @@
-"""How the toys' claims name what they quote."""
+"""Names of the sources of claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adam as TensorFlow 1 has it, in place over stacked replicas."""
+"""Adam as implemented in TensorFlow 1, for stacked replicas."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 class Adam:
-    """Adam with `epsilon` beside the root of the uncorrected second moment.
+    """Adam with `epsilon` added to the root of the uncorrected second moment.
 
-    `w -= rate sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)`: the form that Kingma and Ba
-    (2015) name at the end of section 2, and that TensorFlow's `AdamOptimizer` computes, with which
-    the thesis was made. Algorithm 1 of the paper, that of `bnnbench.optim`, corrects `v` before
-    `epsilon` is added.
+    `w -= rate sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)`: the variant at the end of
+    section 2 of Kingma and Ba (2015), and that of TensorFlow's `AdamOptimizer`, which the thesis
+    used. Algorithm 1 of the paper, and `bnnbench.optim`, correct `v` before adding `epsilon`.
 
     Args:
-        parameters: `[R, P]`, changed in place.
+        parameters: `[R, P]`, updated in place.
     """
 
     def __init__(self, parameters: Tensor) -> None:
         self._parameters = parameters
         self.first, self.second = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.steps = 0
-        self._change = torch.empty_like(parameters)
+        self._update = torch.empty_like(parameters)
 
     def step(self, gradient: Tensor, rate: float, active: Tensor) -> None:
-        """One step.
+        """Take one step.
 
         Args:
             gradient: `[R, P]`.
-            rate: the learning rate.
-            active: `[R, 1]`, 1, or 0 for replicas that stay as they are.
+            rate: learning rate.
+            active: `[R, 1]`, 1, or 0 for frozen replicas.
         """
         self.steps += 1
         self.first.lerp_(gradient, 1 - BETAS[0])
         self.second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        torch.sqrt(self.second, out=self._change).add_(EPSILON)
-        torch.div(self.first, self._change, out=self._change)
-        unbias = math.sqrt(1 - BETAS[1] ** self.steps) / (1 - BETAS[0] ** self.steps)
-        self._parameters.addcmul_(self._change, active, value=-rate * unbias)
+        torch.sqrt(self.second, out=self._update).add_(EPSILON)
+        torch.div(self.first, self._update, out=self._update)
+        correction = math.sqrt(1 - BETAS[1] ** self.steps) / (1 - BETAS[0] ** self.steps)
+        self._parameters.addcmul_(self._update, active, value=-rate * correction)

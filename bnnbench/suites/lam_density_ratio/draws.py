@@ -1,4 +1,4 @@
-"""The random numbers of training: a stream for every repetition, whatever it is stacked with."""
+"""Random numbers for training: one stream per repetition, independent of stacking."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN, PRIOR_VARIANCE
 
-BLOCK = 20
-"""Steps whose numbers are drawn together."""
+BLOCK_STEPS = 20
+"""Number of steps whose random numbers are drawn together."""
 
 
 class Draws:
@@ -19,11 +19,11 @@ class Draws:
 
     Args:
         seeds: one per replica.
-        columns: draws of a step, `B`.
-        joint: whether draws of p come with observations of their own.
-        model: whether draws of q come with observations of the model.
-        device: where numbers are made and used.
-        dtype: of the numbers.
+        columns: draws per step, `B`.
+        joint: whether each draw of p needs an observation of its own.
+        from_model: whether draws of q use observations from the model.
+        device: where the numbers are generated and used.
+        dtype: type of the numbers.
     """
 
     def __init__(
@@ -31,43 +31,43 @@ class Draws:
         seeds: Sequence[int],
         columns: int,
         joint: bool,
-        model: bool,
+        from_model: bool,
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
         self.generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
-        self._joint, self._model = joint, model
-        make = {"device": device, "dtype": dtype}
-        size = (len(seeds), BLOCK)
-        # Three of noise, two of the prior and two of causes behind the observations of q.
-        self._normal = torch.empty(*size, 7 if model else 5, columns, **make)  # type: ignore[call-overload]
-        self._exponential = torch.empty(*size, joint + model, columns, **make)  # type: ignore[call-overload]
+        self._joint, self._from_model = joint, from_model
+        options = {"device": device, "dtype": dtype}
+        size = (len(seeds), BLOCK_STEPS)
+        # Three rows of noise, two of the prior, and two of the causes of q's observations.
+        self._normal = torch.empty(*size, 7 if from_model else 5, columns, **options)  # type: ignore[call-overload]
+        self._exponential = torch.empty(*size, joint + from_model, columns, **options)  # type: ignore[call-overload]
 
     def refill(self, steps: int) -> None:
-        """Draws anew for so many steps, at most `BLOCK`."""
+        """Draw new numbers for `steps` steps, at most `BLOCK_STEPS`."""
         for k, generator in enumerate(self.generators):
             self._normal[k, :steps].normal_(generator=generator)
-            if self._joint or self._model:
+            if self._joint or self._from_model:
                 self._exponential[k, :steps].exponential_(generator=generator)
         self._normal[:, :steps, 3:] *= math.sqrt(PRIOR_VARIANCE)
 
     def noise(self, step: int) -> Tensor:
-        """Input of the generator, `[R, 3, B]`, standard normal."""
+        """Return the generator's standard normal input, `[R, 3, B]`."""
         return self._normal[:, step, :3]
 
     def prior(self, step: int) -> Tensor:
-        """Draws of p(z), `[R, 2, B]`."""
+        """Return draws of p(z), `[R, 2, B]`."""
         return self._normal[:, step, 3:5]
 
     def observations_of(self, causes: Tensor, step: int) -> Tensor:
-        """Draws of p(x|z) for draws of p, `[R, 1, B]`."""
-        return _observed(causes, self._exponential[:, step, :1])
+        """Return draws of p(x|z) for draws of p, `[R, 1, B]`."""
+        return _observe(causes, self._exponential[:, step, :1])
 
     def model_observations(self, step: int) -> Tensor:
-        """Draws of p(x) for draws of q, `[R, 1, B]`."""
-        return _observed(self._normal[:, step, 5:], self._exponential[:, step, -1:])
+        """Return draws of p(x) for draws of q, `[R, 1, B]`."""
+        return _observe(self._normal[:, step, 5:], self._exponential[:, step, -1:])
 
 
-def _observed(causes: Tensor, unit: Tensor) -> Tensor:
-    """`[R, 1, B]` of causes `[R, 2, B]` and draws of the unit exponential."""
-    return unit * (BASE_MEAN + causes.clamp_min(0).pow(3).sum(1, keepdim=True))
+def _observe(causes: Tensor, unit_exponential: Tensor) -> Tensor:
+    """Return observations `[R, 1, B]` for causes `[R, 2, B]`."""
+    return unit_exponential * (BASE_MEAN + causes.clamp_min(0).pow(3).sum(1, keepdim=True))

@@ -1,14 +1,14 @@
-"""The sprinkler: density-ratio variational inference against an exact posterior.
+"""The sprinkler: density-ratio variational inference compared with an exact posterior.
 
-Chapters 5, 6, 8 and 9 of the density-ratio thesis (Lam 2018). A generator's draws approximate the
-posterior of the causes given an observation; it learns against an estimator of a density ratio.
+Chapters 5, 6, 8 and 9 of the density-ratio thesis (Lam 2018). A generator whose draws approximate
+the posterior of the causes given an observation is trained against a density-ratio estimator.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from bnnbench.checks import check_between, check_choice, check_int
@@ -16,99 +16,134 @@ from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import state_file
-from bnnbench.suites.lam_density_ratio.contrast import Contrast
-from bnnbench.suites.lam_density_ratio.objectives import Estimator, Objective, RatioDivergence
+from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, RELU_RATIO, SYMBOLS
+from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.repetition import Repetition, run_repetitions
-from bnnbench.suites.lam_density_ratio.schedule import Schedule
+from bnnbench.suites.lam_density_ratio.schedule import (
+    FULL_SCHEDULES,
+    MAX_REPETITIONS,
+    SCHEDULES,
+    Schedule,
+)
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
 from bnnbench.suites.lam_density_ratio.tables import KIND
-from bnnbench.types import Redundant, UserError
-
-MOST_REPETITIONS = 1000
-"""Each is a file or two, and the better part of a minute at least."""
+from bnnbench.types import DuplicateConfiguration, UserError
 
 STEP_SECONDS = 1.2e-3
-"""Of one step of the estimator with 500 draws on a CPU core, measured."""
+"""Measured time of one estimator step with 500 draws on a CPU core."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sprinkler(Experiment):
-    """Repetitions of one configuration; each is a unit.
+    """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
-    Every repetition has random numbers of its own, whatever it is stacked with, and those of the
-    same number start alike and see the same numbers in every configuration.
+    The random numbers of a repetition depend on its number only, not on what it is stacked with.
+    Repetitions of the same number start from the same weights and see the same random numbers in
+    every configuration.
 
     Attributes:
-        contrast: what the estimator tells apart.
-        divergence: `reverse_kl`, which is KL(q || p), or `gan`.
-        estimator: what it estimates: T, r, D or the ReLU ratio of chapter 5.
-        schedule: of the protocol.
-        numerics: `published` is naive float32 with a constant in logarithms, as the thesis's
-            programs have it; `stable` the form without saturation, which T, r and D share.
-        observations: `data`: q(x) is the data, five atoms, as published; `model`: draws of p(x),
-            without which the joint contrast has no finite optimum.
+        contrast: the two densities that the estimator separates. `prior`: q(z|x) and the prior at
+            the same observation, for which the generator's loss needs the likelihood (4.1.2).
+            `joint`: pairs of causes and observation, so that the likelihood may be implicit
+            too (4.1.4).
+        divergence: `kl_posterior_prior`, KL(q || p), which the thesis calls reverse KL (4.2), or
+            `gan`, 2 JS - log 4 (4.1).
+        estimator: `log_ratio`, `ratio`, `class_probability`, or `relu_ratio` of chapter 5.
+        numerics: `published`: naive float32 with a constant inside logarithms, as in the thesis's
+            programs; `stable`: the form without saturation that the first three estimators share.
+        observations: `data`: q(x) is the data, five atoms, as published; `model`: draws from p(x).
+            With `data` the joint contrast has no finite optimum.
         data: the observations.
-        seed: of everything random.
+        schedule: a key of `SCHEDULES`, which has a value for each of the following settings.
+        pretraining_steps: this and all below: see `Schedule`; None for the schedule's value.
+        repetitions: number of repetitions; None for the schedule's value.
+        seed: seed of all random numbers.
         device: `cpu` or `cuda`.
-        repetitions: how many.
     """
 
-    contrast: Contrast
-    divergence: RatioDivergence
-    estimator: Estimator
-    schedule: Schedule
+    contrast: str
+    divergence: str
+    estimator: str
     numerics: str
     observations: str
     data: tuple[float, ...]
+    schedule: str = no_identity()
+    pretraining_steps: int | None = None
+    estimator_steps: int | None = None
+    iterations: int | None = None
+    samples: int | None = None
+    estimator_rate: float | None = None
+    posterior_rate: float | None = None
+    decay_from: float | None = None
+    evaluate_every: int | None = None
+    repetitions: int = no_identity(None)
     seed: int
     device: str
-    repetitions: int = no_identity()
     kind: ClassVar[str] = KIND
     unit_noun: ClassVar[str] = "repetition"
     step_noun: ClassVar[str] = "iterations"
 
-    @classmethod
-    def admit(cls, label: str, chosen: Mapping[str, type]) -> None:
-        """Refuses divergences that no estimator of a ratio bounds."""
-        given = chosen["divergence"]
-        if not issubclass(given, RatioDivergence):
-            raise UserError(
-                f"experiment={label} estimates density ratios from samples, which divergence="
-                f"{given.__name__} does not; use divergence=reverse_kl or divergence=gan."
-            )
-
     def resolved(self) -> Self:
-        """The same with observations as floats: 5 and 5.0 are one run."""
-        if not isinstance(self.data, tuple):
-            return self
-        data = tuple(float(x) if type(x) is int else x for x in self.data)
-        return replace(self, data=data)
+        """Take missing settings from the schedule, and make observations floats."""
+        check_choice("experiment.contrast", self.contrast, tuple(CONTRASTS))
+        check_choice("experiment.schedule", self.schedule, tuple(SCHEDULES))
+        settings: dict[str, Any] = {
+            name: value
+            for name, value in SCHEDULES[self.schedule][self.contrast].items()
+            if getattr(self, name) is None
+        }
+        if isinstance(self.data, tuple):  # 5 and 5.0 are the same run
+            settings["data"] = tuple(float(x) if type(x) is int else x for x in self.data)
+        schedule = FULL_SCHEDULES.get(self.schedule, self.schedule)
+        return replace(self, schedule=schedule, **settings)
 
     def check(self) -> None:
-        """Raises `UserError` for settings that do not go together."""
-        check_int("seed", self.seed, least=0)
-        check_int("repetitions", self.repetitions)
-        if self.repetitions > MOST_REPETITIONS:
+        """Raise `UserError` for invalid or incompatible settings."""
+        check_int("seed", self.seed, minimum=0)
+        check_int("experiment.repetitions", self.repetitions)
+        if self.repetitions > MAX_REPETITIONS:
             raise UserError(
-                f"repetitions must be at most {MOST_REPETITIONS}, not {self.repetitions}."
+                f"experiment.repetitions must be at most {MAX_REPETITIONS}, "
+                f"not {self.repetitions}.",
+                setting="experiment.repetitions",
+                code="too_large",
             )
-        check_choice("numerics", self.numerics, ("published", "stable"))
-        check_choice("observations", self.observations, ("data", "model"))
+        check_choice("experiment.divergence", self.divergence, tuple(DIVERGENCES))
+        check_choice("experiment.estimator", self.estimator, tuple(SYMBOLS))
+        check_choice("experiment.numerics", self.numerics, ("published", "stable"))
+        check_choice("experiment.observations", self.observations, ("data", "model"))
+        self._check_data()
+        self._training.check()
+        if self.numerics == "stable" and self.estimator == RELU_RATIO:
+            raise UserError(
+                f"experiment.estimator={RELU_RATIO} has no stable form, because a ReLU is not a "
+                "function of the log ratio; use experiment.numerics=published.",
+                setting="experiment.numerics",
+                code="no_stable_form",
+            )
+        if self.numerics == "stable" and self.estimator != "log_ratio":
+            raise DuplicateConfiguration(
+                f"experiment.estimator={self.estimator} is the same algorithm as log_ratio with "
+                "experiment.numerics=stable; use experiment.estimator=log_ratio.",
+                setting="experiment.estimator",
+                code="same_algorithm",
+            )
+
+    def _check_data(self) -> None:
+        key = "experiment.data"
         if not isinstance(self.data, tuple) or not self.data:
-            raise UserError(f"experiment.data must be a list of observations, not {self.data!r}.")
-        for x in self.data:
-            check_between("experiment.data", x, 0, math.inf, low_included=True)
-        if len(set(self.data)) < len(self.data):
-            raise UserError(f"experiment.data must be different observations, not {self.data!r}.")
-        if self.numerics == "stable" and self.estimator.label == "relu":
             raise UserError(
-                "estimator=relu has no stable form, since a ReLU is no function of the logarithm "
-                "of the ratio; use numerics=published."
+                f"{key} must be a list of observations, not {self.data!r}.",
+                setting=key,
+                code="not_a_list",
             )
-        if self.numerics == "stable" and self.estimator.label != "T":
-            raise Redundant(
-                f"estimator={self.estimator.label} is the same algorithm as estimator=T with "
-                "numerics=stable; use estimator=T."
+        for x in self.data:
+            check_between(key, x, 0, math.inf, low_included=True)
+        if len(set(self.data)) < len(self.data):
+            raise UserError(
+                f"{key} must be different observations, not {self.data!r}.",
+                setting=key,
+                code="repeated",
             )
 
     @property
@@ -118,84 +153,90 @@ class Sprinkler(Experiment):
     @property
     def _configuration(self) -> dict[str, str]:
         return {
-            "contrast": self.contrast.label,
-            "divergence": self.divergence.label,
-            "estimator": self.estimator.label,
+            "contrast": self.contrast,
+            "divergence": self.divergence,
+            "estimator": self.estimator,
         }
 
-    def names(self) -> dict[str, Any]:
+    @property
+    def _training(self) -> Schedule:
+        """The schedule with single settings overridden, once they are resolved."""
+        return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
+
+    def metadata(self) -> dict[str, Any]:
         return {
             **self._configuration,
             "numerics": self.numerics,
             "observations": self.observations,
-            "protocol": self.schedule.label,
-            **self.schedule.settings,
+            "schedule": self.schedule,
+            **asdict(self._training),
             "data": list(self.data),
             "seed": self.seed,
         }
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         configuration = "-".join(self._configuration.values())
-        form = f"{self.schedule.label}-{self.numerics}-{self.observations}-seed{self.seed}"
-        return (configuration, form)
+        variant = f"{self.schedule}-{self.numerics}-{self.observations}-seed{self.seed}"
+        return (configuration, variant)
 
     def units(self) -> tuple[str, ...]:
         return tuple(f"repetition-{k:02d}" for k in range(self.repetitions))
 
     @property
     def lockstep(self) -> bool:
-        """Whether all repetitions are one stack: on a GPU."""
+        """Whether all repetitions form one stack, as they do on a GPU."""
         return self.device == "cuda"
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """All of them on a GPU, each alone on a CPU, whose cache a single one fills."""
+        """Group all units on a GPU and none on a CPU, where a single unit fills the cache."""
         return (tuple(units),) if self.lockstep else tuple((unit,) for unit in units)
 
-    def stacks_with(self, other: Experiment) -> bool:
-        """On a GPU, configurations that differ in what is minimised only."""
+    def can_stack_with(self, other: Experiment) -> bool:
+        """Return whether both run on a GPU and differ in their objectives only."""
         assert isinstance(other, Sprinkler)
         return self.lockstep and (self._problem, self.seed) == (other._problem, other.seed)
 
-    def stack_room(self, alike: int) -> int:
-        """All of them: configurations stack on a GPU only."""
-        return alike
+    def max_stack_size(self, n_runs: int) -> int:
+        """Return `n_runs`: configurations are stacked on a GPU only, where all fit."""
+        return n_runs
 
     @property
     def _problem(self) -> Problem:
-        joint, model = self.contrast.label == "joint", self.observations == "model"
-        return Problem(joint, model, self.data, self.schedule, self.device)
+        joint, model = self.contrast == "joint", self.observations == "model"
+        return Problem(joint, model, self.data, self._training, self.device)
 
     @property
     def _objective(self) -> Objective:
-        joint, stable = self.contrast.label == "joint", self.numerics == "stable"
-        return Objective(self.divergence, self.estimator.label, stable, guarded=joint)
+        joint, stable = self.contrast == "joint", self.numerics == "stable"
+        return Objective(self.divergence, self.estimator, stable, guarded=joint)
 
     @classmethod
     def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        """Trains the units of all members in as few stacks as their states allow."""
+        """Train the units of all members in as few stacks as their saved states allow."""
         first = members[0].experiment
         assert isinstance(first, Sprinkler)
-        todo = [
+        pending = [
             Repetition(experiment._replica(unit), store, unit)
             for experiment, store in members
             if isinstance(experiment, Sprinkler)
             for unit in units
             if not store.finished(unit)
         ]
-        run_repetitions(first._problem, todo)
+        run_repetitions(first._problem, pending)
 
     def _replica(self, unit: str) -> Replica:
         return Replica(self._objective, self.seed, int(unit.rpartition("-")[2]))
 
     def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Iterations, as far as they are on disk."""
-        total = self.schedule.iterations + 1
+        """Return the numbers of iterations saved on disk and in total."""
+        total = self._training.iterations + 1
         if store.finished(unit):
             return total, total
         return state_file.iteration(store.file(unit, state_file.SUFFIX)) + 1, total
 
     def cost(self, workers: int) -> float:
-        """Steps of the estimator times what one takes on a CPU."""
-        own = 1.4 if self.contrast.label == "joint" else 1.0
-        step = STEP_SECONDS * own * self._problem.columns / 500
-        return step * self.schedule.steps * math.ceil(self.repetitions / workers)
+        """Return the steps of the estimator times the seconds of one on a CPU."""
+        relative = 1.4 if self.contrast == "joint" else 1.0
+        step = STEP_SECONDS * relative * self._problem.columns / 500
+        steps = step * self._training.total_estimator_steps
+        return steps * math.ceil(self.repetitions / workers)

@@ -1,15 +1,17 @@
-"""What the suite adds to reports, and the pages of the kinds of its runs."""
+"""Report sections of the suite and pages of its runs."""
 
 from __future__ import annotations
 
-from bnnbench.report.exhibit import page_of, section_of
+from bnnbench.report.experiment_page import make_run_page, make_section
 from bnnbench.suites.lam_density_ratio.comparison.section import section
 from bnnbench.suites.lam_density_ratio.run_page import PAGE
-from bnnbench.suites.lam_density_ratio.theory.bounds_page import EXHIBIT as BOUNDS
-from bnnbench.suites.lam_density_ratio.theory.parametrisations_page import EXHIBIT as FUNCTIONALS
+from bnnbench.suites.lam_density_ratio.theory.bounds_page import EXPERIMENT_PAGE as BOUNDS
+from bnnbench.suites.lam_density_ratio.theory.parametrisations_page import (
+    EXPERIMENT_PAGE as FUNCTIONALS,
+)
 
-EXHIBITS = (BOUNDS, FUNCTIONALS)
+EXPERIMENT_PAGES = (BOUNDS, FUNCTIONALS)
 
-SECTIONS = (section, section_of(EXHIBITS))
+SECTIONS = (section, make_section(EXPERIMENT_PAGES))
 
-PAGES = (PAGE, *(page_of(exhibit) for exhibit in EXHIBITS))
+PAGES = (PAGE, *(make_run_page(page) for page in EXPERIMENT_PAGES))

@@ -1,4 +1,4 @@
-"""Runs repetitions of the sprinkler from where they were left, and saves what they came to."""
+"""Run repetitions of the sprinkler, resuming saved states, and save their results."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ import numpy as np
 
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.suites.lam_density_ratio import state_file
-from bnnbench.suites.lam_density_ratio.metrics import direct_kl, exact_samples, sliced_wasserstein
+from bnnbench.suites.lam_density_ratio.metrics import (
+    exact_samples,
+    nearest_neighbour_kl,
+    sliced_wasserstein,
+)
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
 from bnnbench.suites.lam_density_ratio.tables import CURVES, REPETITIONS, SAMPLES
-from bnnbench.suites.lam_density_ratio.trainer import Course, State, Trainer
+from bnnbench.suites.lam_density_ratio.trainer import State, Trainer, TrainingLog
 
-ROUNDS = 20
-"""Of 1000 draws for each observation that the direct KL is estimated from."""
+KL_ROUNDS = 20
+"""Rounds of 1000 draws per observation from which the nearest-neighbour KL is estimated."""
 
 WASSERSTEIN_DRAWS = 10_000
-"""For each observation, of q and of the exact posterior."""
+"""Draws of q and of the exact posterior per observation."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class Repetition:
     """One repetition of a run.
 
     Attributes:
-        replica: what is trained.
-        store: of its run.
-        unit: its name there.
+        replica: the replica to train.
+        store: store of its run.
+        unit: its name in the store.
     """
 
     replica: Replica
@@ -39,79 +43,81 @@ class Repetition:
 
     @property
     def path(self) -> Path:
-        """The file of its state."""
+        """File of its saved state."""
         return self.store.file(self.unit, state_file.SUFFIX)
 
 
-def run_repetitions(problem: Problem, todo: Sequence[Repetition]) -> None:
-    """Trains repetitions in as few stacks as their states allow, and saves them.
+def run_repetitions(problem: Problem, repetitions: Sequence[Repetition]) -> None:
+    """Train repetitions in as few stacks as their saved states allow, and save their results.
 
     Args:
-        problem: what they have in common.
-        todo: those of one objective side by side.
+        problem: settings that they share.
+        repetitions: the repetitions, those with the same objective adjacent.
     """
-    states = [state_file.read(one.path) for one in todo]
+    states = [state_file.read(repetition.path) for repetition in repetitions]
     reached = [-1 if state is None else int(state["iteration"]) for state in states]
-    # A kill between two files leaves repetitions that are not as far as each other.
+    # If killed between two writes, a run leaves states of different iterations.
     for iteration in sorted(set(reached)):
-        own = [k for k, one in enumerate(reached) if one == iteration]
-        # Whatever is lost before the first iteration begins again too, in seconds.
-        kept = [state for k in own if iteration >= 0 and (state := states[k])]
-        _run_stack(problem, [todo[k] for k in own], kept)
+        members = [k for k, last in enumerate(reached) if last == iteration]
+        # States from before the first iteration are not reused: pre-training takes seconds.
+        saved = [state for k in members if iteration >= 0 and (state := states[k])]
+        _run_stack(problem, [repetitions[k] for k in members], saved)
 
 
-def _run_stack(problem: Problem, todo: Sequence[Repetition], states: Sequence[State]) -> None:
-    """Trains repetitions to their end together.
+def _run_stack(
+    problem: Problem, repetitions: Sequence[Repetition], states: Sequence[State]
+) -> None:
+    """Train repetitions to their end in one stack.
 
     Args:
-        problem: what they have in common.
-        todo: the repetitions.
-        states: of all of them, equally far; empty for a start.
+        problem: settings that they share.
+        repetitions: the repetitions.
+        states: their states, all of the same iteration; empty to start from scratch.
     """
-    trainer = Trainer(problem, [one.replica for one in todo])
+    trainer = Trainer(problem, [repetition.replica for repetition in repetitions])
     trainer.restore(states)
 
     def save(trainer: Trainer) -> None:
-        for k, one in enumerate(todo):
-            state_file.write(one.path, trainer.state(k))
+        for k, repetition in enumerate(repetitions):
+            state_file.write(repetition.path, trainer.state(k))
 
     trainer.run(save)
     last = trainer.samples("last").cpu().numpy()
-    many = np.stack([trainer.samples("measured", k).cpu().numpy() for k in range(ROUNDS)], 3)
-    many = many.reshape(*last.shape[:2], -1, 2)
+    draws = np.stack([trainer.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)], 3)
+    draws = draws.reshape(*last.shape[:2], -1, 2)
     exact = exact_samples(problem.data, WASSERSTEIN_DRAWS)
-    for k, one in enumerate(todo):
-        kl = direct_kl(many[k], problem.data)
-        distance = sliced_wasserstein(many[k, :, : exact.shape[1]], exact)
+    for k, repetition in enumerate(repetitions):
+        kl = nearest_neighbour_kl(draws[k], problem.data)
+        distance = sliced_wasserstein(draws[k, :, : exact.shape[1]], exact)
         measured = {"kl": kl, "sliced_wasserstein": distance}
-        number, course = {"repetition": one.replica.repetition}, trainer.courses[k]
+        number, log = {"repetition": repetition.replica.repetition}, trainer.logs[k]
         tables = {
-            CURVES: [{**number, **row} for row in course.curve],
-            REPETITIONS: [{**number, **outcome(course, measured)}],
+            CURVES: [{**number, **row} for row in log.curve],
+            REPETITIONS: [{**number, **result_row(log, measured)}],
         }
-        one.store.save(one.unit, tables, {SAMPLES: {"samples": last[k : k + 1]}})
-        one.path.unlink(missing_ok=True)
+        repetition.store.save(repetition.unit, tables, {SAMPLES: {"samples": last[k : k + 1]}})
+        repetition.path.unlink(missing_ok=True)
 
 
-def outcome(course: Course, measured: dict[str, float]) -> dict[str, float | str | int | None]:
-    """A row of `repetitions.csv` without its number.
+def result_row(log: TrainingLog, measured: dict[str, float]) -> dict[str, float | str | int | None]:
+    """Return a row of `repetitions.csv` without the number of the repetition.
 
-    `average_kl` is the last evaluation, which is what the thesis's tables have, and
-    `average_kl_last5` the mean of the last five, which varies less. Of a repetition that failed
-    they are those before it did.
+    `average_kl` is the last evaluation, as in the thesis's tables; `average_kl_last5` is the mean
+    of the last five, which varies less. If the repetition failed, both use the evaluations before
+    the failure.
 
     Args:
-        course: how it went.
-        measured: `kl` and `sliced_wasserstein`, of the generator as it ended.
+        log: log of the training.
+        measured: `kl` and `sliced_wasserstein` of the final generator.
     """
-    evaluations = [row["average_kl"] for row in course.curve]
+    evaluations = [row["average_kl"] for row in log.curve]
     return {
         "average_kl": evaluations[-1] if evaluations else math.nan,
         "average_kl_last5": float(np.mean(evaluations[-5:])) if evaluations else math.nan,
         **measured,
-        "estimator_loss": course.estimator_loss,
-        "nelbo": course.nelbo,
-        "status": course.status,
-        "failed_at": course.failed_at,
-        "seconds": course.seconds,
+        "estimator_loss": log.estimator_loss,
+        "nelbo": log.nelbo,
+        "status": log.status,
+        "failed_at": log.failed_at,
+        "seconds": log.seconds,
     }

@@ -1,4 +1,4 @@
-"""The state of a repetition on disk: a line that says how far it is, and what it takes to go on."""
+"""Saved state of a repetition: a header line with the last iteration, then the data to resume."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import torch
 from bnnbench.files import checksum, write_atomically
 
 SUFFIX = "state"
-"""Of the state of a unit."""
+"""File suffix of a unit's state."""
 
 
 def write(path: Path, state: dict[str, Any]) -> None:
-    """Writes it atomically; `state["iteration"]` is the last one done."""
+    """Write a state atomically; `state["iteration"]` is the last finished iteration."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     content = buffer.getvalue()
@@ -27,7 +27,7 @@ def write(path: Path, state: dict[str, Any]) -> None:
 
 
 def iteration(path: Path) -> int:
-    """The last iteration that is done; -1 if there is no state, or none that can be read."""
+    """Return the last finished iteration, or -1 if there is no readable state."""
     try:
         with path.open("rb") as file:
             return int(json.loads(file.readline())["iteration"])
@@ -36,19 +36,18 @@ def iteration(path: Path) -> int:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """The state; None if there is none.
+    """Return the saved state, or None if there is none.
 
-    A damaged one is named on standard error and counts as none: the repetition begins again.
+    A damaged state is reported on standard error and ignored, so that the repetition starts again.
     """
     if not path.exists():
         return None
     line, _, content = path.read_bytes().partition(b"\n")
     try:
-        sound = json.loads(line)["checksum"] == checksum(content)
-        if sound:
+        if json.loads(line)["checksum"] == checksum(content):
             state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
             return state
     except (ValueError, KeyError, TypeError, RuntimeError, pickle.UnpicklingError):
         pass
-    print(f"bnnbench: {path} is damaged; this repetition begins again.", file=sys.stderr)
+    print(f"bnnbench: {path} is damaged; this repetition starts again.", file=sys.stderr)
     return None

@@ -1,19 +1,22 @@
-"""The kind of a sprinkler run and the names of its tables; light: a report needs no torch."""
+"""Kind of a sprinkler run and names of its tables, in a module that does not import torch."""
 
 from __future__ import annotations
 
 KIND = "sprinkler"
 
 CURVES = "curves"
-"""Per repetition and evaluation: `repetition, iteration, average_kl, estimator_loss, nelbo`."""
+"""Table with a row per repetition and evaluation.
+
+Columns: `repetition, iteration, average_kl, estimator_loss, nelbo`.
+"""
 
 REPETITIONS = "repetitions"
-"""A row per repetition: what it ended with, and whether it failed."""
+"""Table with a row per repetition: its final scores and its status."""
 
 SAMPLES = "samples"
-"""The array `samples` `[repetition, x, n, 2]`, float32: draws of q at the end, in their order."""
+"""Array `samples` `[repetition, x, n, 2]`, float32: final draws of q."""
 
 OK = "ok"
 NOT_FINITE = "not finite"
 STUCK = "stuck"
-"""What can become of a repetition, the column `status`."""
+"""Values of the column `status`."""

@@ -1,4 +1,4 @@
-"""The scores of Rényi's bound beside those that its authors print for the same splits."""
+"""Scores of the Rényi bound compared with its authors' on the same splits."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.numbers import plus_minus, z_value
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
     Block,
-    Data,
+    DataFile,
     Heading,
     Paragraph,
     Section,
     Style,
     Table,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
 )
-from bnnbench.results.published import published_modern, z_score
+from bnnbench.report.formatting import format_z, plus_minus
+from bnnbench.results.published.values import published_modern, z_score
 from bnnbench.results.reader import Runs
 
 EXPERIMENT, METHOD, SOURCE = "vr_uci", "renyi_vi_2016", "Li & Turner"
 
 STATEMENT = (
-    "Li & Turner (2016) print means and standard errors over the splits that are used here, for "
-    "nine sets and five orders of Rényi's divergence: 1 is the evidence lower bound, 0 weighs "
-    "samples by their importance, and the infinite ones take the greatest or the least alone. "
-    "renyi_vi_2016 has their settings, and searches nothing. z is the difference in combined "
-    "standard errors. Those hold how much splits differ, which is the same for both, so that z is "
-    "nearer to zero than for splits of one's own; their scores of single splits are not on record. "
-    "An error that is printed as 0.00 is not known."
+    "Li & Turner (2016) print means and standard errors over the splits used here, for nine data "
+    "sets and five orders of the Rényi divergence: order 1 is the evidence lower bound, 0 uses "
+    "importance weights, and the infinite orders use only the sample of largest or smallest "
+    "weight. renyi_vi_2016 has their settings, without a search. z is the difference in combined "
+    "standard errors. Split difficulty contributes to both errors, so z is closer to zero than for "
+    "independent splits; the authors' scores of single splits are not available. A standard error "
+    "printed as 0.00 is treated as unknown."
 )
 
 METRICS = {"log_likelihood": "Log-likelihood", "rmse": "RMSE"}
@@ -44,39 +44,39 @@ NAMES = {
     1.0: "VR bound alpha=1, mean-field VI (VI-G)",
     math.inf: "VR bound alpha=+inf",
 }
-"""The orders by the names that their rows have among the published values."""
+"""Names of the orders in `published/modern.csv`."""
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """The part of the report on their tables; None without runs of this suite."""
+    """Return the section on their tables; None without runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return None
-    beside = runs.once(beside_published)
-    if beside.empty:
+    table = runs.cached(compare_with_published)
+    if table.empty:
         return None
     blocks: tuple[Block, ...] = (
-        Heading("Rényi's bound of five orders (Li & Turner 2016)"),
+        Heading("The Rényi bound of five orders (Li & Turner 2016)"),
         Paragraph(STATEMENT),
         *(
             block
             for metric, name in METRICS.items()
-            for block in (Heading(name, 3), _table(beside[beside["metric"] == metric]))
+            for block in (Heading(name, 3), _table(table[table["metric"] == metric]))
         ),
-        Data("renyi_orders", beside),
+        DataFile("renyi_orders", table),
     )
     return Section(blocks)
 
 
-def beside_published(runs: Runs) -> pd.DataFrame:
-    """Every run of the method with the value that was printed for its data set and order.
+def compare_with_published(runs: Runs) -> pd.DataFrame:
+    """Compare every run of the method with the published value of its data set and order.
 
     Returns:
         Columns `dataset`, `alpha`, `metric`, `splits`, `ours`, `ours_stderr`, `published`,
-        `published_stderr`, `z` (missing where settings differ) and `differs`, in which.
+        `published_stderr`, `z` (missing if settings differ) and `differs` (the differences).
     """
     table = published_modern()
     theirs = table[table["source"] == SOURCE].set_index(["dataset", "method", "metric"])
-    found = []
+    rows = []
     for run in runs.scored.to_dict("records"):
         name = NAMES.get(float(run["settings"].get("method.alpha", math.nan)))
         if run["method"] != METHOD or name is None:
@@ -84,9 +84,9 @@ def beside_published(runs: Runs) -> pd.DataFrame:
         for metric in METRICS:
             key = run["dataset"], name, metric
             if key in theirs.index:
-                found.append(_row(run, metric, theirs.loc[key]))
+                rows.append(_row(run, metric, theirs.loc[key]))
     order = ["metric", "dataset", "alpha"]
-    return pd.DataFrame(found).sort_values(order, ignore_index=True) if found else pd.DataFrame()
+    return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
 
 
 def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, Any]:
@@ -107,7 +107,10 @@ def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, An
 
 
 def _table(rows: pd.DataFrame) -> Table:
-    heads = (*words("Data set"), *numbers("alpha", "Splits", "published", "ours", "z"))
+    heads = (
+        *label_columns("Data set"),
+        *number_columns("alpha", "Splits", "published", "ours", "z"),
+    )
     cells = tuple(
         (
             row["dataset"],
@@ -115,7 +118,7 @@ def _table(rows: pd.DataFrame) -> Table:
             f"{row['splits']}",
             plus_minus(row["published"], row["published_stderr"]),
             plus_minus(row["ours"], row["ours_stderr"]),
-            row["differs"] or z_value(row["z"]),
+            row["differs"] or format_z(row["z"]),
         )
         for row in rows.to_dict("records")
     )

@@ -1,8 +1,8 @@
-"""A learned Gaussian beside the exact posterior of a straight line.
+"""Compare a learned Gaussian with the exact posterior of a straight line.
 
 `y_i = w0 + w1 x_i + noise`, with known noise precision and a Gaussian prior of known precision on
 both weights (Marttinen, "Advanced probabilistic methods", lecture 9, Aalto University 2021). The
-posterior is conjugate, so what Bayes by Backprop learns can be held against the truth.
+prior is conjugate, so the exact posterior is known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.distributions import MultivariateNormal, kl_divergence
 from bnnbench.checks import check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
-from bnnbench.data.splits import choose_splits
+from bnnbench.data.splits import select_splits
 from bnnbench.divergences.priors import Gaussian
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
@@ -39,27 +39,27 @@ WEIGHTS = ("w0", "w1")
 
 @dataclass(frozen=True, kw_only=True)
 class LinearRegression(Experiment):
-    """Fits a line by a method with a Gaussian over the weights, and by Bayes' rule.
+    """Fit a line with a Gaussian approximation over the weights, and with the exact posterior.
 
     Nothing is standardised: inputs, target and both precisions are in the units of the data. The
-    network has no hidden layer, and the training part of the one chosen split is fitted.
+    network has no hidden layer, and the training part of a single split is fitted.
 
-    Three posteriors stand side by side: `learned`, `exact`, and `mean field`, the diagonal
-    Gaussian with the least KL divergence from the exact posterior, which is the best that a
-    diagonal method can do. Coordinate ascent ends at it. Bayes by Backprop, and practical VI with
-    its Gauss-Newton curvature, aim at it; the Laplace approximation with its full or
-    Kronecker-factored curvature aims at the exact one. Vadam, Vprop and practical VI with squared
-    gradients have their own resting points: the same mean, but other deviations, for Vadam and
-    Vprop the wider the larger the minibatch.
+    Three posteriors are compared: `learned`, `exact`, and `mean field`, the diagonal Gaussian with
+    the smallest KL divergence from the exact posterior, which is the optimum of a diagonal method.
+    Coordinate ascent converges to it. Bayes by Backprop and practical VI with Gauss-Newton
+    curvature approximate it; the Laplace approximation with full or Kronecker-factored curvature
+    approximates the exact posterior. Vadam, Vprop and practical VI with squared gradients have
+    other fixed points, with the same mean but other standard deviations (for Vadam and Vprop, these
+    grow with the minibatch).
 
     Attributes:
-        dataset: where the points come from; one input.
-        method: with a Gaussian over the weights and both precisions known.
-        network: without hidden layers.
-        training: of the one fit; it takes `final_epochs`.
-        seed: of everything random.
+        dataset: source of the points; one input.
+        method: a method with a Gaussian over the weights and both precisions known.
+        network: a network without hidden layers.
+        training: settings of the single fit; it runs for `final_epochs`.
+        seed: random seed.
         device: `cpu` or `cuda`.
-        splits: the one whose training part is fitted, as a list; `all` of a single one.
+        splits: list with the one split to fit; `all` if there is only one.
         loaded: the table, once `resolved`.
     """
 
@@ -76,46 +76,51 @@ class LinearRegression(Experiment):
     step_noun: ClassVar[str] = "lines"
 
     @classmethod
-    def admit(cls, label: str, chosen: Mapping[str, type]) -> None:
-        """Refuses methods that learn precisions of their own, or no Gaussian."""
+    def validate_components(cls, label: str, chosen: Mapping[str, type]) -> None:
+        """Raise `UserError` for methods without a Gaussian over the weights."""
         method = chosen["method"]
         if not issubclass(method, GaussianPosterior):
             raise UserError(
-                f"experiment={label} needs known precisions and a Gaussian over the "
-                f"weights, which {method.__name__} has not; choose method=bbb, practical_vi, "
-                "laplace, vadam, vprop or cavi."
+                f"experiment={label} needs a method with a Gaussian over the weights and known "
+                f"precisions, unlike {method.__name__}; choose method=bbb, practical_vi, laplace, "
+                "vadam, vprop or cavi.",
+                setting="method",
             )
 
     def resolved(self) -> Self:
         table = self.dataset.load()
         rows = max(len(split.train) for split in table.splits)
-        training = replace(self.training.for_rows(rows), compile="never")  # one fit repays none
-        chosen = list(choose_splits(table, self.splits))
-        return replace(self, training=training, loaded=table, splits=chosen)
+        # Compilation does not pay off for a single fit.
+        training = replace(self.training.with_batch_size(rows), compile="never")
+        splits = list(select_splits(table, self.splits))
+        return replace(self, training=training, loaded=table, splits=splits)
 
     def check(self) -> None:
-        """Raises `UserError` if there is no exact posterior, or more than one line."""
-        check_int("seed", self.seed, least=0)
-        self.method.check(self.table.inputs.shape[1], self.network)
+        """Raise a `UserError` if there is no exact posterior, or more than one line."""
+        check_int("seed", self.seed, minimum=0)
+        self.method.check_network(self.table.inputs.shape[1], self.network)
         if self.network.depth != 0:
             raise UserError(
-                f"network.depth must be 0 for experiment={self.label}, not {self.network.depth}."
+                f"network.depth must be 0 for experiment={self.label}, not {self.network.depth}.",
+                setting="network.depth",
             )
         self._check_model()
         columns = self.table.inputs.shape[1]
         if columns != 1:
             raise UserError(
-                f"experiment={self.label} fits a line to one input and {self.table.name} has "
-                f"{columns}; use dataset=line."
+                f"experiment={self.label} needs a data set with one input, but {self.table.name} "
+                f"has {columns}; use dataset=line.",
+                setting="dataset",
             )
         if len(self.splits) != 1:
             raise UserError(
-                f"splits must be one split for experiment={self.label}, such as [0], "
-                f"not {len(self.splits)}."
+                f"splits must be a single split for experiment={self.label}, such as [0], not "
+                f"{len(self.splits)} splits.",
+                setting="splits",
             )
 
     def _check_model(self) -> None:
-        """Raises `UserError` unless noise and prior are Gaussian with known precisions."""
+        """Raise a `UserError` unless noise and prior are Gaussian with known precisions."""
         likelihood = getattr(self.method, "likelihood", GaussianLikelihood())
         prior = getattr(getattr(self.method, "divergence", None), "prior", Gaussian())
         standard = (type(likelihood), type(likelihood.loss)) == (GaussianLikelihood, NLL)
@@ -123,13 +128,15 @@ class LinearRegression(Experiment):
             raise UserError(
                 f"experiment={self.label} has an exact posterior only with likelihood=gaussian, "
                 f"loss=nll and prior=gaussian, not {likelihood.label}, {likelihood.loss.label} and "
-                f"{prior.label}."
+                f"{prior.label}.",
+                setting="prior" if standard else "likelihood",
             )
-        unknown = {"noise_precision", "prior_precision"} - self.method.fixed().keys()
+        unknown = {"noise_precision", "prior_precision"} - self.method.fixed_hyper().keys()
         if unknown:
             raise UserError(
-                f"experiment={self.label} needs both precisions known; give "
-                f"{' and '.join(f'method.{name}' for name in sorted(unknown))} a value."
+                f"experiment={self.label} needs known precisions; set "
+                f"{' and '.join(f'method.{name}' for name in sorted(unknown))}.",
+                setting=f"method.{min(unknown)}",
             )
 
     @property
@@ -143,11 +150,11 @@ class LinearRegression(Experiment):
         return f"{self.method.label} on {self.table.name}"
 
     def identity(self) -> dict[str, Any]:
-        """With the table's name and content: edited data is another run."""
+        """Return the identity, with the table's name and content."""
         table = {"name": self.table.name, "content": fingerprint(self.table)}
         return {**super().identity(), "table": table}
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         divergence = getattr(self.method, "divergence", None)
         return {
             "dataset": self.table.name,
@@ -155,24 +162,24 @@ class LinearRegression(Experiment):
             "divergence": divergence.name if divergence else "kl",
             "depth": self.network.depth,
             "seed": self.seed,
-            **self.method.fixed(),
+            **self.method.fixed_hyper(),
         }
 
-    def place(self) -> tuple[str, ...]:
-        variant = f"{self.names()['divergence']}-seed{self.seed}"
+    def path_parts(self) -> tuple[str, ...]:
+        variant = f"{self.metadata()['divergence']}-seed{self.seed}"
         return (self.table.name, self.method.label, variant)
 
     def units(self) -> tuple[str, ...]:
         return (f"split-{self.splits[0]:02d}",)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Fits, compares and saves the rows of `posterior.csv` and `points.csv`.
+        """Fit, compare and save the rows of `posterior.csv` and `points.csv`.
 
         Raises:
             UserError: if the fit diverges.
         """
         inputs, targets = training_part(self.table, self.splits[0])
-        exact = exact_posterior(inputs, targets, **self.method.fixed())
+        exact = exact_posterior(inputs, targets, **self.method.fixed_hyper())
         posteriors = {
             "learned": learn(self, inputs, targets),
             "mean field": mean_field(exact),
@@ -186,9 +193,9 @@ class LinearRegression(Experiment):
 
 
 def training_part(table: Table, split: int) -> tuple[Tensor, Tensor]:
-    """The inputs `[N, 1]` and targets `[N]` that are fitted, float64."""
+    """Return the inputs `[N, 1]` and targets `[N]` to fit, float64."""
     rows = next(s.train for s in table.splits if s.index == split)
-    # Cloned: NumPy's memory is aligned by chance, and with it the last bits of products.
+    # Clone: the alignment of NumPy's memory varies and affects the last bits of products.
     inputs, targets = torch.from_numpy(table.inputs[rows]), torch.from_numpy(table.targets[rows])
     return inputs.clone(), targets.clone()
 
@@ -196,13 +203,13 @@ def training_part(table: Table, split: int) -> tuple[Tensor, Tensor]:
 def exact_posterior(
     inputs: Tensor, targets: Tensor, noise_precision: float, prior_precision: float
 ) -> MultivariateNormal:
-    """The conjugate posterior over `(w0, w1)`.
+    """Return the conjugate posterior over `(w0, w1)`.
 
     Args:
         inputs: `[N, 1]`.
         targets: `[N]`.
-        noise_precision: one over the variance of the targets about the line.
-        prior_precision: of both weights, whose prior means are zero.
+        noise_precision: inverse noise variance.
+        prior_precision: precision of the zero-mean prior of both weights.
     """
     design = torch.cat([torch.ones_like(inputs), inputs], 1)
     precision = noise_precision * design.T @ design
@@ -212,24 +219,24 @@ def exact_posterior(
 
 
 def mean_field(exact: MultivariateNormal) -> MultivariateNormal:
-    """The diagonal Gaussian `q` with the least `KL(q || exact)`.
+    """Return the diagonal Gaussian `q` with the smallest `KL(q || exact)`.
 
-    It has the exact mean and the exact precision's diagonal (Bishop, "Pattern Recognition and
+    It has the exact mean and the diagonal of the exact precision (Bishop, "Pattern Recognition and
     Machine Learning", section 10.1.2).
     """
     return diagonal(exact.mean, exact.precision_matrix.diagonal().rsqrt())
 
 
 def diagonal(loc: Tensor, scale: Tensor) -> MultivariateNormal:
-    """A Gaussian of independent weights with these means and standard deviations, `[K]` each."""
+    """Return a Gaussian with these means and standard deviations, `[K]`, without correlations."""
     return MultivariateNormal(loc, scale_tril=torch.diag(scale))
 
 
 def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> MultivariateNormal:
-    """What the method makes of the same data, over `(w0, w1)`.
+    """Fit the method to the data and return its Gaussian over `(w0, w1)`.
 
     Args:
-        line: the experiment, checked.
+        line: the experiment, already checked.
         inputs: `[N, 1]`.
         targets: `[N]`.
 
@@ -241,7 +248,7 @@ def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> Multivaria
     dtype = getattr(torch, training.dtype)
     inputs, targets = (t[None].to(line.device, dtype) for t in (inputs, targets))
     data = TrainingSet(inputs, targets, (len(targets[0]),), (0,))
-    hyper = {name: inputs.new_full((1, 1), value) for name, value in method.fixed().items()}
+    hyper = {name: inputs.new_full((1, 1), value) for name, value in method.fixed_hyper().items()}
     seed = derive_seed(line.seed, line.splits[0], "final")
     streams = Streams([seed], data.groups, line.device, dtype)
     task = FitTask(data, hyper, line.network, training, training.final_epochs, streams)
@@ -249,17 +256,18 @@ def learn(line: LinearRegression, inputs: Tensor, targets: Tensor) -> Multivaria
     if posterior.diverged.any():
         raise UserError(
             f"{method.label} diverged on {line.table.name}; try a smaller "
-            f"training.learning_rate than {training.learning_rate:g}."
+            f"training.learning_rate than {training.learning_rate:g}.",
+            setting="training.learning_rate",
         )
-    # The network keeps its bias, w0, after the weight of the input.
+    # The network stores its bias w0 after the input weight w1.
     loc = method.moments(posterior)[0][0].double().cpu().flip(0)
     return MultivariateNormal(loc, method.covariance(posterior)[0].double().cpu().flip(0, 1))
 
 
 def true_weights(table: Table) -> tuple[float, float]:
-    """`(w0, w1)` of the line through the noise-free targets; NaN where there is no such line."""
+    """Return `(w0, w1)` of the line through the noise-free targets; NaN if there is none."""
     if table.truth is not None:
-        # By sums: a solver's last bits depend on where its memory happens to lie.
+        # In closed form, because the last bits of a solver's result depend on memory alignment.
         inputs, truth = table.inputs[:, 0], table.truth
         centred = inputs - inputs.mean()
         slope = (centred * (truth - truth.mean())).sum() / (centred**2).sum()
@@ -272,11 +280,11 @@ def true_weights(table: Table) -> tuple[float, float]:
 def tabulate(
     posteriors: Mapping[str, MultivariateNormal], truth: tuple[float, float]
 ) -> pd.DataFrame:
-    """One row per posterior and weight, in the units of the data.
+    """Return a row per posterior and weight, in the units of the data.
 
     Args:
-        posteriors: by name, one of them `exact`.
-        truth: the weights that made the data.
+        posteriors: posteriors by name, one of them `exact`.
+        truth: the weights that generated the data.
 
     Returns:
         Columns `posterior`, `weight`, `truth`, `mean`, `std`, `correlation` of the two weights,

@@ -1,4 +1,4 @@
-"""What a finished run of the straight line shows: its figure, table and notes."""
+"""Report page of the straight line: figure, table and notes."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, Look
-from bnnbench.report.numbers import plus_minus
-from bnnbench.report.page import Drawings, Page
-from bnnbench.report.section import Table, numbers, words
+from bnnbench.report.blocks import Table, label_columns, number_columns
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
+from bnnbench.report.formatting import plus_minus
+from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
 from bnnbench.types import UserError
 
-STYLES: Mapping[str, Look] = {
+STYLES: Mapping[str, PlotOptions] = {
     "exact": {"color": GREY, "linewidth": 1.6},
     "learned": {"color": BLUE, "linewidth": 2.2},
     "mean field": {"color": ORANGE, "linewidth": 1.4, "linestyle": (0, (4, 3))},
 }
-"""The posteriors in the order they are drawn: the best diagonal lies over what was learned."""
+"""Line styles in drawing order, so that the mean-field optimum is on top of the learned one."""
 
 COLUMNS = {"posterior", "weight", "truth", "mean", "std", "correlation", "kl"}
 
 NAMES = {"exact": "exact posterior", "learned": "learned", "mean field": "mean-field optimum"}
 
-FAR = 0.05  # nats above the mean-field optimum from which a note says so
+KL_TOLERANCE = 0.05  # nats above the mean-field optimum that trigger a note
 
 
 def read_posterior(folder: RunFolder) -> pd.DataFrame:
-    """The rows of `posterior.csv`.
+    """Read `posterior.csv`.
 
     Raises:
-        UserError: if the file is not such a table.
+        UserError: if the file is damaged.
     """
     path = folder.table(POSTERIOR)
     try:
@@ -48,18 +48,20 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
         pass
     raise UserError(
         f"{path} is not a table of posteriors although the run is marked "
-        f"{folder.done.name}; remove its folder and run the experiment again."
+        f"{folder.done.name}; delete the run's folder and run the experiment again.",
+        setting=path.name,
+        code="damaged",
     )
 
 
-def line_drawings(folder: RunFolder) -> Drawings:
-    """The figure of `posterior.csv` and `points.csv`."""
+def line_drawings(folder: RunFolder) -> FigureFunctions:
+    """Return the figure of `posterior.csv` and `points.csv`."""
     points = pd.read_csv(folder.table(POINTS))
     return {"posterior": partial(posterior_figure, read_posterior(folder), points)}
 
 
 def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean `[2]` and covariance `[2, 2]` of one posterior over `(w0, w1)`."""
+    """Return mean `[2]` and covariance `[2, 2]` of one posterior over `(w0, w1)`."""
     rows = table[table["posterior"] == name].sort_values("weight")
     std, correlation = rows["std"].to_numpy(), rows["correlation"].iloc[0]
     shape = np.array([[1.0, correlation], [correlation, 1.0]])
@@ -67,17 +69,17 @@ def moments(table: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def true_weights(table: pd.DataFrame) -> np.ndarray:
-    """`(w0, w1)` that made the data, NaN where unknown."""
+    """Return the `(w0, w1)` that generated the data, NaN if unknown."""
     return table[table["posterior"] == "exact"].sort_values("weight")["truth"].to_numpy()
 
 
 def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
-    """The posteriors over the weights, and the lines they stand for.
+    """Draw the posteriors over the weights and over lines.
 
-    Left, the ellipses of 1 and 2 standard deviations (39 % and 86 % of the mass) in the plane of
-    the weights, with the marginal densities along its sides. Right, the data and, for the learned
-    and the exact posterior, the line's mean and a band of 2 standard deviations, noise left out,
-    drawn to half the data's width beyond both ends.
+    Left: ellipses of 1 and 2 standard deviations (39 % and 86 % of the mass) in the plane of the
+    weights, with marginal densities along its sides. Right: the data and, for the learned and the
+    exact posterior, the mean line and a band of 2 standard deviations without noise, extended by
+    half the data's range on both sides.
 
     Args:
         table: rows of `posterior.csv`.
@@ -96,8 +98,8 @@ def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
     _marginal(panels["w1"], panels["plane"], table, 1)
     _lines(panels["line"], table, points)
     handles, labels = panels["plane"].get_legend_handles_labels()
-    more = panels["line"].get_legend_handles_labels()
-    handles, labels = handles + more[0], labels + more[1]
+    line_legend = panels["line"].get_legend_handles_labels()
+    handles, labels = handles + line_legend[0], labels + line_legend[1]
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
     return figure
 
@@ -116,22 +118,22 @@ def _plane(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(*mean, "o", color=style["color"], markersize=4)
     weights = true_weights(table)
     if np.isfinite(weights).all():
-        star: Look = {"color": "black", "markersize": 11, "linestyle": "none"}
+        star: PlotOptions = {"color": "black", "markersize": 11, "linestyle": "none"}
         axes.plot(*weights, marker="*", label="true weights", **star)
     axes.set(xlabel="$w_0$ (intercept)", ylabel="$w_1$ (slope)")
 
 
 def _marginal(axes: Axes, plane: Axes, table: pd.DataFrame, weight: int) -> None:
-    """Marginal densities of one weight, along the side of the plane that shows it."""
-    beside = weight == 1
-    limits = plane.get_ylim() if beside else plane.get_xlim()
+    """Draw the marginal densities of one weight along one side of the plane."""
+    vertical = weight == 1
+    limits = plane.get_ylim() if vertical else plane.get_xlim()
     grid = np.linspace(*limits, 400)
     for name, style in STYLES.items():
         mean, covariance = moments(table, name)
         variance = covariance[weight, weight]
         density = np.exp(-0.5 * (grid - mean[weight]) ** 2 / variance) / np.sqrt(variance)
-        axes.plot(*((density, grid) if beside else (grid, density)), **style)
-    axes.set(**{"ylim" if beside else "xlim": limits})
+        axes.plot(*((density, grid) if vertical else (grid, density)), **style)
+    axes.set(**{"ylim" if vertical else "xlim": limits})
     axes.set_axis_off()
 
 
@@ -144,7 +146,7 @@ def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
         mean, covariance = moments(table, name)
         line, colour = design @ mean, STYLES[name]["color"]
         spread = 2 * np.sqrt(np.einsum("nk,kl,nl->n", design, covariance, design))
-        band: Look = {"color": colour, "alpha": alpha, "linewidth": 0}
+        band: PlotOptions = {"color": colour, "alpha": alpha, "linewidth": 0}
         label = f"{NAMES[name]}: line ± 2 standard deviations"
         axes.fill_between(grid, line - spread, line + spread, label=label, **band)
         axes.plot(grid, line, color=colour, linewidth=1.2)
@@ -156,8 +158,8 @@ def _lines(axes: Axes, table: pd.DataFrame, points: pd.DataFrame) -> None:
 
 
 def line_table(folder: RunFolder) -> Table:
-    """Learned and exact mean and standard deviation of both weights."""
-    names, posterior = read_record(folder).names, read_posterior(folder)
+    """Return the table of posterior means and standard deviations of both weights."""
+    names, posterior = read_record(folder).metadata, read_posterior(folder)
     precisions = " and ".join(
         f"{name} precision {names[f'{name}_precision']}" for name in ("noise", "prior")
     )
@@ -166,12 +168,15 @@ def line_table(folder: RunFolder) -> Table:
     if np.isfinite(truth).all():
         rows.append(("true weights", *(f"{value:.4g}" for value in truth), "", ""))
     for name in ("learned", "mean field", "exact"):
-        own = posterior[posterior["posterior"] == name]
-        cells = [plus_minus(*pair) for pair in zip(own["mean"], own["std"], strict=True)]
-        shared = own.iloc[0]
+        rows_of_posterior = posterior[posterior["posterior"] == name]
+        cells = [
+            plus_minus(*pair)
+            for pair in zip(rows_of_posterior["mean"], rows_of_posterior["std"], strict=True)
+        ]
+        shared = rows_of_posterior.iloc[0]
         rows.append((NAMES[name], *cells, f"{shared['correlation']:.2f}", f"{shared['kl']:.4f}"))
     return Table(
-        (*words("posterior"), *numbers("w0", "w1", "correlation", "KL")),
+        (*label_columns("posterior"), *number_columns("w0", "w1", "correlation", "KL")),
         tuple(rows),
         title=f"{names['dataset']}, {names['method']}",
         caption=f"posterior mean ± standard deviation, units of the data; known {precisions}; "
@@ -180,19 +185,35 @@ def line_table(folder: RunFolder) -> Table:
 
 
 def line_notes(folder: RunFolder) -> list[str]:
-    """What a reader of the table must know."""
+    """Return the notes below the table."""
     kl = read_posterior(folder).groupby("posterior")["kl"].first()
     notes = [
-        "The mean-field optimum is the diagonal Gaussian nearest the exact posterior; no diagonal "
-        "method can have a smaller KL."
+        "The mean-field optimum is the diagonal Gaussian closest to the exact posterior in KL; no "
+        "diagonal method can have a smaller KL."
     ]
-    if kl["learned"] > kl["mean field"] + FAR:
+    if kl["learned"] > kl["mean field"] + KL_TOLERANCE:
         notes.append(
-            f"What was learned is {kl['learned'] - kl['mean field']:.2g} nats above it: not "
-            "converged, another divergence than KL, or a method that rests elsewhere, as those do "
-            "that put squared gradients in the place of the curvature."
+            f"The learned posterior is {kl['learned'] - kl['mean field']:.2g} nats above it: not "
+            "converged, a divergence other than KL, or a method with another optimum, such as one "
+            "that replaces the curvature by squared gradients."
         )
     return notes
 
 
-PAGES = (Page(KIND, lambda folder: None, line_table, line_notes, drawings=line_drawings),)
+CAPTIONS = {
+    "posterior": "Left: posteriors of the weights, as ellipses of 1 and 2 standard deviations and "
+    "marginal densities along the sides; dots: posterior means, star: true weights. Right: data, "
+    "mean line of each posterior with a band of ± 2 standard deviations, without noise, and the "
+    "true line (dotted)"
+}
+
+PAGES = (
+    RunPage(
+        KIND,
+        lambda folder: None,
+        line_table,
+        line_notes,
+        figures=line_drawings,
+        captions=CAPTIONS,
+    ),
+)

@@ -1,11 +1,11 @@
-"""The kind of such a run, and the names of its tables; light, so that a report needs no torch."""
+"""The kind of run and the names of its tables, without importing torch."""
 
 from __future__ import annotations
 
 KIND = "linear_regression"
 
 POSTERIOR = "posterior"
-"""The three posteriors, a row per weight."""
+"""Table of the three posteriors, one row per weight."""
 
 POINTS = "points"
-"""The data that were fitted."""
+"""Table of the fitted data."""

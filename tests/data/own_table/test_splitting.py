@@ -1,4 +1,4 @@
-"""Splits by group, by time and as told."""
+"""Splits by group and by time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.user_errors import assert_user_error
 
-from bnnbench.data.own_table.splitting import grouped_splits, timed_splits
+from bnnbench.data.own_table.splitting import grouped_splits, time_splits
 from bnnbench.types import UserError
 
 
@@ -22,10 +23,10 @@ def test_groups_stay_together(groups: list[int], seed: int) -> None:
 
 
 @given(st.lists(st.integers(0, 30), min_size=40, max_size=60))
-def test_what_is_tested_comes_later(times: list[int]) -> None:
+def test_test_rows_follow_training_rows(times: list[int]) -> None:
     moments = np.array(times, float)
     try:
-        splits = timed_splits(moments, 3, 0.1)
+        splits = time_splits(moments, 3, 0.1)
     except UserError:
         return
     for split in splits:
@@ -35,11 +36,12 @@ def test_what_is_tested_comes_later(times: list[int]) -> None:
 
 
 def test_windows_roll_to_the_end() -> None:
-    splits = timed_splits(np.arange(100.0), 5, 0.1)
+    splits = time_splits(np.arange(100.0), 5, 0.1)
     assert [split.test[0] for split in splits] == [50, 60, 70, 80, 90]
     assert [len(split.train) for split in splits] == [50, 60, 70, 80, 90]
 
 
-def test_rows_of_one_moment_that_fill_all_are_refused() -> None:
-    with pytest.raises(UserError, match="0 rows to train on"):
-        timed_splits(np.zeros(40), 2, 0.1)
+def test_rows_with_equal_times_cannot_be_split() -> None:
+    with pytest.raises(UserError) as error:
+        time_splits(np.zeros(40), 2, 0.1)
+    assert_user_error(error, "dataset.test_fraction", "too_few_training_rows")

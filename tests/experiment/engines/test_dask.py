@@ -1,6 +1,6 @@
-"""Runs on a Dask cluster: the numbers of this machine, whatever is lost on the way.
+"""Runs on a Dask cluster give the same numbers as local ones, even if workers are lost.
 
-Those marked slow start a scheduler and two workers as processes of their own and kill them.
+Tests marked slow start a scheduler and two workers as separate processes and kill them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from support.killing import LONGER, WAIT, Finished, beside, evaluations, same_numbers, wait_for
+from support.killing import (
+    LONG_RUN,
+    WAIT,
+    Finished,
+    assert_same_results,
+    evaluations,
+    in_thread,
+    wait_for,
+)
 from support.tiny_runs import finished, tiny_run
+from support.user_errors import assert_user_error
 
 from bnnbench.experiment.engines import dask
 from bnnbench.experiment.engines.dask import Dask
-from bnnbench.experiment.engines.work import Work
+from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 
@@ -34,38 +43,40 @@ Planner = Callable[..., Run]
 
 
 @pytest.mark.parametrize("address", [None, "", "HOST:8786", 8786])
-def test_an_address_is_asked_for(address: object) -> None:
-    with pytest.raises(UserError, match=r"engine\.address=tcp://HOST:8786, not"):
+def test_an_address_is_required(address: object) -> None:
+    with pytest.raises(UserError) as error:
         Dask(name="dask", address=address)  # type: ignore[arg-type]
+    assert_user_error(error, "engine.address")
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"needs Dask: install bnnbench\[dask\]"):
+    with pytest.raises(UserError) as error:
         Dask(name="dask", address="tcp://HOST:8786")
+    assert_user_error(error, "engine")
 
 
-def test_no_scheduler_is_one_sentence() -> None:
+def test_a_scheduler_must_answer() -> None:
     settings = Dask(name="dask", address="nowhere://HOST:8786")
-    with pytest.raises(UserError, match=r"no Dask scheduler answers at engine\.address=nowhere"):
-        settings.engine(1, Path())
+    with pytest.raises(UserError) as error:
+        settings.create_engine(1, Path())
+    assert_user_error(error, "engine.address", "no_answer")
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
-    [({}, "needs certificates: give DASK_DISTRIBUTED__COMM__TLS__CA_FILE"),
-     ({"ca-file": "no-such.pem"}, "cannot be read: .*No such file")],
-)  # fmt: skip
-def test_without_certificates_an_encrypted_address_is_refused(
-    variables: dict[str, str], said: str
-) -> None:
+    ("variables", "problem"),
+    [({}, "DASK_DISTRIBUTED__COMM__TLS__CA_FILE"), ({"ca-file": "no-such.pem"}, "No such file")],
+)
+def test_an_encrypted_address_needs_certificates(variables: dict[str, str], problem: str) -> None:
     import dask as settings_of
 
     engine = Dask(name="dask", address="tls://127.0.0.1:1")
     given = {f"distributed.comm.tls.{name}": value for name, value in variables.items()}
     given |= {f"distributed.comm.tls.client.{name}": "no-such.pem" for name in ("cert", "key")}
-    with settings_of.config.set(given if variables else {}), pytest.raises(UserError, match=said):
-        engine.engine(1, Path())
+    with settings_of.config.set(given if variables else {}), pytest.raises(UserError) as error:
+        engine.create_engine(1, Path())
+    assert_user_error(error, "engine.address", "certificates")
+    assert problem in str(error.value)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -81,21 +92,21 @@ def test_a_cluster_computes_what_this_machine_does(
         engine = Dask(name="dask", address=cluster.scheduler_address, shared=shared)
         run = replace(tiny("splits=2"), outputs=tmp_path / "there", engine=engine)
         found = finished(run)
-    same_numbers(found, expected)
+    assert_same_results(found, expected)
 
 
-def test_what_is_wrong_with_the_work_is_raised_and_not_tried_again(
+def test_an_error_of_a_task_is_raised_without_a_retry(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from distributed import LocalCluster
 
     calls = []
 
-    def fail(work: Work, cores: int = 1) -> None:
-        calls.append(work.group)
+    def fail(task: Task, cores: int = 1) -> None:
+        calls.append(task.units)
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr(Work, "run", fail)
+    monkeypatch.setattr(Task, "run", fail)
     with LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
@@ -107,7 +118,7 @@ def test_what_is_wrong_with_the_work_is_raised_and_not_tried_again(
 
 @dataclass
 class Cluster:
-    """A scheduler and workers, each a process of its own that may be killed."""
+    """A scheduler and workers, each a separate process that can be killed."""
 
     folder: Path
     port: int
@@ -127,7 +138,7 @@ class Cluster:
         self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", f"{self.port}")
 
     def start_worker(self, within: Sequence[str] = ()) -> None:
-        # Without a nanny, so that what is killed is what computes.
+        # Without a nanny, so that the computing process is killed.
         words = ("worker", self.address, "--nthreads", "1", "--no-nanny")
         self.workers.append(self.start(*words, within=within))
 
@@ -164,20 +175,20 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def local(table_csv: Path, tmp_path: Path) -> Finished:
-    return finished(tiny_run(table_csv, tmp_path / "local", *LONGER))
+    return finished(tiny_run(table_csv, tmp_path / "local", *LONG_RUN))
 
 
 def on(cluster: Cluster, table: Path, outputs: Path, shared: bool = True) -> Run:
     engine = Dask(name="dask", address=cluster.address, shared=shared)
-    return replace(tiny_run(table, outputs, *LONGER), engine=engine)
+    return replace(tiny_run(table, outputs, *LONG_RUN), engine=engine)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
-def test_workers_of_their_own(
+def test_workers_in_separate_processes(
     cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished, shared: bool
 ) -> None:
-    same_numbers(finished(on(cluster, table_csv, tmp_path / "there", shared)), local)
+    assert_same_results(finished(on(cluster, table_csv, tmp_path / "there", shared)), local)
 
 
 @pytest.mark.slow
@@ -193,11 +204,11 @@ def test_workers_that_are_killed_three_times(
             killed.append(evaluations(outputs))
             cluster.start_worker()
 
-    thread = beside(kill)
+    thread = in_thread(kill)
     found = finished(on(cluster, table_csv, outputs))
     thread.join(WAIT)
     assert len(killed) == 3 and killed[-1] < 32
-    same_numbers(found, local)
+    assert_same_results(found, local)
 
 
 @pytest.mark.slow
@@ -215,11 +226,11 @@ def test_a_scheduler_that_is_killed(
         for _ in range(2):
             cluster.start_worker()
 
-    thread = beside(kill)
+    thread = in_thread(kill)
     found = finished(on(cluster, table_csv, outputs))
     thread.join(WAIT)
     assert killed and killed[0] < 32
-    same_numbers(found, local)
+    assert_same_results(found, local)
 
 
 @pytest.mark.slow
@@ -236,18 +247,18 @@ def test_a_driver_that_is_killed(
         "finished(replace(run, engine=Dask(name='dask', address=sys.argv[4])))\n"
     )
     tests = str(Path(__file__).parents[2])
-    words = [code, tests, str(table_csv), str(outputs), cluster.address, *LONGER]
+    words = [code, tests, str(table_csv), str(outputs), cluster.address, *LONG_RUN]
     driver = subprocess.Popen([sys.executable, "-c", *words])
     wait_for(outputs, 5)
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     assert evaluations(outputs) < 32
-    same_numbers(finished(on(cluster, table_csv, outputs)), local)
+    assert_same_results(finished(on(cluster, table_csv, outputs)), local)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scheduler that gives a worker up after half a minute; in the field it takes five."""
+    """The scheduler gives up a worker after 30 seconds instead of 5 minutes."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "30 s")
 
 
@@ -257,7 +268,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_worker_that_no_longer_answers(
     cluster: Cluster, table_csv: Path, tmp_path: Path, local: Finished, shared: bool, count: int
 ) -> None:
-    """It is stopped, and stays so; in a common folder its lock, which the kernel keeps, lapses."""
+    """The worker is suspended; in a shared folder, its lock expires."""
     outputs, stopped = tmp_path / "there", []
 
     def stop() -> None:
@@ -265,15 +276,15 @@ def test_a_worker_that_no_longer_answers(
         cluster.workers[0].send_signal(signal.SIGSTOP)
         stopped.append(evaluations(outputs))
 
-    thread = beside(stop)
+    thread = in_thread(stop)
     found = finished(on(cluster, table_csv, outputs, shared))
     thread.join(WAIT)
     assert stopped and stopped[0] < 32 and cluster.workers[0].poll() is None
-    same_numbers(found, local)
+    assert_same_results(found, local)
 
 
 def small_disk(folder: Path) -> list[str]:
-    """What a command begins with whose temporary files go to a disk with hardly any room."""
+    """Return the start of a command whose temporary files are on a tiny disk."""
     folder.mkdir()
     mount = 'mount -t tmpfs -o size=16k tmpfs "$TMPDIR" && exec "$@"'
     private = ["unshare", "--user", "--map-root-user", "--mount"]
@@ -286,7 +297,7 @@ def test_a_worker_whose_disk_is_full(
 ) -> None:
     full = small_disk(tmp_path / "small")
     if subprocess.run([*full, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no mounts of one's own here")
+        pytest.skip("private mounts are not allowed here")
     for _ in range(2):
         cluster.kill_worker()
     cluster.start_worker(within=full)
@@ -298,4 +309,4 @@ def test_a_worker_whose_disk_is_full(
     assert re.match(where, refused.value.filename), refused.value.filename
     cluster.kill_worker()
     cluster.start_worker()
-    same_numbers(finished(run), local)
+    assert_same_results(finished(run), local)

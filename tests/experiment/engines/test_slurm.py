@@ -1,6 +1,6 @@
-"""Runs as jobs of Slurm: the numbers of this machine, whatever becomes of jobs and drivers.
+"""Slurm jobs give the same numbers as local runs, even if jobs or drivers are killed.
 
-Those marked slow need a cluster of two nodes: `docs/tools/check_slurm.sh` makes one of this host.
+Tests marked slow need a cluster of two nodes; `docs/tools/check_slurm.sh` starts one on this host.
 """
 
 from __future__ import annotations
@@ -16,14 +16,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.killing import LONGER, WAIT, Finished, beside, evaluations, same_numbers, wait_for
+from support.killing import (
+    LONG_RUN,
+    WAIT,
+    Finished,
+    assert_same_results,
+    evaluations,
+    in_thread,
+    wait_for,
+)
 from support.tiny_runs import finished, tiny_run
+from support.user_errors import assert_user_error
 
 from bnnbench.experiment.engines import slurm
-from bnnbench.experiment.engines.attempts import Attempts
+from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
 from bnnbench.experiment.engines.slurm import Slurm
-from bnnbench.experiment.engines.work import Work
-from bnnbench.experiment.execution import works_of
+from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 
@@ -38,55 +47,60 @@ def cluster() -> None:
         pytest.skip("no Slurm here: docs/tools/check_slurm.sh")
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sbatch_and_submitit_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="needs sbatch: use a machine that submits to Slurm"):
+    with pytest.raises(UserError) as error:
         Slurm(name="slurm")
+    assert_user_error(error, "engine", "no_sbatch")
     monkeypatch.setattr(slurm, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"needs submitit: install bnnbench\[slurm\]"):
+    with pytest.raises(UserError) as error:
         Slurm(name="slurm")
+    assert_user_error(error, "engine")
 
 
 @pytest.mark.parametrize("wrong", [{"minutes": 0}, {"gpus": -1}, {"cpus": "all"}])
 def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=rf"engine\.{next(iter(wrong))} must be a whole number"):
+    with pytest.raises(UserError) as error:
         Slurm(name="slurm", **wrong)  # type: ignore[arg-type]
+    assert_user_error(error, f"engine.{next(iter(wrong))}")
 
 
-def test_lost_work_is_handed_out_as_long_as_it_gets_further(
+def test_a_lost_task_is_repeated_as_long_as_it_makes_progress(
     tiny: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, far = tiny("splits=1"), [0.0]
-    monkeypatch.setattr(type(run.experiment), "share", lambda *_: far[0])
-    (work,) = works_of(run, run.experiment.units(), None)
-    attempts = Attempts()
+    run, progress = tiny("splits=1"), [0.0]
+    monkeypatch.setattr(type(run.experiment), "progress", lambda *_: progress[0])
+    (task,) = make_tasks(run, run.experiment.units(), None)
+    losses = LostTaskCounter()
     for _ in range(10):
-        far[0] += 0.05
-        attempts.check(work, "the logs say why")
-    attempts.check(work, "the logs say why")
-    attempts.check(work, "the logs say why")
-    with pytest.raises(UserError, match=r"split-00 of .* 4 times, .*; the logs say why, perhaps"):
-        attempts.check(work, "the logs say why")
+        progress[0] += 0.05
+        losses.add(task, "see the logs")
+    for _ in range(2):
+        losses.add(task, "see the logs")
+    with pytest.raises(UserError) as error:
+        losses.add(task, "see the logs")
+    assert_user_error(error, code="task_lost")
+    assert all(part in str(error.value) for part in ("split-00", "4 times", "see the logs"))
 
 
 @pytest.fixture
 def local(table_csv: Path, tmp_path: Path) -> Finished:
-    return finished(tiny_run(table_csv, tmp_path / "local", *LONGER))
+    return finished(tiny_run(table_csv, tmp_path / "local", *LONG_RUN))
 
 
 def on_slurm(table: Path, outputs: Path, minutes: int = 60) -> Run:
     engine = Slurm(name="slurm", partition="cpu", memory=1, minutes=minutes)
-    return replace(tiny_run(table, outputs, *LONGER), engine=engine)
+    return replace(tiny_run(table, outputs, *LONG_RUN), engine=engine)
 
 
 def running() -> list[str]:
-    """The ids of the tasks that run."""
+    """Return the ids of the running array elements."""
     command = ["squeue", "--noheader", "--array", "--states=running", "--format=%i"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
 def computing(outputs: Path) -> list[int]:
-    """The processes of the jobs, whose nodes are this host."""
+    """Return the processes of the jobs, whose nodes are this host."""
     command = ["pgrep", "-f", f"^{sys.executable} .*submitit.core._submit {outputs}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [int(word) for word in done.stdout.split()]
@@ -97,7 +111,7 @@ def computing(outputs: Path) -> list[int]:
 def test_jobs_compute_what_this_machine_does(
     table_csv: Path, tmp_path: Path, local: Finished
 ) -> None:
-    same_numbers(finished(on_slurm(table_csv, tmp_path / "there")), local)
+    assert_same_results(finished(on_slurm(table_csv, tmp_path / "there")), local)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -112,11 +126,11 @@ def test_jobs_that_are_killed_three_times(table_csv: Path, tmp_path: Path, local
             subprocess.run(["scancel", "--signal=KILL", running()[0]], check=True)
             killed.append(evaluations(outputs))
 
-    thread = beside(kill)
+    thread = in_thread(kill)
     found = finished(on_slurm(table_csv, outputs))
     thread.join(WAIT)
     assert len(killed) == 3 and killed[-1] < 32
-    same_numbers(found, local)
+    assert_same_results(found, local)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -134,23 +148,21 @@ def test_a_driver_that_is_killed_finds_its_jobs_again(
         "finished(replace(run, engine=Slurm(name='slurm', partition='cpu', memory=1)))\n"
     )
     tests = str(Path(__file__).parents[2])
-    words = [code, tests, str(table_csv), str(outputs), *LONGER]
+    words = [code, tests, str(table_csv), str(outputs), *LONG_RUN]
     driver = subprocess.Popen([sys.executable, "-c", *words])
     wait_for(outputs, 2)
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     assert evaluations(outputs) < 32
     arrays = {job.partition("_")[0] for job in running()}
-    same_numbers(finished(on_slurm(table_csv, outputs)), local)
+    assert_same_results(finished(on_slurm(table_csv, outputs)), local)
     submitted = {path.name for path in (outputs / ".slurm").glob("[0-9]*")}
     assert submitted == arrays, "nothing was submitted twice"
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
-def test_jobs_that_make_way_for_urgent_ones(
-    table_csv: Path, tmp_path: Path, local: Finished
-) -> None:
+def test_jobs_that_are_preempted(table_csv: Path, tmp_path: Path, local: Finished) -> None:
     outputs, preempted = tmp_path / "there", []
 
     def press() -> None:
@@ -163,17 +175,17 @@ def test_jobs_that_make_way_for_urgent_ones(
             time.sleep(0.1)
         preempted.append(evaluations(outputs))
 
-    thread = beside(press)
+    thread = in_thread(press)
     found = finished(on_slurm(table_csv, outputs))
     thread.join(WAIT)
     assert preempted and preempted[0] < 32
-    same_numbers(found, local)
+    assert_same_results(found, local)
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
 def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finished) -> None:
-    """Of one minute; they are stopped until Slurm wakes them to say so, in place of slow ones."""
+    """Jobs of one minute are suspended until Slurm signals the time limit, like slow ones."""
     outputs, begun = tmp_path / "there", dict[Path, bytes]()
 
     def slow_down() -> None:
@@ -183,34 +195,36 @@ def test_jobs_that_run_out_of_time(table_csv: Path, tmp_path: Path, local: Finis
         time.sleep(1)
         begun.update({path: path.read_bytes() for path in outputs.rglob("*.trials.jsonl")})
 
-    thread = beside(slow_down)
+    thread = in_thread(slow_down)
     found = finished(on_slurm(table_csv, outputs, minutes=1))
     thread.join(WAIT)
-    said = [path.read_text() for path in (outputs / ".slurm").rglob("*.err")]
-    assert any("this job is timed-out" in text for text in said), said
+    logs = [path.read_text() for path in (outputs / ".slurm").rglob("*.err")]
+    assert any("this job is timed-out" in text for text in logs), logs
     assert len(list((outputs / ".slurm").glob("[0-9]*"))) == 1, "Slurm queued them again itself"
     assert 3 <= sum(log.count(b"\n") for log in begun.values()) < 32
-    assert all(path.read_bytes().startswith(log) for path, log in begun.items()), "seconds and all"
-    same_numbers(found, local)
+    assert all(path.read_bytes().startswith(log) for path, log in begun.items()), "including times"
+    assert_same_results(found, local)
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
-def test_a_mistake_in_a_job_comes_back_with_its_traceback(table_csv: Path, tmp_path: Path) -> None:
+def test_an_error_of_a_job_has_its_traceback(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
-    engine = run.engine.engine(1, run.outputs)
-    (work, *_) = works_of(run, run.experiment.units(), None)
-    broken = replace(work.row[0].experiment, device="abacus")  # type: ignore[call-arg]
+    engine = run.engine.create_engine(1, run.outputs)
+    (task, *_) = make_tasks(run, run.experiment.units(), None)
+    broken = replace(task.runs[0].experiment, device="abacus")  # type: ignore[call-arg]
     run.folder.create()
-    row = (work.row[0]._replace(experiment=broken),)
+    runs = (task.runs[0]._replace(experiment=broken),)
     with pytest.raises(RuntimeError, match=r"(?s)ended with an error:.*Traceback.*abacus"):
-        engine.finish([Work(row, work.group, work.key)], lambda: None)
+        engine.finish([Task(runs, task.units, task.key)], lambda: None)
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.slow
-def test_what_slurm_refuses_is_one_sentence(table_csv: Path, tmp_path: Path) -> None:
+def test_jobs_that_slurm_rejects(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
     wrong = replace(run, engine=Slurm(name="slurm", partition="nowhere", memory=1))
-    with pytest.raises(UserError, match=r"sbatch refuses the jobs: .*nvalid partition"):
+    with pytest.raises(UserError) as error:
         finished(wrong)
+    assert_user_error(error, "engine", "rejected")
+    assert "nvalid partition" in str(error.value)

@@ -1,7 +1,7 @@
-"""Training steps as `torch.compile` builds them: one program for each class of method.
+"""Compiled training steps, one for each class of method.
 
-A build takes some seconds. That the step of every other variant and likelihood is one graph which
-computes the same is for tests/methods/test_contract.py to say.
+Compiling takes seconds. tests/methods/test_contract.py traces all other variants and likelihoods
+without compiling them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.divergences import divergence, sampled
-from support.methods import Case, programs
+from support.divergences import divergence, monte_carlo
+from support.methods import Case, compiled_cases
 
-from bnnbench.checking.trial import small_task, training_set
+from bnnbench.checking.small_fits import small_task, training_set
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.deep_ensemble import DeepEnsemble
@@ -30,42 +30,42 @@ from bnnbench.settings import Network
 
 pytestmark = pytest.mark.skipif(not compilation.available(), reason="no compiler")
 
-OWNERS = tuple(programs())
+OWNERS = tuple(compiled_cases())
 
 
-def program(owner: type[Method]) -> Method:
-    """What is built of a class."""
-    if owner is BBB:  # three divergences in one program, a replica each
+def compiled_method(owner: type[Method]) -> Method:
+    """Return the method to compile for a class."""
+    if owner is BBB:  # three divergences in one stack, one for each replica
         three = (divergence("js"), divergence("fisher"), divergence("kl"))
         return BBB(label="bbb", divergence=StackedDivergences(three, 1))
-    # A likelihood's part is the same in all of them, and is built with these.
-    some = {
+    # The code of a likelihood is the same for all methods, and is compiled with these.
+    likelihoods = {
         MAP: Case("map", likelihood="heteroscedastic"),
         Vadam: Case("vadam", likelihood="heteroscedastic", loss="gamma"),
     }
-    return (programs() | some)[owner].method
+    return (compiled_cases() | likelihoods)[owner].method
 
 
-# These go through the layers in a way of their own; the others say something of weights alone.
-OF_A_NETWORK = (DeepEnsemble, MCDropout, PracticalVI)
+# These have their own forward or backward passes.
+WITH_HIDDEN_LAYER = (DeepEnsemble, MCDropout, PracticalVI)
 
 
-def assert_fused_fit_is_the_same(method: Method, depth: int) -> None:
-    """Two epochs, the last minibatch of each smaller than the others and not compiled."""
+def assert_compiled_fit_is_the_same(method: Method, depth: int) -> None:
+    """Fit two epochs; the last minibatch is smaller and is not compiled."""
     states = []
-    for fuse in (False, True):
-        task = small_task(method, training_set(), epochs=2, compile=fuse)
+    for compile_ in (False, True):
+        task = small_task(method, training_set(), epochs=2, compile=compile_)
         states.append(method.fit(replace(task, network=Network(5, depth))).state)
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, rtol=1e-7, atol=1e-9)
 
 
 @pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every method starts with a tensor for each entry of its state.
+def separate_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every entry of the initial state its own tensor.
 
-    Where two entries start as one, the first step is a program of its own, which
-    `test_one_graph_holds_the_whole_step` has.
+    Shared tensors would need another compilation for the first step, which
+    `test_update_is_a_single_graph` covers.
     """
     for owner in (BBB, DeepEnsemble, PracticalVI):
 
@@ -78,14 +78,14 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("apart")
+@pytest.mark.usefixtures("separate_tensors")
 @pytest.mark.parametrize("owner", OWNERS, ids=lambda owner: owner.__name__)
 def test_compiled_step_computes_the_same(owner: type[Method]) -> None:
-    assert_fused_fit_is_the_same(program(owner), depth=int(owner in OF_A_NETWORK))
+    assert_compiled_fit_is_the_same(compiled_method(owner), depth=int(owner in WITH_HIDDEN_LAYER))
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("apart")
+@pytest.mark.usefixtures("separate_tensors")
 def test_compiled_estimate_of_a_divergence_computes_the_same() -> None:
-    estimated = sampled(divergence("renyi"), "laplace")
-    assert_fused_fit_is_the_same(BBB(label="bbb", divergence=estimated), depth=0)
+    estimated = monte_carlo(divergence("renyi"), "laplace")
+    assert_compiled_fit_is_the_same(BBB(label="bbb", divergence=estimated), depth=0)

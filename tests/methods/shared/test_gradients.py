@@ -1,4 +1,4 @@
-"""Methods take the same step whichever code computes their gradients."""
+"""Methods do the same updates with native and with torch gradients."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 import torch
 from support.methods import METHODS, Case, class_of, likelihoods_of, plain_cases, takes_likelihood
 
-from bnnbench.checking.trial import SEEDS, hyper_of, small_task, training_set
+from bnnbench.checking.small_fits import SEEDS, hyper_of, small_task, training_set
 from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.native import moments as native
+from bnnbench.native import gradients as native
 from bnnbench.random_streams import Streams
 from bnnbench.types import TrainingSet
 
@@ -28,7 +28,7 @@ CASES = [
 
 
 def single(method: StochasticMethod, data: TrainingSet, epochs: int = 2) -> FitTask:
-    """The small task in float32."""
+    """Return the small task in float32."""
     task = small_task(method, data, epochs=epochs)
     return replace(
         task,
@@ -46,15 +46,15 @@ def fitted(case: Case, data: TrainingSet, epochs: int = 2) -> Posterior:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_fit_by_native_code_is_that_by_torch(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_fit_equals_torch_fit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     by_native = fitted(case, training_set()).state
-    monkeypatch.setattr(native, "available", lambda like: False)
+    monkeypatch.setattr(native, "has_native_code", lambda like: False)
     for name, value in fitted(case, training_set()).state.items():
         torch.testing.assert_close(by_native[name], value, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_diverged_replica_leaves_its_neighbours_their_bits(case: Case) -> None:
+def test_a_diverged_replica_does_not_change_others(case: Case) -> None:
     data = training_set()
     targets = data.targets.clone()
     targets[1, 0] = torch.nan
@@ -70,7 +70,7 @@ def test_a_diverged_replica_leaves_its_neighbours_their_bits(case: Case) -> None
 @pytest.mark.parametrize(
     ("likelihood", "loss"), [("heteroscedastic", "gamma"), ("gaussian", "beta")]
 )
-def test_other_losses_stay_with_torch(
+def test_other_losses_use_torch(
     likelihood: str, loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "library", None)

@@ -7,17 +7,17 @@ import math
 import mpmath
 import pytest
 import torch
-from support.pbp import state_of
+from support.pbp import random_state
 
 from bnnbench.methods.pbp import unpack
-from bnnbench.methods.shared.moment_propagation import forward, gamma_matched, rectify, rectify_back
+from bnnbench.methods.shared.moment_propagation import forward, match_gamma, rectify, rectify_back
 from bnnbench.nn import MLP
 
 ALPHAS = [-1e4, -60, -37, -30, -12, -6.001, -5.999, -5, -1, -1e-8, 0, 1e-8, 1, 5, 12, 30, 60, 1e4]
 
 
 def exact(loc: float, variance: float) -> tuple[mpmath.mpf, mpmath.mpf]:
-    """Moments of the rectified Gaussian in 400 digits, straight from the definition."""
+    """Return the moments of the rectified Gaussian in 400 digits."""
     loc, variance = mpmath.mpf(loc), mpmath.mpf(variance)
     scale = mpmath.sqrt(variance)
     cdf, pdf = mpmath.ncdf(loc / scale), mpmath.npdf(loc / scale)
@@ -47,9 +47,9 @@ def test_rectified_moments_and_derivatives_in_the_tails(alpha: float, variance: 
 
 
 def test_forward_moments_against_monte_carlo() -> None:
-    """With one hidden layer they are exact: its units are independent."""
+    """With one hidden layer the moments are exact, since its units are independent."""
     mlp, samples = MLP((2, 6, 1)), 200_000
-    state = state_of(mlp, replicas=1)
+    state = random_state(mlp, replicas=1)
     inputs = torch.randn(1, 3, 2).double()
     (loc, variance), _, _ = forward(unpack(mlp, state), inputs)
     drawn = state["loc"] + state["var"].sqrt() * torch.randn(samples, mlp.n_weights).double()
@@ -64,16 +64,16 @@ def test_forward_moments_against_monte_carlo() -> None:
     assert ((squares.mean(0) - variance[0]).abs() < 4 * squares.std(0) / samples**0.5).all()
 
 
-def test_gamma_match_is_the_printed_equations_and_conjugate_in_the_limit() -> None:
+def test_match_gamma_follows_the_book_and_is_conjugate_in_the_limit() -> None:
     a, b, v, e = 6.0, 4.0, 0.3, 1.7
     k = [math.exp(-0.5 * e**2 / s) / math.sqrt(s) for s in (v + b / (a - 1 + i) for i in range(3))]
     alpha = 1 / (k[0] * k[2] / k[1] ** 2 * (a + 1) / a - 1)
     beta = 1 / (k[2] / k[1] * (a + 1) / b - k[1] / k[0] * a / b)
-    ours = gamma_matched(*tensors((a, b), v, e**2))
+    ours = match_gamma(*tensors((a, b), v, e**2))
     assert [t.item() for t in ours] == pytest.approx([alpha, beta])
-    far = gamma_matched(*tensors((a, b), v, 1e7))  # Z underflows
+    far = match_gamma(*tensors((a, b), v, 1e7))  # Z underflows
     assert all(t.isfinite().all() and t > 0 for t in far)
-    ours = gamma_matched(*tensors((1e5, 1e5), 0.0, e**2))
+    ours = match_gamma(*tensors((1e5, 1e5), 0.0, e**2))
     assert ours[0].item() - 1e5 == pytest.approx(0.5, abs=1e-4)
     assert ours[1].item() - 1e5 == pytest.approx(e**2 / 2, abs=1e-3)
 

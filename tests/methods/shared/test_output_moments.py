@@ -1,4 +1,4 @@
-"""Moments of outputs: against drawn networks, and their slopes against autograd."""
+"""Output moments against sampled networks, and their gradients against autograd."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.output_moments import layers_of, propagate, slopes
+from bnnbench.methods.shared.output_moments import backpropagate, layers_of, propagate
 from bnnbench.nn import MLP, forward
 
 
 def weights_of(mlp: MLP) -> tuple[Tensor, Tensor]:
-    """Means and variances of two stacked networks, `[2, P]` each."""
+    """Return means and variances of two stacked networks, `[2, P]` each."""
     generator = torch.Generator().manual_seed(0)
     shape = (2, mlp.n_weights)
     mean = torch.randn(shape, generator=generator, dtype=torch.float64)
@@ -26,8 +26,8 @@ def inputs_of(mlp: MLP) -> Tensor:
 @pytest.mark.parametrize(
     ("sizes", "tolerance"), [((3, 1), 0.01), ((3, 4, 1), 0.01), ((3, 10, 10, 1), 0.06)]
 )
-def test_moments_are_those_of_drawn_networks(sizes: tuple[int, ...], tolerance: float) -> None:
-    """With up to one hidden layer exactly; in deeper ones units depend on each other."""
+def test_moments_match_sampled_networks(sizes: tuple[int, ...], tolerance: float) -> None:
+    """Exact for up to one hidden layer; deeper networks have correlated units."""
     mlp = MLP(sizes)
     loc, variance = weights_of(mlp)
     (mean, spread), _, _ = propagate(layers_of(mlp, (loc, variance)), inputs_of(mlp))
@@ -41,7 +41,7 @@ def test_moments_are_those_of_drawn_networks(sizes: tuple[int, ...], tolerance: 
 
 
 @pytest.mark.parametrize("sizes", [(3, 1), (3, 4, 1), (3, 4, 5, 1)])
-def test_slopes_are_those_of_autograd(sizes: tuple[int, ...]) -> None:
+def test_gradients_match_autograd(sizes: tuple[int, ...]) -> None:
     mlp = MLP(sizes)
     leaves = [one.requires_grad_() for one in weights_of(mlp)]
     (mean, variance), tape, rectified = propagate(
@@ -53,5 +53,5 @@ def test_slopes_are_those_of_autograd(sizes: tuple[int, ...]) -> None:
     expected = torch.autograd.grad(total, leaves)
     with torch.no_grad():
         layers = layers_of(mlp, (leaves[0], leaves[1]))
-        found = slopes(layers, tape, rectified, (by_mean[..., None], by_variance[..., None]))
+        found = backpropagate(layers, tape, rectified, (by_mean[..., None], by_variance[..., None]))
     torch.testing.assert_close(found, tuple(expected))

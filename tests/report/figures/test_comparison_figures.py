@@ -1,4 +1,4 @@
-"""The figures over many runs: where panels, lines and names stand."""
+"""Figures over many runs: panels, lines and names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.grids import make_grid
-from support.made_data import calibrated, curve
-from support.pairs import duels
-from support.runs import of_order
+from support.pairs import pairwise_results
+from support.runs import divergence_metadata
+from support.synthetic_data import calibrated, curve
 
 from bnnbench.report.figures.curves import curves_figure
-from bnnbench.report.figures.divergence_orders import orders_figure
+from bnnbench.report.figures.divergence_orders import divergence_orders_figure
 from bnnbench.report.figures.heat_map import heat_map
-from bnnbench.report.figures.interval_coverage import sigma_figure
+from bnnbench.report.figures.interval_coverage import interval_coverage_figure
 from bnnbench.report.figures.objective import objectives_figure
-from bnnbench.report.figures.spread import DRAWN, draw_means, limits, spread_figure
+from bnnbench.report.figures.spread import DRAW_FUNCTIONS, draw_means, limits, spread_figure
 from bnnbench.results.divergence_orders import with_orders
 from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import BY_KEY
@@ -25,7 +25,9 @@ from bnnbench.results.reader import read_runs
 
 
 def test_heat_map_shows_the_probabilities() -> None:
-    pairs = pd.concat([duels({"a": 1, "b": 2, "c": 1}, name) for name in ("boston", "yacht")])
+    pairs = pd.concat(
+        [pairwise_results({"a": 1, "b": 2, "c": 1}, name) for name in ("boston", "yacht")]
+    )
     own = pairs[pairs["metric"] == "rmse"]
     figure = heat_map(own.assign(a=own["run_a"], b=own["run_b"]))
     assert [axes.get_title() for axes in figure.axes[:2]] == ["boston", "yacht"]
@@ -34,31 +36,31 @@ def test_heat_map_shows_the_probabilities() -> None:
     assert image[1, 0] == pytest.approx(0.99) and image[0, 1] == pytest.approx(0.01)
 
 
-def test_panels_that_no_data_set_needs_are_empty() -> None:
-    pairs = pd.concat([duels({"a": 1, "b": 2}, f"set_{k}") for k in range(5)])
+def test_unused_panels_of_a_heat_map_are_empty() -> None:
+    pairs = pd.concat([pairwise_results({"a": 1, "b": 2}, f"set_{k}") for k in range(5)])
     own = pairs[pairs["metric"] == "rmse"]
     panels = heat_map(own.assign(a=own["run_a"], b=own["run_b"])).axes[:8]
     assert [axes.axison for axes in panels] == [True] * 5 + [False] * 3
 
 
-def test_a_family_is_a_line_and_kl_another(tmp_path: Path) -> None:
+def test_each_family_and_kl_have_a_line(tmp_path: Path) -> None:
     for order, mean in ((0.5, 5), (2, 3), (3, 4)):
-        kind = of_order("alpha", order)
+        kind = divergence_metadata("alpha", order)
         make_grid(tmp_path, {kind["divergence"]: mean}, **kind)
     make_grid(tmp_path, {"kl": 4.5}, experiment="other")
     table = read_runs(tmp_path).scored
-    axes = orders_figure(with_orders(table), table).axes[0]
+    axes = divergence_orders_figure(with_orders(table), table).axes[0]
     lines = {line.get_label(): line for line in axes.lines}
     assert lines["kl"].get_ydata()[0] == pytest.approx(4.5)
     assert axes.containers[0].lines[0].get_ydata().tolist() == pytest.approx([5, 3, 4])
     alone = table[table["divergence"] != "kl"]
     assert "kl" not in {
-        x.get_label() for x in orders_figure(with_orders(alone), alone).axes[0].lines
+        x.get_label() for x in divergence_orders_figure(with_orders(alone), alone).axes[0].lines
     }
 
 
-@pytest.mark.parametrize("kind", DRAWN)
-def test_panels_stand_by_depth_and_data_set(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", DRAW_FUNCTIONS)
+def test_spread_has_panels_by_depth_and_data_set(tmp_path: Path, kind: str) -> None:
     make_grid(tmp_path, {"kl": 5, "js": 3})
     make_grid(tmp_path, {"kl": 6}, depth=2)
     figure = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"], kind)
@@ -68,13 +70,13 @@ def test_panels_stand_by_depth_and_data_set(tmp_path: Path, kind: str) -> None:
     assert names == ["bbb", "bbb, js", "bbb, kl"]
 
 
-def test_axes_cut_off_lost_splits_above_and_never_the_best() -> None:
+def test_limits_exclude_extreme_splits_but_never_the_best() -> None:
     values = [np.array([2.4, 2.5, 2.6]), np.array([2.5, 2.5, 900.0]), np.array([1.0, 1.1, 1.2])]
     low, high = limits(values)
     assert low < 1.0 and 2.6 < high < 900
 
 
-def test_a_mean_above_the_panel_has_an_arrow_and_a_lone_split_no_error() -> None:
+def test_a_mean_above_the_panel_is_marked_by_an_arrow() -> None:
     axes = spread_figure(
         pd.DataFrame({"dataset": "d", "depth": 1, "label": ["a"], "rmse": [1.0]}),
         BY_KEY["rmse"],
@@ -86,7 +88,7 @@ def test_a_mean_above_the_panel_has_an_arrow_and_a_lone_split_no_error() -> None
     assert [text.get_text() for text in axes.texts] == ["9e+03 ↑"]
 
 
-def test_curves_stand_by_method_and_data_set() -> None:
+def test_curves_have_panels_by_method_and_data_set() -> None:
     figure = curves_figure([curve("a", "small"), curve("b", "small"), curve("b", "large")])
     shown = [axes.get_title() for axes in figure.axes if axes.get_visible()]
     assert shown == ["a · small", "b · small", "b · large"] and len(figure.axes) == 4
@@ -98,14 +100,16 @@ def test_depths_are_columns_of_panels() -> None:
     assert shown == ["a · toy · depth -", "a · toy · depth 2", "b · toy · depth -"]
 
 
-def test_a_line_per_run_against_a_gaussians() -> None:
-    figure = sigma_figure([calibrated(1.0, label="honest"), calibrated(0.5, label="sure", depth=2)])
+def test_interval_coverage_of_a_calibrated_run_is_that_of_a_gaussian() -> None:
+    figure = interval_coverage_figure(
+        [calibrated(1.0, label="honest"), calibrated(0.5, label="sure", depth=2)]
+    )
     assert [axes.get_title() for axes in figure.axes] == ["toy · depth -", "toy · depth 2"]
     (gaussian, honest, _) = figure.axes[0].lines
     np.testing.assert_allclose(honest.get_ydata(), gaussian.get_ydata(), atol=0.02)
 
 
-def test_objectives_stand_by_depth_and_data_set() -> None:
+def test_objectives_have_panels_by_depth_and_data_set() -> None:
     rows = [
         {"run": f"{label}{depth}", "dataset": "boston", "depth": depth, "label": label,
          "epoch": epoch, "objective": -epoch}
@@ -118,7 +122,7 @@ def test_objectives_stand_by_depth_and_data_set() -> None:
     assert first.get_yscale() == "symlog"
 
 
-def test_a_panel_without_runs_is_hidden_and_lost_objectives_set_no_scale() -> None:
+def test_objective_panels_without_runs_are_hidden() -> None:
     rows = [
         {"run": f"{data}{depth}", "dataset": data, "depth": depth, "label": "a", "epoch": epoch,
          "objective": np.nan}
@@ -129,7 +133,7 @@ def test_a_panel_without_runs_is_hidden_and_lost_objectives_set_no_scale() -> No
     assert [axes.get_visible() for axes in panels] == [True, False, False, True]
 
 
-def test_the_names_of_a_column_have_a_place_at_every_depth(tmp_path: Path) -> None:
+def test_spread_panels_without_runs_are_empty(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5, "js": 3})
     make_grid(tmp_path, {"kl": 6, "js": 4}, depth=2, dataset="yacht")
     panels = spread_figure(losses_by_split(read_runs(tmp_path)), BY_KEY["rmse"], "means").axes

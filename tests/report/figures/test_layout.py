@@ -1,4 +1,4 @@
-"""Every figure can be read, whatever the names and the numbers: nothing cut off or overprinted."""
+"""Figures stay readable with long names and extreme numbers: no text is cut off or overlaps."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from support.layout import unreadable
-from support.made_data import calibrated, curve
-from support.pairs import duels
+from support.layout import layout_problems
+from support.pairs import pairwise_results
 from support.runs import make_points, make_search, make_splits
+from support.synthetic_data import calibrated, curve
 
-from bnnbench.report.figures.bar_charts import MANY, bars_figure
-from bnnbench.report.figures.canvas import sketch
+from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
 from bnnbench.report.figures.critical_difference import ranks_figure
 from bnnbench.report.figures.curves import curves_figure
-from bnnbench.report.figures.divergence_orders import orders_figure
+from bnnbench.report.figures.divergence_orders import divergence_orders_figure
 from bnnbench.report.figures.heat_map import heat_map
-from bnnbench.report.figures.interval_coverage import sigma_figure
+from bnnbench.report.figures.interval_coverage import interval_coverage_figure
 from bnnbench.report.figures.objective import objective_figure, objectives_figure
-from bnnbench.report.figures.predictions import MOST_DOTS, predictions_figure
+from bnnbench.report.figures.plotting import new_figure
+from bnnbench.report.figures.predictions import MAX_DOTS, predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
 from bnnbench.report.figures.spread import spread_figure
 from bnnbench.report.figures.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY, printed_in
-from bnnbench.results.ranking import RANKED, ranked
+from bnnbench.results.ranking import RANKED_METRICS, rank_scores
 
 RUN = (
-    "mc_dropout_gal2016_with_more on a_table_of_my_own_measurements, tv_lower_w2, heteroscedastic, "
-    "beta_nll, depth 10, seed 2026, experiment the_whole_comparison_of_last_november"
+    "mc_dropout_gal2016_with_more on a_table_of_my_own_measurements, tv_lower_weight_2, "
+    "heteroscedastic, beta_nll, depth 10, seed 2026, experiment the_comparison_of_last_november"
 )
-LABEL = "mc_dropout_gal2016, tv_lower_w2, heteroscedastic, beta_nll, depth 10, final epochs 40000"
+LABEL = (
+    "mc_dropout_gal2016, tv_lower_weight_2, heteroscedastic, beta_nll, depth 10, final epochs 40000"
+)
 DATASET = "a_table_of_my_own_measurements_of_last_november"
 TARGET = (
     "compressive strength of the concrete after 28 days under water, the mean of three cylinders "
@@ -99,7 +101,7 @@ def searched(size: float) -> pd.DataFrame:
 
 
 def compared(names: list[str], datasets: list[str]) -> pd.DataFrame:
-    pairs = pd.concat([duels(dict.fromkeys(names, 1), dataset) for dataset in datasets])
+    pairs = pd.concat([pairwise_results(dict.fromkeys(names, 1), dataset) for dataset in datasets])
     own = pairs[pairs["metric"] == "rmse"]
     return own.assign(a=own["run_a"], b=own["run_b"])
 
@@ -111,8 +113,10 @@ SIGMA = [calibrated(1.0, label=name, dataset=DATASET) for name in labels(9)]
 SHORT = [f"mc_dropout_gal2016_{k}" for k in range(3)]
 PARTS = [f"mc_dropout_gal2016, depth {k}" for k in range(6)]
 RANKS = [
-    ranked(pd.DataFrame({name: np.arange(4.0) + k for k, name in enumerate(labels(9))}), metric)
-    for metric in RANKED[:2]
+    rank_scores(
+        pd.DataFrame({name: np.arange(4.0) + k for k, name in enumerate(labels(9))}), metric
+    )
+    for metric in RANKED_METRICS[:2]
 ]
 TIMED = scored(6, labels(6), [DATASET], HUGE).assign(
     total_seconds_mean=np.geomspace(1e-3, 1e6, 6), total_seconds_std=1e5,
@@ -124,17 +128,17 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "splits": lambda: splits_figure(make_splits(rmse=HUGE, log_likelihood=-HUGE), TARGET, RUN),
     "many splits": lambda: splits_figure(make_splits(split=[0, 50, 900, 999]), TARGET, RUN),
     "predictions": lambda: predictions_figure(points(30, 1e6), TARGET, RUN),
-    "density": lambda: predictions_figure(points(MOST_DOTS, 1e-6), TARGET, RUN),
+    "density": lambda: predictions_figure(points(MAX_DOTS, 1e-6), TARGET, RUN),
     "calibration": lambda: reliability_figure(RAW, RAW, RUN),
     "search": lambda: search_figure(searched(1e7), 3, RUN),
     "objective": lambda: objective_figure(traces([LABEL], ["d"]).query("depth == 1"), RUN),
     "objectives": lambda: objectives_figure(traces(labels(5), [DATASET]), RUN),
     "curves": lambda: curves_figure(CURVES, RUN),
-    "sigma": lambda: sigma_figure(SIGMA, RUN),
+    "sigma": lambda: interval_coverage_figure(SIGMA, RUN),
     "standing": lambda: bars_figure(scored(6, PARTS, SETS, 1e6), LIKELIHOOD),
     "slanted": lambda: bars_figure(scored(3, SHORT, SETS, 9), SCORE, "stderr"),
-    "lying": lambda: bars_figure(scored(MANY + 1, labels(MANY + 1), SETS, HUGE), SCORE),
-    "orders": lambda: orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
+    "lying": lambda: bars_figure(scored(MAX_RUNS + 1, labels(MAX_RUNS + 1), SETS, HUGE), SCORE),
+    "orders": lambda: divergence_orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
     "boxes": lambda: spread_figure(losses(labels(5), SETS), SCORE, "boxes", RUN),
     "means": lambda: spread_figure(losses(labels(5), SETS), LIKELIHOOD, "means", RUN),
     "ranks": lambda: ranks_figure(RANKS, RUN),
@@ -144,14 +148,15 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_is_cut_off_or_overprinted(name: str) -> None:
-    assert unreadable(FIGURES[name]()) == []
+def test_text_is_neither_cut_off_nor_overlapping(name: str) -> None:
+    assert layout_problems(FIGURES[name]()) == []
 
 
-def test_the_check_sees_what_is_wrong() -> None:
-    figure, (axes,) = sketch(3, 2)
+def test_the_check_detects_problems() -> None:
+    figure, (axes,) = new_figure(3, 2)
     axes.set_axis_off()
     axes.text(0.5, 0.5, "first", rotation=30)
     axes.text(0.5, 0.53, "second")
     figure.text(0.95, 0.1, "beyond the edge")
-    assert unreadable(figure) == ["'beyond the edge' is cut off", "'first' stands on 'second'"]
+    problems = ["'beyond the edge' is cut off", "'first' overlaps 'second'"]
+    assert layout_problems(figure) == problems

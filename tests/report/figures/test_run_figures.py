@@ -1,4 +1,4 @@
-"""The figures of one run: what they draw, where numbers are known."""
+"""Figures of one run, with known numbers."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from matplotlib.figure import Figure
 from support.runs import make_points, make_search, make_splits
 
 from bnnbench.report.figures.objective import objective_figure
-from bnnbench.report.figures.predictions import predictions_figure, spread_out
+from bnnbench.report.figures.predictions import evenly_by_target, predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import best_so_far, search_figure
-from bnnbench.results.calibration import RECALIBRATED
+from bnnbench.results.calibration import RECALIBRATION_NAMES
 
 TARGET = "median value [1000 USD]"
 
 
-def boastful(seed: int) -> pd.DataFrame:
-    """Standard Gaussian targets under a model that claims a third of the deviation."""
+def overconfident(seed: int) -> pd.DataFrame:
+    """Standard Gaussian targets, predicted with a third of their standard deviation."""
     target = np.random.default_rng(seed).normal(size=2000)
     variances = {"epistemic_variance": 0.04, "noise_variance": 0.05}
     return pd.DataFrame({"split": 0, "target": target, "mean": 0.0, **variances})
 
 
-def said(figure: Figure) -> str:
-    """What stands above the entries of its legend."""
+def legend_title(figure: Figure) -> str:
     return figure.legends[0].get_title().get_text()
 
 
-def test_diverged_splits_are_crosses_at_the_bottom() -> None:
+def test_diverged_splits_are_crosses() -> None:
     splits = make_splits(rmse=(3.0, 4.0, 5.0, math.nan), diverged=[0, 0, 0, 1])
     left, right = splits_figure(splits, TARGET).axes
     crosses = [line for line in left.lines if line.get_marker() == "x"]
@@ -41,43 +40,46 @@ def test_diverged_splits_are_crosses_at_the_bottom() -> None:
     assert right.get_ylabel() == "test log-likelihood [nats]"
 
 
-def test_predictions_name_the_target_and_skip_lost_points() -> None:
+def test_predictions_name_the_target_and_skip_points_that_are_not_finite() -> None:
     points = pd.DataFrame(make_points())
     points.loc[0, "mean"] = math.nan
     axes = predictions_figure(points, TARGET).axes[0]
     assert axes.get_xlabel() == "observed median value [1000 USD]"
     assert len(axes.collections[0].get_offsets()) == len(points) - 1
-    assert said(predictions_figure(points.iloc[:1], TARGET, "vadam")) == "vadam\nno test points"
+    assert (
+        legend_title(predictions_figure(points.iloc[:1], TARGET, "vadam"))
+        == "vadam\nno test points"
+    )
 
 
-def test_many_points_are_shown_by_their_density_and_all_of_them_counted() -> None:
-    points = boastful(0)
+def test_many_points_are_drawn_as_a_density() -> None:
+    points = overconfident(0)
     few, many = predictions_figure(points, TARGET), predictions_figure(pd.concat([points] * 2), "")
     assert len(few.axes) == 1 and len(few.axes[0].collections[0].get_offsets()) == 2000
     cells = many.axes[0].collections[0].get_array()
-    assert many.axes[1].get_ylabel() == "test points in a cell"
+    assert many.axes[1].get_ylabel() == "test points per cell"
     assert cells is not None and cells.sum() == 4000
-    # Intervals of a third of the deviation: half of them reach 0.2, which holds 16 % of targets.
-    assert said(few).endswith("50 % intervals hold 15 %, 95 % intervals hold 44 %")
+    # The 50 % interval is ± 0.2 standard deviations of the targets, which covers 16 % of them.
+    assert legend_title(few).endswith("50 % intervals cover 15 %, 95 % intervals cover 44 %")
 
 
-def test_a_wild_prediction_does_not_flatten_the_others() -> None:
+def test_limits_exclude_extreme_predictions() -> None:
     points = pd.DataFrame(make_points())
     points.loc[3, "mean"] = 1e9
     figure = predictions_figure(points, TARGET)
-    assert figure.axes[0].get_ylim()[1] < 100 and "(1 beyond the panel)" in said(figure)
+    assert figure.axes[0].get_ylim()[1] < 100 and "(1 outside the panel)" in legend_title(figure)
 
 
-def test_error_bars_are_chosen_by_the_targets_alone() -> None:
+def test_error_bars_are_selected_by_target() -> None:
     points = pd.DataFrame(make_points())
-    chosen = spread_out(points, 5)["target"].to_numpy()
-    again = spread_out(points.assign(mean=-points["mean"]), 5)["target"].to_numpy()
+    chosen = evenly_by_target(points, 5)["target"].to_numpy()
+    again = evenly_by_target(points.assign(mean=-points["mean"]), 5)["target"].to_numpy()
     assert np.array_equal(chosen, again) and len(chosen) == 5
     assert (chosen[0], chosen[-1]) == (points["target"].min(), points["target"].max())
-    assert len(spread_out(points.assign(target=1.0), 5)) == 1
+    assert len(evenly_by_target(points.assign(target=1.0), 5)) == 1
 
 
-def test_reliability_is_the_share_inside_each_level() -> None:
+def test_reliability_is_the_coverage_of_each_level() -> None:
     frame = pd.DataFrame(
         {"target": [0.5, -1.5, 2.5, 0.0], "mean": 0.0, "epistemic_variance": 0.75}
     ).assign(noise_variance=0.25, split=0)
@@ -86,18 +88,18 @@ def test_reliability_is_the_share_inside_each_level() -> None:
     assert len(reliability_figure(frame.iloc[:0]).axes[0].lines) == 1
 
 
-def test_both_recalibrations_stand_beside_the_prediction() -> None:
-    alone = reliability_figure(boastful(0)).axes[0]
-    assert set(RECALIBRATED.values()).isdisjoint(line.get_label() for line in alone.lines)
-    beside = reliability_figure(boastful(0), boastful(1)).axes[0]
-    curves = {str(line.get_label()): line.get_ydata() for line in beside.lines}
+def test_reliability_improves_with_recalibration() -> None:
+    alone = reliability_figure(overconfident(0)).axes[0]
+    assert set(RECALIBRATION_NAMES.values()).isdisjoint(line.get_label() for line in alone.lines)
+    recalibrated = reliability_figure(overconfident(0), overconfident(1)).axes[0]
+    curves = {str(line.get_label()): line.get_ydata() for line in recalibrated.lines}
     levels = np.linspace(0.01, 0.99, 99)
-    for name in RECALIBRATED.values():
+    for name in RECALIBRATION_NAMES.values():
         better = np.abs(curves[name] - levels).mean()
         assert better < np.abs(curves["as predicted"] - levels).mean() / 2
 
 
-def test_the_best_so_far_is_no_diverged_evaluation() -> None:
+def test_diverged_evaluations_are_never_the_best_so_far() -> None:
     search = pd.DataFrame(
         {"split": 0, "iteration": range(4), "objective": [math.nan, -3.0, -5.0, -2.0]}
     )
@@ -105,7 +107,7 @@ def test_the_best_so_far_is_no_diverged_evaluation() -> None:
     assert math.isnan(best[0]) and best[1:] == [-3, -3, -2]
 
 
-def test_a_search_has_a_panel_for_each_pair_of_what_it_searched() -> None:
+def test_a_search_has_a_panel_for_each_pair_of_hyper_parameters() -> None:
     search = make_search()
     tried = search_figure(search, 3).axes[1]
     best = search.loc[search.groupby("split")["objective"].idxmax(), "hp.noise_precision"]
@@ -119,7 +121,7 @@ def test_a_search_has_a_panel_for_each_pair_of_what_it_searched() -> None:
     assert len(search_figure(search[["split", "iteration", "objective"]], 3).axes) == 1
 
 
-def test_an_objective_is_its_splits_and_the_medians_of_its_parts() -> None:
+def test_an_objective_has_lines_for_splits_and_for_medians_of_its_terms() -> None:
     epochs = np.arange(1, 21)
     table = pd.concat([
         pd.DataFrame({"split": k, "epoch": epochs, "loss": 1.0 + k, "complexity": 0.5})
@@ -127,11 +129,12 @@ def test_an_objective_is_its_splits_and_the_medians_of_its_parts() -> None:
     ])  # fmt: skip
     axes = objective_figure(table.assign(objective=table["loss"] + 0.5)).axes[0]
     lines = {str(line.get_label()): line.get_ydata() for line in axes.lines}
-    assert lines["objective, median"][0] == 2.5 and lines["loss, median"][0] == 2
+    assert lines["objective, median over splits"][0] == 2.5
+    assert lines["loss, median over splits"][0] == 2
     assert len(axes.lines) == 3 + 3
 
 
-def test_an_objective_that_was_lost_is_drawn_without_a_scale() -> None:
+def test_an_objective_without_finite_values_is_drawn() -> None:
     table = pd.DataFrame({"split": 0, "epoch": range(1, 5), "loss": np.nan, "complexity": 0.5})
     lost = table.assign(complexity=np.nan, objective=np.nan)
     assert objective_figure(lost).axes[0].get_xlabel() == "epoch"

@@ -1,4 +1,4 @@
-"""The page as text: everything of the report is in it, and nothing from elsewhere."""
+"""The HTML page contains the whole report and loads nothing."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from bnnbench.report.figures.canvas import sketch
-from bnnbench.report.figures.inline_svg import inline_svg
-from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.section import (
-    Drawing,
+from bnnbench.report.blocks import (
+    FigureBlock,
     Heading,
-    Items,
+    ItemList,
     Paragraph,
     Section,
     Table,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
 )
-from bnnbench.report.shown import Chart, Series, Shown
+from bnnbench.report.figures.inline_svg import inline_svg
+from bnnbench.report.figures.plotting import new_figure
+from bnnbench.report.renderers import html
+from bnnbench.report.run_details import RunDetails
+from bnnbench.report.run_summary import Chart, RunSummary, Series
 from bnnbench.results.glossary import TERMS
 
 EVIL = "</script><!-- <b>&amp;"
 
 TABLE = Table(
-    (*words("Method"), *numbers("RMSE")),
+    (*label_columns("Method"), *number_columns("RMSE")),
     (("vadam", "3.1 ± 0.2"), (EVIL, "2.9 ± 0.1")),
     title="Scores",
     runs=("one", "two"),
@@ -38,13 +38,13 @@ TABLE = Table(
 
 LONG_WORDS = "what does not fit on a line of a phone"
 LONG_WORD = "training.learning_rate_of_the_first_half"
-OF_A_GROUP = Table(words("Method", "Source"), ((LONG_WORD, LONG_WORDS),), group="yacht")
+OF_A_GROUP = Table(label_columns("Method", "Source"), ((LONG_WORD, LONG_WORDS),), group="yacht")
 
 
 def details(name: str, **settings: str) -> RunDetails:
     points = Series("points", (0.0, 1.0, float("nan")), (1.23456789, 2.0, 3.0), (0.1, 0.2, 0.3))
     chart = Chart("Chart", "x", "y", (points, Series("none", (), ())))
-    shown = Shown(TABLE, (EVIL,), (), (chart,))
+    shown = RunSummary(TABLE, (EVIL,), (), (chart,))
     return RunDetails(name, f"../{name}", shown, {"seed": "0", **settings}, {"cores": "2"}, "")
 
 
@@ -56,11 +56,11 @@ def made() -> str:
         Heading("boston"),
         Heading("concrete", 3),
         Paragraph(EVIL),
-        Items(("first", "second")),
+        ItemList(("first", "second")),
         TABLE,
         Heading("yacht", 3),
         OF_A_GROUP,
-        Drawing("bars", "Bars", Figure),
+        FigureBlock("bars", "Bars", Figure),
     )
     runs = [details("one"), details("two", width="50"), details("three")]
     return html.page("All", [Section(blocks)], {"bars": "<svg></svg>"}, runs)
@@ -71,36 +71,36 @@ def data(page: str) -> dict:
     return json.loads(found)
 
 
-def test_words_of_users_are_words(made: str) -> None:
+def test_user_text_is_escaped(made: str) -> None:
     assert EVIL not in made
     assert made.count("</script>") == 2
     assert data(made)["runs"]["one"]["notes"] == [EVIL]
 
 
-def test_headings_of_one_name_have_anchors_of_their_own(made: str) -> None:
+def test_headings_with_the_same_text_have_different_anchors(made: str) -> None:
     assert re.findall(r'<h2 id="(boston[^"]*)"', made) == ["boston-1", "boston-2"]
     for anchor in re.findall(r'<a href="#([^"=]+)"', made):
         assert f'id="{anchor}"' in made
 
 
-def test_contents_have_the_data_sets_below_their_section(made: str) -> None:
+def test_contents_are_nested(made: str) -> None:
     (nav,) = re.findall(r"<nav.*?</nav>", made, re.DOTALL)
     (below,) = re.findall(r"boston</a><ul>(.*?)</ul>", nav, re.DOTALL)
     assert re.findall(r"<a[^>]*>(.*?)</a>", below) == ["concrete", "yacht"]
 
 
-def test_a_table_says_no_name_twice_that_stands_above_it(made: str) -> None:
+def test_a_table_caption_does_not_repeat_the_heading(made: str) -> None:
     assert re.findall("<caption>(.*?)</caption>", made) == ["Scores"]
     assert 'aria-label="yacht, table 2"' in made
 
 
-def test_words_of_some_length_are_folded_in_a_wide_column(made: str) -> None:
+def test_long_text_wraps_in_a_wide_column(made: str) -> None:
     assert made.count('<td class="long">') == 1
     assert f'<td class="long">{LONG_WORDS}</td>' in made
-    assert f'<td class="word">{LONG_WORD}</td>' in made, "a word needs no room to be folded in"
+    assert f'<td class="word">{LONG_WORD}</td>' in made, "a single word needs no minimum width"
 
 
-def test_definitions_are_folded_below_their_heading(made: str) -> None:
+def test_definitions_are_collapsed(made: str) -> None:
     assert '<h2 id="definitions">' in made.partition("<details><summary>")[0]
     folded = made.partition("<details><summary>")[2].partition("</details>")[0]
     assert folded.count("<dt id=") == made.count('<dt id="term-') == len(TERMS)
@@ -111,19 +111,19 @@ def test_nothing_is_loaded(made: str) -> None:
     assert "@import" not in made and "url(" not in made
 
 
-def test_rows_lead_to_runs_that_are_there(made: str) -> None:
+def test_rows_link_to_existing_runs(made: str) -> None:
     linked = re.findall(r'<td><a href="#run=(\w+)"', made)
     assert linked == ["one", "two"] and {*linked} < {*data(made)["runs"]}
 
 
-def test_common_settings_are_said_once(made: str) -> None:
+def test_common_settings_are_stored_once(made: str) -> None:
     found = data(made)
     assert found["settings"] == {"seed": "0"} and found["environments"] == [{"cores": "2"}]
     assert found["runs"]["one"]["settings"] == {}
     assert found["runs"]["two"]["settings"] == {"width": "50"}
 
 
-def test_charts_have_the_points_that_have_a_place(made: str) -> None:
+def test_charts_have_only_finite_points(made: str) -> None:
     (chart,) = data(made)["runs"]["one"]["charts"]
     assert chart["series"] == [
         {"name": "points", "x": [0, 1], "y": [1.2346, 2], "joined": False, "error": [0.1, 0.2]}
@@ -131,7 +131,7 @@ def test_charts_have_the_points_that_have_a_place(made: str) -> None:
 
 
 def drawn() -> Figure:
-    figure, (left, right) = sketch(4, 2, 2)
+    figure, (left, right) = new_figure(4, 2, 2)
     left.set_title("boston")
     left.bar([0, 1], [3.5, 2.5], yerr=[0.5, 0.5])
     left.set_xticks([0, 1], ["vadam", "bbb\nkl"])
@@ -141,7 +141,7 @@ def drawn() -> Figure:
     return figure
 
 
-def test_marks_of_a_figure_say_their_numbers() -> None:
+def test_marks_have_hover_texts() -> None:
     titles = re.findall("<title>([^<]*)</title>", inline_svg(drawn(), "f"))
     assert titles == [
         "boston, vadam: 3.5", "boston, bbb kl: 2.5", "squares: 1, 1", "squares: 2, 4",
@@ -149,13 +149,13 @@ def test_marks_of_a_figure_say_their_numbers() -> None:
     ]  # fmt: skip
 
 
-def test_a_small_figure_is_not_stretched_over_the_page() -> None:
+def test_a_small_figure_is_not_enlarged_much() -> None:
     figure = drawn()
     (found,) = re.findall(r'style="max-width: (\d+)pt"', inline_svg(figure, "f"))
     assert int(found) == pytest.approx(1.5 * 72 * figure.get_figwidth(), rel=0.01)
 
 
-def test_two_figures_in_a_page_share_no_id_and_refer_to_their_own() -> None:
+def test_ids_of_two_figures_are_disjoint() -> None:
     found = []
     for make in (partial(inline_svg, name="a"), partial(inline_svg, name="b")):
         text = make(drawn())

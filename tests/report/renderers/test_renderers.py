@@ -1,4 +1,4 @@
-"""The same blocks as a page, a paper and a terminal's table."""
+"""Markdown, LaTeX and terminal renderers."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ import pandas as pd
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from bnnbench.report.numbers import MISSING
-from bnnbench.report.renderers import latex, markdown, terminal
-from bnnbench.report.section import (
+from bnnbench.report.blocks import (
     Column,
-    Data,
-    Drawing,
+    DataFile,
+    FigureBlock,
     Heading,
-    Items,
+    ItemList,
     Paragraph,
     Section,
     Table,
-    by_group,
-    numbers,
-    words,
+    label_columns,
+    number_columns,
+    tables_by_group,
 )
+from bnnbench.report.formatting import MISSING
+from bnnbench.report.renderers import latex, markdown, terminal
 
-COLUMNS = (*words("Method"), *numbers("RMSE [m]"), Column("Source", "text"))
+COLUMNS = (*label_columns("Method"), *number_columns("RMSE [m]"), Column("Source", "text"))
 ROWS = (("my_method", "5.0 ± 1.1", "A & B 2018"), ("b · c", MISSING, ""))
 PARTS = tuple(
     Table(COLUMNS, ROWS, "results", group, "a title", "mean ± 5 %") for group in ("boston", "yacht")
 )
 
 
-def test_markdown_knows_every_block() -> None:
+def test_markdown_renders_every_block() -> None:
     blocks = (
         Heading("Results", 1),
         Paragraph("Text."),
-        Items(("one", "two")),
+        ItemList(("one", "two")),
         PARTS[0],
-        Drawing("rmse", "What it shows", Figure),
-        Data("results", pd.DataFrame({"a": [1]}), "Everything:"),
+        FigureBlock("rmse", "What it shows", Figure),
+        DataFile("results", pd.DataFrame({"a": [1]}), "Everything:"),
     )
     page = markdown.page([Section(blocks)])
     assert page.startswith("# Results\n\nText.\n\n- one\n- two\n\n| Method ")
     assert "|:----------|-----------:|:-----------|" in page
-    assert page.endswith("![What it shows](rmse.png)\n\nEverything: [results.csv](results.csv).\n")
+    assert page.endswith(
+        "![rmse](rmse.png)\n\nWhat it shows.\n\nEverything: [results.csv](results.csv).\n"
+    )
 
 
-def test_a_stroke_in_a_cell_ends_no_cell_of_a_page() -> None:
-    table = Table(words("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
+def test_pipes_in_cells_are_escaped() -> None:
+    table = Table(label_columns("Claim", "Source"), (("q(z|x) is wide", "1.1"),))
     assert markdown.table(table).splitlines()[2].count(" | ") == 1
     assert "q(z\\|x)" in markdown.table(table)
 
@@ -73,8 +75,8 @@ def test_a_terminal_shows_groups_title_and_caption() -> None:
     assert "mean ± 5 %" in second and second.count("my_method") == 2
 
 
-def test_rows_are_gathered_by_their_group() -> None:
-    blocks = by_group(COLUMNS, ("b", "a", "b"), [("1",), ("2",), ("3",)])
+def test_rows_are_grouped_into_tables() -> None:
+    blocks = tables_by_group(COLUMNS, ("b", "a", "b"), [("1",), ("2",), ("3",)])
     assert blocks == (
         Heading("b", 3), Table(COLUMNS, (("1",), ("3",))),
         Heading("a", 3), Table(COLUMNS, (("2",),)),

@@ -1,4 +1,4 @@
-"""Which runs the book's comparison is made of."""
+"""The runs that belong to the book's comparison."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.book_comparison import frame
-from support.pairs import duels
+from support.book_comparison import book_table
+from support.pairs import pairwise_results
 
 from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
 from bnnbench.suites.cinelli_book.page import coverage_sentence
@@ -21,9 +21,9 @@ from bnnbench.suites.cinelli_book.page import coverage_sentence
         {"method": "mc_dropout"},
     ],
 )
-def test_other_runs_are_no_part_of_the_comparison(change: dict[str, Any]) -> None:
-    assert book_runs(frame({"boston": {"pbp": 1}}), duels({})) is not None
-    assert book_runs(frame({"boston": {"pbp": 1}}, **change), duels({})) is None
+def test_other_runs_are_ignored(change: dict[str, Any]) -> None:
+    assert book_runs(book_table({"boston": {"pbp": 1}}), pairwise_results({})) is not None
+    assert book_runs(book_table({"boston": {"pbp": 1}}, **change), pairwise_results({})) is None
 
 
 @pytest.mark.parametrize(
@@ -35,31 +35,33 @@ def test_other_runs_are_no_part_of_the_comparison(change: dict[str, Any]) -> Non
         {"divergence": "renyi_0.5"},
     ],
 )
-def test_runs_of_other_settings_are_left_out_and_counted(change: dict[str, Any]) -> None:
-    found = book_runs(frame({"boston": {"pbp": 1}}, **change), duels({}))
+def test_runs_with_other_settings_are_left_out_and_counted(change: dict[str, Any]) -> None:
+    found = book_runs(book_table({"boston": {"pbp": 1}}, **change), pairwise_results({}))
     assert found is not None and found.runs.empty
-    assert "runs with settings that are not its own: 1." in coverage_sentence(found)
-    both = pd.concat([frame({"boston": {"pbp": 1}}), frame({"boston": {"pbp": 1}}, **change)])
-    found = book_runs(both.set_index(pd.Index(["a", "b"], name="run")), duels({}))
+    assert "settings of all 1 runs deviate" in coverage_sentence(found)
+    both = pd.concat(
+        [book_table({"boston": {"pbp": 1}}), book_table({"boston": {"pbp": 1}}, **change)]
+    )
+    found = book_runs(both.set_index(pd.Index(["a", "b"], name="run")), pairwise_results({}))
     assert found is not None
-    assert "1 more was left out: the settings differ" in coverage_sentence(found)
+    assert "1 more was left out" in coverage_sentence(found)
 
 
-def test_scores_are_judged_on_all_splits_alone() -> None:
-    beaten = duels({"boston bbb_x1": 1, "boston pbp": 2})
-    for splits, pairs in ((20, 2), (19, 0)):
-        found = book_runs(frame({"boston": {"bbb_x1": 1, "pbp": 2}}, splits=splits), beaten)
-        assert found is not None and len(found.pairs) == pairs and len(found.runs) == 2
+def test_scores_are_compared_only_on_all_splits() -> None:
+    results = pairwise_results({"boston bbb_x1": 1, "boston pbp": 2})
+    for splits, n_pairs in ((20, 2), (19, 0)):
+        found = book_runs(book_table({"boston": {"bbb_x1": 1, "pbp": 2}}, splits=splits), results)
+        assert found is not None and len(found.pairs) == n_pairs and len(found.runs) == 2
 
 
-def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
+def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
     runs = pd.concat([
-        frame({"boston": {"bbb_x1": 1}}),
-        frame({"boston": {"pbp": 3}}, splits=5, variant="seed1"),
-        frame({"boston": {"pbp": 2}}, variant="seed0"),
+        book_table({"boston": {"bbb_x1": 1}}),
+        book_table({"boston": {"pbp": 3}}, splits=5, variant="seed1"),
+        book_table({"boston": {"pbp": 2}}, variant="seed0"),
     ])  # fmt: skip
     found = book_runs(
-        runs, duels({"boston bbb_x1": 1, "boston pbp seed1": 2, "boston pbp seed0": 3})
+        runs, pairwise_results({"boston bbb_x1": 1, "boston pbp seed1": 2, "boston pbp seed0": 3})
     )
     assert found is not None
     assert found.table("total_seconds").loc["boston", ["bbb_x1", "pbp"]].tolist() == [1, 2]
@@ -73,8 +75,8 @@ def test_of_two_like_runs_that_of_more_splits_is_taken_with_its_pairs() -> None:
     assert "1 more was left out" in sentence and "fewer than" not in sentence
 
 
-def test_a_whole_comparison_misses_nothing() -> None:
+def test_a_complete_comparison_has_no_missing_runs() -> None:
     totals = book_seconds().to_dict("index")
-    found = book_runs(frame(totals), duels({}))
+    found = book_runs(book_table(totals), pairwise_results({}))
     assert found is not None
     assert coverage_sentence(found) == "48 of the 48 runs of the book's comparison are finished."

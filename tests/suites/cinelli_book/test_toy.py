@@ -1,4 +1,4 @@
-"""The one-dimensional toy, from its configuration to its part of the report."""
+"""The one-dimensional toy, from its configuration to its report section."""
 
 from __future__ import annotations
 
@@ -10,69 +10,71 @@ import torch
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.build import build
+from bnnbench.cli.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.preprocessing import standardise
-from bnnbench.report.section import Drawing, Style
+from bnnbench.report.blocks import FigureBlock, Style
 from bnnbench.report.sections import curves
-from bnnbench.results.curves import curve_table, curves_of
+from bnnbench.results.curves import curve_table, read_curves
 from bnnbench.results.reader import read_runs
 
 SMALL = ("network.width=5", "evaluation.samples=4", "training.samples=2", "workers=1",
          "dataset.points=10", "dataset.grid_points=41")  # fmt: skip
 
 
-def experiment_of(*overrides: str) -> SplitExperiment:
+def build_toy(*overrides: str) -> SplitExperiment:
     words = ("experiment=toy_1d", "dataset=sine_20", "method=vadam", *overrides)
     experiment = build(compose(*words)).experiment
     assert isinstance(experiment, SplitExperiment)
     return experiment
 
 
-def test_its_runs_end_in_curves(tmp_path: Path) -> None:
+def test_runs_produce_curves(tmp_path: Path) -> None:
     rows: dict[str, pd.DataFrame] = {}
     for method in ("vadam", "pbp"):
         words = ("experiment=toy_1d", "dataset=sine_20", f"method={method}", *SMALL)
         quick = ("training.epochs=3", "training.final_epochs=2", f"outputs_dir={tmp_path}")
         _, rows[method] = finished(build(compose(*words, *quick)))
-    # Known to the maker of the data, so not searched; PBP has no such thing and takes none.
+    # The data source fixes the precisions, so they are not searched. PBP has no such settings.
     precisions = rows["vadam"][["hp.noise_precision", "hp.prior_precision"]]
-    targets = experiment_of("dataset.points=10").table.targets[:10]
+    targets = build_toy("dataset.points=10").table.targets[:10]
     assert precisions.to_numpy().tolist() == [[pytest.approx(targets.var() / 0.3**2), 1.0]]
     runs = read_runs(tmp_path)
-    table = curve_table(curves_of(runs))
+    table = curve_table(read_curves(runs))
     assert table[["dataset", "method"]].to_numpy().tolist() == [
         ["sine_20", "pbp"], ["sine_20", "vadam"],
     ]  # fmt: skip
     section = curves.section(runs, Style())
     assert section is not None
-    assert [b.name for b in section.blocks if isinstance(b, Drawing)] == ["curves"]
+    assert [b.name for b in section.blocks if isinstance(b, FigureBlock)] == ["curves"]
 
 
-def test_a_value_given_by_the_user_wins_over_the_known_one() -> None:
-    experiment = experiment_of("method=mc_dropout", "method.dropout=0.2")
-    assert experiment.method.fixed() == {"dropout": 0.2, "prior_precision": 1.0}
-    assert experiment.in_target_units.keys() == {"noise_precision"}
-    given = experiment_of("method=mc_dropout", "method.noise_precision=5")
-    assert given.method.fixed()["noise_precision"] == 5 and not given.in_target_units
+def test_the_users_value_takes_precedence_over_the_known_one() -> None:
+    experiment = build_toy("method=mc_dropout", "method.dropout=0.2")
+    assert experiment.method.fixed_hyper() == {"dropout": 0.2, "prior_precision": 1.0}
+    assert experiment.fixed_original_units.keys() == {"noise_precision"}
+    given = build_toy("method=mc_dropout", "method.noise_precision=5")
+    assert given.method.fixed_hyper()["noise_precision"] == 5 and not given.fixed_original_units
 
 
 @pytest.mark.parametrize(("points", "precision"), [(20, 13.5), (40, 9.9), (400, 8.3)])
-def test_the_known_noise_is_that_of_the_part_trained_on(points: int, precision: float) -> None:
-    """Few points spread the more: in their standardised units the same noise is another."""
-    experiment = experiment_of(f"dataset=sine_{points}")
+def test_the_known_noise_is_standardised_with_the_training_rows(
+    points: int, precision: float
+) -> None:
+    """The targets' standard deviation, and thus the standardised noise, depends on the sample."""
+    experiment = build_toy(f"dataset=sine_{points}")
     table, fitting = experiment.table, experiment.fitting
     train = table.splits[0].train
     _, scaler = standardise(
         [table.inputs[train]], [table.targets[train]], [0], torch.device("cpu"), torch.float32
     )
-    (converted,) = fitting.converted(scaler)
+    (converted,) = fitting.fixed_standardised(scaler)
     assert converted["noise_precision"] == pytest.approx(precision, abs=0.05)
     noise = table.targets - table.truth  # type: ignore[operator]
     assert noise.std() == pytest.approx(0.3, rel=0.05)
 
 
 def test_less_noise_is_a_higher_precision() -> None:
-    quiet, loud = (experiment_of(f"dataset.noise={noise}") for noise in (0.1, 0.2))
-    assert quiet.in_target_units["noise_precision"] == pytest.approx(100)
-    assert loud.in_target_units["noise_precision"] == pytest.approx(25)
+    quiet, loud = (build_toy(f"dataset.noise={noise}") for noise in (0.1, 0.2))
+    assert quiet.fixed_original_units["noise_precision"] == pytest.approx(100)
+    assert loud.fixed_original_units["noise_precision"] == pytest.approx(25)

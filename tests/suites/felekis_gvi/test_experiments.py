@@ -1,4 +1,4 @@
-"""The thesis's experiments, from their configurations to their part of the report."""
+"""The thesis's experiments, from configurations to report sections."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import pytest
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.build import build
-from bnnbench.report.section import Data, Style
+from bnnbench.cli.assemble import build
+from bnnbench.report.blocks import DataFile, Style
 from bnnbench.results.information_criteria import criteria_table
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_toys_network_follows_the_depth(depth: int) -> None:
+def test_the_toys_widths_depend_on_the_depth(depth: int) -> None:
     experiment = build(compose("experiment=gp_toy", f"depth={depth}", "divergence=js")).experiment
-    names = experiment.names()
+    names = experiment.metadata()
     assert names["width"] == [100, 200, 100][:depth] and names["final_epochs"] == 500
     assert names["likelihood"] == "heteroscedastic" and names["initial_points"] == 0
 
 
-def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
+def test_values_fixed_by_a_data_set_are_part_of_the_identity() -> None:
     first, second = (
         build(
             compose("experiment=gp_toy", "depth=1", f"dataset.protocol.fixed.prior_precision={v}")
@@ -33,7 +33,7 @@ def test_what_a_data_set_fixes_is_part_of_a_runs_identity() -> None:
     assert first.folder.root != second.folder.root
 
 
-def test_the_toy_ends_in_criteria_and_claims(tmp_path: Path) -> None:
+def test_the_toy_produces_criteria_and_claims(tmp_path: Path) -> None:
     small = ("training.samples=2", "evaluation.samples=5", "workers=1")
     data = ("dataset.points=12", "dataset.grid_points=21", "dataset.protocol.widths.2=[4,3]")
     for depth in (1, 2):
@@ -45,7 +45,7 @@ def test_the_toy_ends_in_criteria_and_claims(tmp_path: Path) -> None:
     assert set(criteria["rows"]) == {12}
     section = claims_section(runs, Style())
     assert section is not None
-    (claims,) = [block.table for block in section.blocks if isinstance(block, Data)]
+    (claims,) = [block.table for block in section.blocks if isinstance(block, DataFile)]
     assert set(claims["source"]) == {"5.0.2"}
     verdicts = claims.set_index("text")["verdict"]
-    assert verdicts["That of RKL decreases."] == "not tested"
+    assert verdicts["The confidence of RKL decreases with the number of layers."] == "not tested"

@@ -1,4 +1,4 @@
-"""The section on MC dropout's first table: what it prints of runs made by hand."""
+"""The section that compares MC dropout with its published table."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from pathlib import Path
 
 from support.runs import make_run
 
+from bnnbench.report.blocks import DataFile, Style
 from bnnbench.report.renderers import markdown
-from bnnbench.report.section import Data, Style
-from bnnbench.results.published_splits import published_splits
+from bnnbench.results.published.splits import published_splits
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.gal_dropout.page import section
 
 GAL = {"experiment": "gal_uci", "method": "mc_dropout_gal2016", "family": "mc_dropout"}
 
 
-def test_it_is_there_only_where_the_suite_was_run(tmp_path: Path) -> None:
+def test_the_section_exists_only_if_the_suite_was_run(tmp_path: Path) -> None:
     make_run(tmp_path, method="mc_dropout_x1", family="mc_dropout")
     assert section(read_runs(tmp_path), Style()) is None
 
 
-def test_equal_scores_differ_by_nothing(tmp_path: Path) -> None:
+def test_equal_scores_have_no_difference(tmp_path: Path) -> None:
     theirs = published_splits().query("dataset == 'boston'").head(4)
     columns = ("rmse", "log_likelihood", "fingerprint")
     scores = {name: theirs[name].to_numpy() for name in columns}
@@ -29,7 +29,7 @@ def test_equal_scores_differ_by_nothing(tmp_path: Path) -> None:
              family="mc_dropout")  # fmt: skip
     found = section(read_runs(tmp_path), Style())
     assert found is not None
-    (data,) = [block.table for block in found.blocks if isinstance(block, Data)]
+    (data,) = [block.table for block in found.blocks if isinstance(block, DataFile)]
     assert data["rmse_difference"].round(9).tolist() == [0, 1]
     page = markdown.page([found])
     row = next(line for line in page.splitlines() if "mc_dropout_gal2016" in line and "|" in line)

@@ -1,4 +1,4 @@
-"""Which runs are held against which chains, and how far they are."""
+"""Which runs are compared with which chains, and their distances."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.kept_mixtures import HALVES, make_approximation, make_chains
 from support.runs import make_run
+from support.saved_mixtures import HALVES_DISTANCE, make_approximation, make_chains
 
 from bnnbench.results.reader import read_runs
-from bnnbench.suites.gold_standard.comparison import Comparison, comparisons
+from bnnbench.suites.gold_standard.comparison import Comparison, build_comparisons
 
 
 def compared(outputs: Path) -> Comparison:
-    (found,) = comparisons(read_runs(outputs))
+    (found,) = build_comparisons(read_runs(outputs))
     return found
 
 
-def test_distances_that_are_known(tmp_path: Path) -> None:
-    """Shifted components are as far as they are shifted; halves of the chains as theirs are."""
+def test_known_distances(tmp_path: Path) -> None:
+    """The distance of shifted components is the shift."""
     make_chains(tmp_path)
     make_approximation(tmp_path, "vadam", 0.1)
-    make_approximation(tmp_path, "map", 0.3, wider=0.0)
+    make_approximation(tmp_path, "map", 0.3, width_ratio=0.0)
     found = compared(tmp_path)
     means = found.table.assign(name=found.table["run"].map(found.names)).groupby("name")
     means = means.mean(numeric_only=True)
-    assert means.loc["hmc", ["w1", "w2"]].tolist() == pytest.approx([HALVES] * 2, rel=1e-3)
+    assert means.loc["hmc", ["w1", "w2"]].tolist() == pytest.approx([HALVES_DISTANCE] * 2, rel=1e-3)
     assert means.loc["vadam", "w1"] == pytest.approx(0.1, rel=1e-3)
     assert means.loc["vadam", "epistemic_ratio"] == pytest.approx(1)
     assert means.loc["vadam", "epistemic_correlation"] == pytest.approx(1)
     assert means.loc["vadam", "mass_inside"] < 0.9
     assert means.loc["map", "epistemic_ratio"] < 0.05
     assert means.loc["map", "w2"] >= means.loc["map", "w1"] >= 0.3 - 1e-3
-    assert (means["w1_drawn"] > means["w1"] - 0.02).all()
-    assert found.floor["split"].tolist() == [0, 1, 2, 3] and len(found.methods) == 8
+    assert (means["w1_sampled"] > means["w1"] - 0.02).all()
+    assert found.chain_halves["split"].tolist() == [0, 1, 2, 3] and len(found.methods) == 8
 
 
-def test_splits_are_paired_by_what_they_test(tmp_path: Path) -> None:
-    """In whichever order; those that only one run has, or lost, are left out."""
+def test_splits_are_paired_by_their_test_rows(tmp_path: Path) -> None:
+    """In any order, without splits that diverged or that only one run has."""
     make_chains(tmp_path, fingerprint=["a", "b", "c", "d"])
     there = {"fingerprint": ["d", "b", "x", "a"], "diverged": [0, 0, 0, 1]}
     folder = make_approximation(tmp_path, "vadam", 0.0, **there)
@@ -51,7 +51,7 @@ def test_splits_are_paired_by_what_they_test(tmp_path: Path) -> None:
     assert found.methods["w1"].tolist() == pytest.approx([0, 0])
 
 
-def test_another_model_is_named_and_left_out(tmp_path: Path) -> None:
+def test_runs_of_another_model_are_excluded_with_a_reason(tmp_path: Path) -> None:
     make_chains(tmp_path)
     make_approximation(tmp_path, "vadam", 0.1)
     make_approximation(tmp_path, "wide", 0.1, **{"hp.prior_precision": 2.0})
@@ -63,29 +63,29 @@ def test_another_model_is_named_and_left_out(tmp_path: Path) -> None:
     make_run(tmp_path, "bare", method="bbb", experiment="gold_standard")  # kept nothing
     found = compared(tmp_path)
     assert found.methods["run"].nunique() == 1
-    assert {one.partition(":")[0]: one.partition(": ")[2] for one in found.left_out} == {
+    assert {one.partition(":")[0]: one.partition(": ")[2] for one in found.excluded} == {
         "wide": "its prior precision is 2, not 1",
         "deep": "its depth is 2, not 1",
-        "own": "it cannot be given a noise precision, or was not",
+        "own": "its noise precision is not fixed",
         "pointed": "its prior is Laplace, not Gaussian",
-        "strange": "it shares no split with the reference",
+        "strange": "it has no split in common with the reference",
     }
 
 
 def test_other_chains_of_the_same_model_are_compared_too(tmp_path: Path) -> None:
-    """The run with more splits stands for the posterior; of another model there is another."""
+    """The run with most splits is the reference; another model has its own reference."""
     make_chains(tmp_path)
     make_chains(tmp_path, variant="again", seed=8)
     make_chains(tmp_path, variant="other", **{"hp.noise_precision": 3.0})
     make_chains(tmp_path, variant="drawn", seed=9, **{"hp.noise_precision": np.nan})
-    found = comparisons(read_runs(tmp_path))
+    found = build_comparisons(read_runs(tmp_path))
     assert [len(one.methods) for one in found if len(one.methods)] == [4]
     assert len(found) == 3
     assert any(
-        "the reference draws its noise precision" in s for one in found for s in one.left_out
+        "the reference samples its noise precision" in s for one in found for s in one.excluded
     )
 
 
 def test_without_chains_there_is_nothing_to_compare(tmp_path: Path) -> None:
     make_approximation(tmp_path, "vadam", 0.1)
-    assert comparisons(read_runs(tmp_path)) == []
+    assert build_comparisons(read_runs(tmp_path)) == []

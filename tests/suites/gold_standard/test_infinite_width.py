@@ -1,4 +1,4 @@
-"""The exact Gaussian process against networks drawn from their prior, and in the simplest cases."""
+"""The exact Gaussian process, compared with networks sampled from their prior and closed forms."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from bnnbench.suites.gold_standard.infinite_width import covariance, exact_posterior
 
 
-def test_covariance_is_that_of_networks_drawn_from_the_prior() -> None:
-    """At any width: here of three units, one layer with biases, prior precision 2."""
+def test_covariance_is_that_of_networks_sampled_from_the_prior() -> None:
+    """One layer of three units with biases, prior precision 2."""
     rng, x, width, count = np.random.default_rng(0), np.array([[-1.0], [0.3], [2.0]]), 3, 200_000
     scale = 2**-0.5
     hidden = scale * rng.normal(size=(count, 2, width))

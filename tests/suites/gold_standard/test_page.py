@@ -1,4 +1,4 @@
-"""The part of a report: what it prints, and its figures, drawn once."""
+"""The report section on distances to the posterior: numbers and figures."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.kept_mixtures import make_approximation, make_chains
-from support.made_data import make_curve_run
 from support.runs import add_arrays, make_run
+from support.saved_mixtures import make_approximation, make_chains
+from support.synthetic_data import make_curve_run
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE, PREDICTIONS
+from bnnbench.report.blocks import DataFile, FigureBlock, Paragraph, Section, Style
 from bnnbench.report.renderers import markdown
-from bnnbench.report.section import Data, Drawing, Section, Style
 from bnnbench.results.reader import read_runs
-from bnnbench.suites.gold_standard.page import section
+from bnnbench.suites.gold_standard.page import NO_REFERENCE, section
 
 
 def shown(outputs: Path) -> Section:
@@ -24,14 +24,14 @@ def shown(outputs: Path) -> Section:
     return found
 
 
-def test_it_is_there_only_for_runs_that_kept_their_mixtures(tmp_path: Path) -> None:
+def test_the_section_needs_stored_mixtures_and_a_reference(tmp_path: Path) -> None:
     make_run(tmp_path)
     assert section(read_runs(tmp_path), Style()) is None
     make_approximation(tmp_path, "vadam", 0.1)
-    assert "none is by method=hmc" in markdown.page([shown(tmp_path)])
+    assert shown(tmp_path).blocks[1:] == (Paragraph(NO_REFERENCE),)
 
 
-def test_a_table_sentences_and_figures(tmp_path: Path) -> None:
+def test_tables_notes_and_figures(tmp_path: Path) -> None:
     make_chains(tmp_path, final_epochs=1500)
     likely = np.array([-2.0, -2.1, -1.9, -2.0])
     make_approximation(tmp_path, "near", 0.1, log_likelihood=likely - 1)
@@ -40,30 +40,32 @@ def test_a_table_sentences_and_figures(tmp_path: Path) -> None:
     page = markdown.page([found])
     for words in (
         "### boston: hmc (gold standard)",
-        "The model: prior precision 1, noise precision 10.",
-        "Beside the model: epochs 1500 (hmc), 40 (certain, near), dropout 0.05 (certain).",
-        "ranks otherwise than W1 on 1 of 1 data sets (boston)",
+        "prior precision 1, noise precision 10.",
+        "epochs 1500 (hmc), 40 (certain, near), dropout 0.05 (certain).",
+        "on 1 of 1 data sets (boston)",
     ):
         assert words in page
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
-    assert rows == ["Method", "halves of hmc", "near", "certain", "Method", "near", "certain"]
-    (data,) = [block for block in found.blocks if isinstance(block, Data)]
+    assert rows == [
+        "Method", "between halves of hmc", "near", "certain", "Method", "near", "certain",
+    ]  # fmt: skip
+    (data,) = [block for block in found.blocks if isinstance(block, DataFile)]
     assert data.name == "distances" and data.table["method"].nunique() == 3
     for block in found.blocks:
-        if isinstance(block, Drawing):
+        if isinstance(block, FigureBlock):
             block.draw().draw_without_rendering()
 
 
-def test_chains_that_have_not_mixed_are_called_a_reference(tmp_path: Path) -> None:
+def test_chains_that_have_not_converged_are_not_a_gold_standard(tmp_path: Path) -> None:
     make_chains(tmp_path, **{"diag.r_hat": 1.3})
     make_approximation(tmp_path, "near", 0.1)
     page = markdown.page([shown(tmp_path)])
-    assert "### boston: hmc (reference, no gold standard)" in page
-    assert "The chains have not converged on 4 of 4 splits" in page
+    assert "### boston: hmc (reference, not a gold standard)" in page
+    assert "4 of 4 splits" in page
 
 
-def kept_curve(outputs: Path, method: str, shift: float, spread: float) -> RunFolder:
-    """A run on made data whose mixtures are its curve's, in standardised units; of two halves."""
+def store_curve(outputs: Path, method: str, shift: float, spread: float) -> RunFolder:
+    """A one-dimensional run whose mixtures match its curve, with two halves of chains."""
     model = {"hp.prior_precision": 1.0, "hp.noise_precision": 4.0, "diag.r_hat": 1.0}
     names = {"method": method, "experiment": "gold_toy", "dataset": "toy"}
     folder = make_curve_run(outputs, 0.5, fingerprint="same", **names, **model)
@@ -79,14 +81,18 @@ def kept_curve(outputs: Path, method: str, shift: float, spread: float) -> RunFo
     return folder
 
 
-def test_along_one_input_with_an_exact_process_beside(tmp_path: Path) -> None:
-    """Rows are found again in whichever order; a shift of one half is W1 everywhere."""
-    kept_curve(tmp_path, "hmc", 0.0, 0.1)
-    kept_curve(tmp_path, "vadam", 0.5, 0.1)
+def test_one_dimensional_data_with_an_exact_process(tmp_path: Path) -> None:
+    """Rows are matched in any order; a shift of one half gives W1 everywhere."""
+    store_curve(tmp_path, "hmc", 0.0, 0.1)
+    store_curve(tmp_path, "vadam", 0.5, 0.1)
     found = shown(tmp_path)
-    table = next(b.table for b in found.blocks if isinstance(b, Data) and b.name == "gold_along")
+    table = next(
+        b.table for b in found.blocks if isinstance(b, DataFile) and b.name == "gold_along"
+    )
     means = table.groupby("method")["w1"].mean()
     assert means["vadam"] == pytest.approx(0.5, rel=1e-3) and means["hmc"] == 0
     assert np.isfinite(means["exact GP"]) and means["exact GP"] > 0
-    (draw,) = [b.draw for b in found.blocks if isinstance(b, Drawing) and b.name == "gold_bands"]
+    (draw,) = [
+        b.draw for b in found.blocks if isinstance(b, FigureBlock) and b.name == "gold_bands"
+    ]
     assert len(draw().axes) == 3

@@ -9,7 +9,7 @@ import torch
 from bnnbench.suites.lam_density_ratio.adam import Adam
 
 
-def test_two_steps_by_hand_and_a_replica_that_stays() -> None:
+def test_two_steps_by_hand_and_a_frozen_replica() -> None:
     weights = torch.tensor([[1.0], [1.0]], dtype=torch.float64)
     adam, active = Adam(weights), torch.tensor([[1.0], [0.0]], dtype=torch.float64)
     first = second = 0.0
@@ -22,5 +22,5 @@ def test_two_steps_by_hand_and_a_replica_that_stays() -> None:
         expected -= rate * first / (math.sqrt(second) + 1e-8)
         torch.testing.assert_close(weights[0].item(), expected, rtol=1e-12, atol=0)
         assert weights[1].item() == 1
-    # Epsilon beside the uncorrected root: small gradients move less than in Kingma's Algorithm 1.
+    # With an uncorrected second moment, small gradients move less than in Kingma's Algorithm 1.
     assert 1 - expected < 0.02

@@ -1,4 +1,4 @@
-"""Three distances from the exact posterior, on draws whose distance is known."""
+"""Three distances from the exact posterior, on draws of known distance."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import torch
 from bnnbench.suites.lam_density_ratio import sprinkler
 from bnnbench.suites.lam_density_ratio.metrics import (
     average_kl,
-    direct_kl,
     exact_samples,
     log_kernel_density,
     log_unnormalised,
+    nearest_neighbour_kl,
     sliced_wasserstein,
 )
 
-OBSERVED = sprinkler.OBSERVED
+OBSERVATIONS = sprinkler.OBSERVATIONS
 
 
 def exact(count: int, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
-    return np.stack([sprinkler.posterior_samples(x, count, random) for x in OBSERVED])
+    return np.stack([sprinkler.posterior_samples(x, count, random) for x in OBSERVATIONS])
 
 
-def test_kernel_density_is_its_formula_written_down() -> None:
+def test_kernel_density_agrees_with_its_formula() -> None:
     points = np.random.default_rng(0).normal(size=(2, 40, 2)) * [1.0, 3.0] + [5.0, -2.0]
     for ours, z in zip(log_kernel_density(torch.from_numpy(points)).numpy(), points, strict=True):
         h = 1.06 * z.std(0) * len(z) ** (-1 / 6)
@@ -39,54 +39,56 @@ def test_kernel_density_is_its_formula_written_down() -> None:
 
 def test_unnormalised_posterior_is_the_models() -> None:
     z = torch.from_numpy(exact(20))
-    ours = log_unnormalised(z, torch.tensor(OBSERVED, dtype=torch.float64)).numpy()
-    for row, x, draws in zip(ours, OBSERVED, z.numpy(), strict=True):
+    ours = log_unnormalised(z, torch.tensor(OBSERVATIONS, dtype=torch.float64)).numpy()
+    for row, x, draws in zip(ours, OBSERVATIONS, z.numpy(), strict=True):
         np.testing.assert_allclose(row, sprinkler.log_unnormalised(x, draws), rtol=1e-12)
 
 
 def test_exact_draws_score_the_floor_of_the_thesiss_metric() -> None:
-    """1.3239 with 1000 draws, and by observation, known from a program made apart from this one."""
+    """1.3239 with 1000 draws; values by observation are from an independent program."""
     draws = torch.from_numpy(exact(40 * 1000)).view(5, 40, 1000, 2).transpose(0, 1).float()
-    own = torch.stack([average_kl(draws[:, [k]], OBSERVED[k : k + 1]) for k in range(5)])
+    own = torch.stack([average_kl(draws[:, [k]], OBSERVATIONS[k : k + 1]) for k in range(5)])
     known = torch.tensor([-1.0571, 0.2788, 0.9752, 1.7440, 4.6786], dtype=torch.float64)
     torch.testing.assert_close(own.mean(1), known, rtol=0, atol=0.005)
-    whole = average_kl(draws[:2], OBSERVED)
+    whole = average_kl(draws[:2], OBSERVATIONS)
     torch.testing.assert_close(whole, own[:, :2].mean(0), rtol=1e-12, atol=0)
     assert own.mean().item() == pytest.approx(1.3239, abs=0.002)
     assert own.mean(0).std().item() == pytest.approx(0.0022, abs=0.0012)
 
 
-def test_direct_kl_of_exact_draws_is_zero() -> None:
-    assert direct_kl(exact(20_000), OBSERVED) == pytest.approx(0, abs=0.008)
+def test_nearest_neighbour_kl_of_exact_draws_is_zero() -> None:
+    assert nearest_neighbour_kl(exact(20_000), OBSERVATIONS) == pytest.approx(0, abs=0.008)
 
 
-def test_direct_kl_of_the_prior_is_that_of_the_quadrature() -> None:
+def test_nearest_neighbour_kl_of_the_prior_agrees_with_quadrature() -> None:
     points, area = sprinkler.grid()
     log_prior = sprinkler.LOG_PRIOR_CONSTANT - (points**2).sum(-1) / 4
     known = [
         (np.exp(log_prior) * (log_prior - sprinkler.log_posterior(x, points))).sum() * area
-        for x in OBSERVED
+        for x in OBSERVATIONS
     ]
     draws = math.sqrt(2) * np.random.default_rng(3).normal(size=(5, 20_000, 2))
-    assert direct_kl(draws, OBSERVED) == pytest.approx(float(np.mean(known)), rel=0.02)
+    assert nearest_neighbour_kl(draws, OBSERVATIONS) == pytest.approx(
+        float(np.mean(known)), rel=0.02
+    )
 
 
-def test_sliced_wasserstein_of_a_shift_is_its_size_on_the_average_direction() -> None:
-    draws = exact_samples(OBSERVED, 2000)
+def test_sliced_wasserstein_of_a_shift() -> None:
+    draws = exact_samples(OBSERVATIONS, 2000)
     assert sliced_wasserstein(draws, draws) == 0
     # The mean squared projection of a shift on all directions is half its square.
     moved = sliced_wasserstein(draws + np.array([0.6, 0.8]), draws)
     assert moved == pytest.approx(math.sqrt(0.5), rel=1e-6)
-    assert sliced_wasserstein(exact(10_000), exact_samples(OBSERVED, 10_000)) < 0.06
+    assert sliced_wasserstein(exact(10_000), exact_samples(OBSERVATIONS, 10_000)) < 0.06
 
 
-def test_draws_that_are_not_finite_have_no_distance() -> None:
-    draws = exact_samples(OBSERVED, 50)
+def test_the_distance_of_non_finite_draws_is_nan() -> None:
+    draws = exact_samples(OBSERVATIONS, 50)
     draws[2, 3] = np.nan
-    assert math.isnan(direct_kl(draws, OBSERVED))
-    assert math.isnan(sliced_wasserstein(draws, exact_samples(OBSERVED, 50)))
-    assert average_kl(torch.from_numpy(draws)[None], OBSERVED).isnan().all()
+    assert math.isnan(nearest_neighbour_kl(draws, OBSERVATIONS))
+    assert math.isnan(sliced_wasserstein(draws, exact_samples(OBSERVATIONS, 50)))
+    assert average_kl(torch.from_numpy(draws)[None], OBSERVATIONS).isnan().all()
 
 
 def test_exact_samples_are_always_the_same() -> None:
-    np.testing.assert_array_equal(exact_samples(OBSERVED, 9), exact_samples(OBSERVED, 9))
+    np.testing.assert_array_equal(exact_samples(OBSERVATIONS, 9), exact_samples(OBSERVATIONS, 9))

@@ -1,4 +1,4 @@
-"""The stacked networks against autograd, and the sizes that the thesis draws."""
+"""The stacked networks compared with autograd, and the sizes of the thesis."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 
 import pytest
 import torch
-from support.sprinkler import plain
+from support.sprinkler import reference_network
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.networks import (
     ESTIMATOR,
     GENERATOR,
     Architecture,
+    BufferedNetwork,
     Parameters,
-    Pass,
     initial_weights,
 )
 
@@ -32,23 +32,23 @@ def random_case(architecture: Architecture) -> tuple[Parameters, Tensor]:
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("architecture", [GENERATOR, ESTIMATOR])
-def test_outputs_and_gradients_are_those_of_autograd(
+def test_outputs_and_gradients_agree_with_autograd(
     architecture: Architecture, shared: bool
 ) -> None:
     weights, inputs = random_case(architecture)
     seen = DATA.repeat_interleave(2).repeat(2).expand(REPLICAS, 1, -1)
-    one = Pass(weights, COLUMNS, DATA if shared else None, turns=2)
+    one = BufferedNetwork(weights, COLUMNS, DATA if shared else None, repeats=2)
     one.inputs.copy_(inputs)
     if not shared:
         one.observations.copy_(seen)
     slope = torch.randn(REPLICAS, architecture.head[-1], COLUMNS, dtype=torch.float64)
-    gradient = weights.like()
+    gradient = weights.zeros_like()
     outputs = one.forward().clone()
     to_inputs = one.backward(slope.clone(), gradient, to_inputs=True).clone()
 
     flat = weights.flat.clone().requires_grad_()
     inputs.requires_grad_()
-    expected = plain(Parameters(architecture, flat), inputs, seen)
+    expected = reference_network(Parameters(architecture, flat), inputs, seen)
     expected.backward(slope)
     torch.testing.assert_close(outputs, expected.detach(), rtol=1e-12, atol=1e-12)
     assert flat.grad is not None and inputs.grad is not None
@@ -63,7 +63,7 @@ def test_outputs_and_gradients_are_those_of_autograd(
     torch.testing.assert_close(alone, inputs.grad, rtol=1e-10, atol=1e-12)
 
 
-def test_sizes_and_start_are_those_of_the_thesis() -> None:
+def test_sizes_and_initial_weights_are_those_of_the_thesis() -> None:
     assert (GENERATOR.parameters, ESTIMATOR.parameters) == (13_562, 16_561)
     for architecture in (GENERATOR, ESTIMATOR):
         weights = Parameters(architecture, initial_weights(architecture, 0)[None])

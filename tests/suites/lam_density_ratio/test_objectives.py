@@ -1,4 +1,4 @@
-"""The losses: T, r and D are one function, with the slopes of the forms as one would write them."""
+"""The losses: T, r and D give the same function, with the slopes of the published forms."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from support.sprinkler import DIVERGENCES, objective
+from support.sprinkler import objective
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio import sprinkler
+from bnnbench.suites.lam_density_ratio.names import ESTIMATORS, SYMBOLS
 from bnnbench.suites.lam_density_ratio.objectives import (
+    DIVERGENCES,
     STUCK_LOSS,
     TINY,
     Objective,
     negative_log_likelihood,
 )
 
-ESTIMATORS = ("T", "r", "D", "relu")
-
-WRITTEN: dict[tuple[str, str], Callable[[Tensor, Tensor], Tensor]] = {
-    ("reverse_kl", "T"): lambda t, u: -t.mean() + u.exp().mean(),
-    ("reverse_kl", "r"): lambda r, s: -(r + TINY).log().mean() + s.mean(),
-    ("reverse_kl", "D"): lambda d, e: (
+PUBLISHED_LOSSES: dict[tuple[str, str], Callable[[Tensor, Tensor], Tensor]] = {
+    ("kl_posterior_prior", "log_ratio"): lambda t, u: -t.mean() + u.exp().mean(),
+    ("kl_posterior_prior", "ratio"): lambda r, s: -(r + TINY).log().mean() + s.mean(),
+    ("kl_posterior_prior", "class_probability"): lambda d, e: (
         -((d + TINY) / (1 - d + TINY)).log().mean() + (e / (1 - e)).mean()
     ),
-    ("gan", "T"): lambda t, u: ((t.exp() + 1).log() - t).mean() + (u.exp() + 1).log().mean(),
-    ("gan", "r"): lambda r, s: -((r + TINY) / (r + 1)).log().mean() + (s + 1).log().mean(),
-    ("gan", "D"): lambda d, e: -(d + TINY).log().mean() - (1 - e + TINY).log().mean(),
+    ("gan", "log_ratio"): lambda t, u: (
+        ((t.exp() + 1).log() - t).mean() + (u.exp() + 1).log().mean()
+    ),
+    ("gan", "ratio"): lambda r, s: -((r + TINY) / (r + 1)).log().mean() + (s + 1).log().mean(),
+    ("gan", "class_probability"): lambda d, e: (
+        -(d + TINY).log().mean() - (1 - e + TINY).log().mean()
+    ),
 }
-"""Losses of section 7.2 as the thesis's programs have them, of what the estimator puts out."""
+"""Losses of section 7.2 in the estimator's output, as in the thesis's programs."""
 
-OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
-    "T": lambda a: a,
-    "r": torch.exp,
-    "D": torch.sigmoid,
-    "relu": torch.relu,
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "log_ratio": lambda a: a,
+    "ratio": torch.exp,
+    "class_probability": torch.sigmoid,
+    "relu_ratio": torch.relu,
 }
 
 
@@ -51,13 +55,13 @@ def loss(one: Objective, a_q: Tensor, a_p: Tensor) -> Tensor:
     return on_q.mean() + on_p.mean()
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SYMBOLS)
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_loss_and_slopes_are_those_of_the_published_form(divergence: str, estimator: str) -> None:
     a_q, a_p = (a.requires_grad_() for a in pre_activations())
-    output = OUTPUT[estimator]
-    written = WRITTEN[divergence, "r" if estimator == "relu" else estimator]
-    expected = written(output(a_q), output(a_p))
+    output = ACTIVATIONS[estimator]
+    published = PUBLISHED_LOSSES[divergence, "ratio" if estimator == "relu_ratio" else estimator]
+    expected = published(output(a_q), output(a_p))
     slopes = torch.autograd.grad(expected, (a_q, a_p))
     one = objective(divergence, estimator)
     with torch.no_grad():
@@ -70,8 +74,8 @@ def test_loss_and_slopes_are_those_of_the_published_form(divergence: str, estima
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_three_parametrisations_are_one_algorithm_in_float64(divergence: str) -> None:
     a_q, a_p = pre_activations()
-    stable = objective(divergence, "T", stable=True)
-    for estimator in ("T", "r", "D"):
+    stable = objective(divergence, "log_ratio", stable=True)
+    for estimator in ESTIMATORS:
         one = objective(divergence, estimator)
         for ours, theirs in zip(one.terms(a_q, a_p), stable.terms(a_q, a_p), strict=True):
             for a, b in zip(ours, theirs, strict=True):
@@ -80,24 +84,24 @@ def test_three_parametrisations_are_one_algorithm_in_float64(divergence: str) ->
             torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 
-def test_where_q_is_p_the_losses_are_log_four_and_one() -> None:
+def test_losses_at_q_equal_p_are_log_four_and_one() -> None:
     zero = torch.zeros(3, dtype=torch.float64)
-    for estimator in ("T", "r", "D"):
+    for estimator in ESTIMATORS:
         for stable in (True, False):
-            gan, kl = (objective(name, estimator, stable) for name in ("gan", "reverse_kl"))
+            gan, kl = (objective(name, estimator, stable) for name in ("gan", "kl_posterior_prior"))
             assert loss(gan, zero, zero).item() == pytest.approx(math.log(4), abs=1e-12)
             assert loss(kl, zero, zero).item() == pytest.approx(1, abs=1e-12)
             assert gan.log_ratio(zero)[0].abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SYMBOLS)
 def test_slope_of_the_generators_log_ratio(divergence: str, estimator: str) -> None:
     a = pre_activations()[0].requires_grad_()
-    output = OUTPUT[estimator](a)
-    if estimator == "T":
+    output = ACTIVATIONS[estimator](a)
+    if estimator == "log_ratio":
         expected = output
-    elif estimator == "D":
+    elif estimator == "class_probability":
         expected = ((output + TINY) / (1 - output + TINY)).log()
     else:
         expected = (output + TINY).log()
@@ -110,24 +114,24 @@ def test_slope_of_the_generators_log_ratio(divergence: str, estimator: str) -> N
 
 def test_published_numerics_saturate_and_the_stable_form_does_not() -> None:
     a = torch.tensor([20.0])
-    log_ratio, slope = objective("gan", "D").log_ratio(a)
+    log_ratio, slope = objective("gan", "class_probability").log_ratio(a)
     assert log_ratio.item() == pytest.approx(STUCK_LOSS, abs=1e-4) and slope.item() == 0
-    log_ratio, slope = objective("gan", "D", stable=True).log_ratio(a)
+    log_ratio, slope = objective("gan", "class_probability", stable=True).log_ratio(a)
     assert (log_ratio.item(), slope.item()) == (20, 1)
     far = torch.tensor([100.0])
-    assert not loss(objective("gan", "T"), far, far).isfinite()
-    assert loss(objective("gan", "T", stable=True), far, far).item() == 100
-    (_, _), (odds, _) = objective("reverse_kl", "D").terms(a, a)
+    assert not loss(objective("gan", "log_ratio"), far, far).isfinite()
+    assert loss(objective("gan", "log_ratio", stable=True), far, far).item() == 100
+    (_, _), (odds, _) = objective("kl_posterior_prior", "class_probability").terms(a, a)
     assert odds.isinf().all()  # as in the prior-contrastive program, which has no constant there
-    guarded = objective("reverse_kl", "D", guarded=True)
+    guarded = objective("kl_posterior_prior", "class_probability", guarded=True)
     assert guarded.terms(a, a)[1][0].item() == pytest.approx(1e18, rel=1e-5)
 
 
-def test_a_dead_relu_ratio_sits_at_the_loss_that_is_watched_for() -> None:
+def test_a_dead_relu_ratio_has_the_stuck_loss() -> None:
     dead = torch.full((5,), -1.0)
     assert pytest.approx(41.4465, abs=1e-4) == STUCK_LOSS
     for divergence in DIVERGENCES:
-        one = objective(divergence, "relu")
+        one = objective(divergence, "relu_ratio")
         assert loss(one, dead, dead).item() == pytest.approx(STUCK_LOSS, abs=1e-4)
         assert all((slope == 0).all() for _, slope in one.terms(dead, dead))
 
@@ -135,7 +139,7 @@ def test_a_dead_relu_ratio_sits_at_the_loss_that_is_watched_for() -> None:
 def test_likelihood_is_the_models_and_its_slope_that_of_autograd() -> None:
     generator = torch.Generator().manual_seed(1)
     z = 2 * torch.randn(2, 2, 50, generator=generator, dtype=torch.float64)
-    x = torch.tensor(sprinkler.OBSERVED, dtype=torch.float64).repeat_interleave(10)[None]
+    x = torch.tensor(sprinkler.OBSERVATIONS, dtype=torch.float64).repeat_interleave(10)[None]
     value, slope = negative_log_likelihood(z, x)
     expected = -sprinkler.log_likelihood(x.numpy(), z.movedim(1, -1).numpy())
     torch.testing.assert_close(value, torch.from_numpy(expected))

@@ -1,4 +1,4 @@
-"""What one finished sprinkler shows, on runs whose numbers are known beforehand."""
+"""The page of a sprinkler run, on runs with given numbers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.sprinkler_runs import made, sprinkler
+from support.sprinkler_runs import finished_run, sprinkler
+from support.user_errors import assert_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers, value_of
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
-from bnnbench.suites.lam_density_ratio.comparison.samples import samples_of
+from bnnbench.suites.lam_density_ratio.comparison.samples import load_samples
 from bnnbench.suites.lam_density_ratio.run_page import (
+    FINAL,
     PAGE,
+    SUCCESS_RATE,
     median_repetition,
     run_notes,
     run_table,
@@ -28,26 +31,27 @@ ENDS = (1.30, 1.40, 1.50)
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
-    folder = made(tmp_path, "protocol=undertrained", ends=ENDS, page=True)
+    folder = finished_run(tmp_path, "schedule=undertrained", ends=ENDS, page=True)
     answers = read_answers(folder)
-    assert value_of(answers, "average KL", "q at the end") == pytest.approx(1.4)
+    assert value_of(answers, "average KL", FINAL) == pytest.approx(1.4)
     row = answers[answers["quantity"] == "average KL"].iloc[0]
     assert row["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
     assert (row["exact"], row["published"]) == (1.3239, 1.3641)
     assert row["setting"] == "3 of 30 repetitions"
-    share = value_of(answers, "share of repetitions that did not fail", "q at the end")
-    assert share == 1
-    for name in ("courses", "posteriors"):
+    success_rate = value_of(answers, SUCCESS_RATE, FINAL)
+    assert success_rate == 1
+    assert set(PAGE.figures(folder)) == set(PAGE.captions)
+    for name in ("learning_curves", "posteriors"):
         assert folder.figure(name, "png").stat().st_size > 5000
     assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}
 
 
-def test_the_table_has_both_deviations_the_floor_and_the_thesis_s_value(tmp_path: Path) -> None:
-    folder = made(tmp_path, "protocol=undertrained", ends=ENDS)
+def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path, "schedule=undertrained", ends=ENDS)
     table = run_table(folder)
     titles = [column.title for column in table.columns]
     assert titles == [
-        "score", "mean ± stderr", "std", "exact", "thesis (settings differ)", "its std",
+        "score", "mean ± stderr", "std", "exact", "thesis (settings differ)", "thesis std",
     ]  # fmt: skip
     assert table.rows[0] == ("average KL", "1.400 ± 0.058", "0.082", "1.3239", "1.3641", "0.0141")
     assert "divisor n" in table.caption and "3 repetitions, 0 failed" in table.title
@@ -55,71 +59,89 @@ def test_the_table_has_both_deviations_the_floor_and_the_thesis_s_value(tmp_path
     assert nelbo[3] == "3.8508"
 
 
-def test_thirty_repetitions_as_published_carry_no_mark(tmp_path: Path) -> None:
-    folder = made(tmp_path, "protocol=undertrained", ends=[1.36, 1.37] * 15)
+def test_thirty_repetitions_as_published_have_no_mark(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path, "schedule=undertrained", ends=[1.36, 1.37] * 15)
     assert "thesis" in [column.title for column in run_table(folder).columns]
-    assert not any("Other than" in note for note in run_notes(folder))
+    assert not any("Deviations" in note for note in run_notes(folder))
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("without_figures")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
-    relu = ("estimator=relu", "divergence=reverse_kl", "protocol=optimal")
+    relu = (
+        "estimator=relu_ratio",
+        "divergence=kl_posterior_prior",
+        "schedule=optimal",
+    )
     status = [OK, STUCK, STUCK, OK] * 3
-    folder = made(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 3, status=status, page=True)
+    folder = finished_run(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 3, status=status, page=True)
     table, notes = run_table(folder), run_notes(folder)
     assert table.rows[0][1] == "1.450 ± 0.022" and "12 repetitions, 6 failed" in table.title
-    assert notes[0].startswith("6 of 12 repetitions failed, stuck, and are in no mean: 1 (iter")
+    assert notes[0].startswith("6 of 12 repetitions failed") and STUCK in notes[0]
     assert any(note.startswith("confirmed: C3") for note in notes)
     assert any("iterations 4000" in note for note in notes)
 
 
-def test_a_run_that_failed_whole_still_has_a_page(tmp_path: Path) -> None:
-    relu = ("estimator=relu", "divergence=reverse_kl", "protocol=quick")
-    folder = made(tmp_path, *relu, ends=[9.0, 9.0], status=[STUCK, STUCK], page=True)
-    assert not folder.table(CURVES).exists() and not folder.figure("courses", "png").exists()
+def test_a_run_in_which_all_repetitions_failed_has_a_page(tmp_path: Path) -> None:
+    relu = (
+        "estimator=relu_ratio",
+        "divergence=kl_posterior_prior",
+        "schedule=quick",
+    )
+    folder = finished_run(tmp_path, *relu, ends=[9.0, 9.0], status=[STUCK, STUCK], page=True)
+    assert (
+        not folder.table(CURVES).exists() and not folder.figure("learning_curves", "png").exists()
+    )
     run = read_sprinkler(folder)
-    assert run.course.empty and median_repetition(run) is None
+    assert run.mean_curve.empty and median_repetition(run) is None
     assert run_table(folder).rows[0][1] == "–"  # noqa: RUF001
 
 
-def test_the_repetition_in_the_middle_is_shown_with_its_own_draws(tmp_path: Path) -> None:
-    folder = made(tmp_path, "protocol=undertrained", ends=(1.5, 1.3, 1.4))
+def test_the_median_repetition_is_shown_with_its_draws(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path, "schedule=undertrained", ends=(1.5, 1.3, 1.4))
     run = read_sprinkler(folder)
     assert median_repetition(run) == 2
     with np.load(folder.arrays(SAMPLES)) as arrays:
-        np.testing.assert_array_equal(samples_of(run, 2), arrays[SAMPLES][2].astype(float))
+        np.testing.assert_array_equal(load_samples(run, 2), arrays[SAMPLES][2].astype(float))
 
 
-def test_other_data_have_no_floor_and_the_joint_contrast_a_warning(tmp_path: Path) -> None:
-    other = made(tmp_path, "experiment.data=[0,5,8,12,20]", "protocol=quick", ends=ENDS)
+def test_other_data_have_no_floor_and_the_joint_contrast_has_a_warning(tmp_path: Path) -> None:
+    other = finished_run(tmp_path, "data=[0,5,8,12,20]", "schedule=quick", ends=ENDS)
     assert run_table(other).rows[0][3] == "–"  # noqa: RUF001
-    joint = made(tmp_path, "contrast=joint", "protocol=quick", ends=ENDS)
+    joint = finished_run(tmp_path, "contrast=joint", "schedule=quick", ends=ENDS)
     assert any("five atoms" in note for note in run_notes(joint))
-    model = made(tmp_path, "contrast=joint", "observations=model", "protocol=quick", ends=ENDS)
+    model = finished_run(
+        tmp_path,
+        "contrast=joint",
+        "observations=model",
+        "schedule=quick",
+        ends=ENDS,
+    )
     assert not any("five atoms" in note for note in run_notes(model))
 
 
 @pytest.mark.parametrize("name", [REPETITIONS, CURVES])
-def test_a_damaged_table_is_one_sentence(tmp_path: Path, name: str) -> None:
-    folder = made(tmp_path, "protocol=quick", ends=ENDS)
+def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
+    folder = finished_run(tmp_path, "schedule=quick", ends=ENDS)
     for content in ("torn", "repetition,status\n0,ok\n"):
         folder.table(name).write_text(content)
-        with pytest.raises(UserError, match=name):
+        with pytest.raises(UserError) as error:
             read_sprinkler(folder)
+        assert_user_error(error, folder.table(name).name, "damaged")
 
 
-def test_damaged_draws_are_one_sentence(tmp_path: Path) -> None:
-    folder = made(tmp_path, "protocol=quick", ends=ENDS)
+def test_damaged_draws_are_a_user_error(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path, "schedule=quick", ends=ENDS)
     folder.arrays(SAMPLES).write_bytes(b"torn")
-    with pytest.raises(UserError, match="samples"):
-        samples_of(read_sprinkler(folder), 0)
+    with pytest.raises(UserError) as error:
+        load_samples(read_sprinkler(folder), 0)
+    assert_user_error(error, folder.arrays(SAMPLES).name, "damaged")
 
 
-def test_pages_know_no_torch() -> None:
+def test_pages_do_not_import_torch() -> None:
     code = "import sys, bnnbench.suites.lam_density_ratio.page; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_page_is_that_of_the_kind(tmp_path: Path) -> None:
+def test_run_and_page_have_the_same_kind(tmp_path: Path) -> None:
     assert sprinkler(tmp_path).experiment.kind == PAGE.kind
-    assert isinstance(made(tmp_path, "protocol=quick", ends=[1.4]), RunFolder)
+    assert isinstance(finished_run(tmp_path, "schedule=quick", ends=[1.4]), RunFolder)

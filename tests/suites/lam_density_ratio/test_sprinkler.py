@@ -1,4 +1,4 @@
-"""The model: its evidence, its posterior and the exact draws of it."""
+"""The model: its evidence, its posterior and exact draws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from bnnbench.suites.lam_density_ratio import sprinkler
 
 EVIDENCE = {0: -1.44244, 5: -2.78355, 8: -3.48258, 12: -4.26145, 50: -7.28387}
-"""Log p(x), by a quadrature of 3001 points to a side, made apart from this one."""
+"""Log p(x) from an independent quadrature with 3001 points per side."""
 
 
 @pytest.mark.parametrize(("x", "expected"), EVIDENCE.items())
@@ -16,37 +16,37 @@ def test_evidence(x: float, expected: float) -> None:
     assert sprinkler.log_evidence(x) == pytest.approx(expected, abs=1e-5)
 
 
-def test_mean_evidence_says_which_observations_the_tables_were_made_with() -> None:
+def test_the_mean_evidence_shows_which_observations_the_tables_use() -> None:
     """The floor of the thesis's tables, 1.32, is that of 50 and not of the 20 that it prints."""
 
     def floor(observations: tuple[float, ...]) -> float:
         logs = [sprinkler.log_evidence(x) - sprinkler.LOG_PRIOR_CONSTANT for x in observations]
         return -float(np.mean(logs))
 
-    assert floor(sprinkler.OBSERVED) == pytest.approx(1.31975, abs=1e-4)
+    assert floor(sprinkler.OBSERVATIONS) == pytest.approx(1.31975, abs=1e-4)
     assert floor((0.0, 5.0, 8.0, 12.0, 20.0)) == pytest.approx(0.9309, abs=1e-3)
 
 
 def test_likelihood_is_an_exponential_density() -> None:
     z = np.array([[-1.0, -2.0], [2.0, -1.0], [1.0, 1.0]])
-    np.testing.assert_allclose(sprinkler.mean_of(z), [3, 11, 5])
+    np.testing.assert_allclose(sprinkler.observation_mean(z), [3, 11, 5])
     x = np.linspace(0, 400, 400_001)
-    for mean, cause in zip(sprinkler.mean_of(z), z, strict=True):
+    for mean, cause in zip(sprinkler.observation_mean(z), z, strict=True):
         density = np.exp(sprinkler.log_likelihood(x, cause))
         assert np.trapezoid(density, x) == pytest.approx(1, abs=1e-6)
         assert np.trapezoid(x * density, x) == pytest.approx(mean, rel=1e-6)
 
 
-@pytest.mark.parametrize("x", sprinkler.OBSERVED)
-def test_greatest_likelihood_bounds_it_and_is_attained(x: float) -> None:
-    bound = sprinkler.greatest_log_likelihood(x)
+@pytest.mark.parametrize("x", sprinkler.OBSERVATIONS)
+def test_max_log_likelihood_is_an_attained_bound(x: float) -> None:
+    bound = sprinkler.max_log_likelihood(x)
     values = sprinkler.log_likelihood(x, sprinkler.grid(8, 800)[0])
     assert values.max() <= bound + 1e-12
     assert values.max() == pytest.approx(bound, abs=1e-3)
 
 
-@pytest.mark.parametrize("x", sprinkler.OBSERVED)
-def test_exact_draws_have_the_moments_of_the_quadrature(x: float) -> None:
+@pytest.mark.parametrize("x", sprinkler.OBSERVATIONS)
+def test_moments_of_exact_draws_agree_with_quadrature(x: float) -> None:
     points, area = sprinkler.grid()
     weight = np.exp(sprinkler.log_posterior(x, points)) * area
     assert weight.sum() == pytest.approx(1, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Steps of a stack: gradients against autograd, and replicas that leave each other alone."""
+"""Steps of a stack: gradients compared with autograd, and independence of replicas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.sprinkler import objective, plain, problem, replicas
+from support.sprinkler import objective, problem, reference_network, replicas
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio import sprinkler
@@ -16,27 +16,34 @@ from bnnbench.suites.lam_density_ratio.objectives import negative_log_likelihood
 from bnnbench.suites.lam_density_ratio.stack import Problem, Stack
 
 contrasts = pytest.mark.parametrize("joint", [False, True])
-models = pytest.mark.parametrize("model", [False, True])
-OBJECTIVES = [objective("reverse_kl", "T"), objective("reverse_kl", "D"), objective("gan", "r")]
+models = pytest.mark.parametrize("from_model", [False, True])
+OBJECTIVES = [
+    objective("kl_posterior_prior", "log_ratio"),
+    objective("kl_posterior_prior", "class_probability"),
+    objective("gan", "ratio"),
+]
 
 
-def make(joint: bool, model: bool) -> Stack:
-    return Stack(problem(joint, model, torch.float64), replicas(*OBJECTIVES))
+def make(joint: bool, from_model: bool) -> Stack:
+    return Stack(problem(joint, from_model, torch.float64), replicas(*OBJECTIVES))
 
 
 @models
 @contrasts
-def test_gradient_of_the_estimator_is_that_of_autograd(joint: bool, model: bool) -> None:
-    stack = make(joint, model)
+def test_gradient_of_the_estimator_agrees_with_autograd(joint: bool, from_model: bool) -> None:
+    stack = make(joint, from_model)
     flat = stack.estimator.parameters.flat.clone().requires_grad_()
     loss = stack.estimator_steps(1, rate=1e-3)[0]
-    draws = stack.draws  # of the step that was made: a block is drawn at once
+    draws = stack.draws  # of the last step
     prior, noise = draws.prior(0), draws.noise(0)
-    own = draws.model_observations(0) if model else stack._each.expand(len(noise), 1, -1)
+    own = draws.model_observations(0) if from_model else stack._each.expand(len(noise), 1, -1)
     other = draws.observations_of(prior, 0) if joint else own
-    causes = plain(stack.generator.parameters, noise, own)
+    causes = reference_network(stack.generator.parameters, noise, own)
     weights = Parameters(ESTIMATOR, flat)
-    a_q, a_p = plain(weights, causes, own)[:, 0], plain(weights, prior, other)[:, 0]
+    a_q, a_p = (
+        reference_network(weights, causes, own)[:, 0],
+        reference_network(weights, prior, other)[:, 0],
+    )
     terms = [one.terms(a_q[k], a_p[k]) for k, one in enumerate(OBJECTIVES)]
     expected = torch.stack([q[0].mean() + p[0].mean() for q, p in terms])
     expected.sum().backward()
@@ -46,14 +53,16 @@ def test_gradient_of_the_estimator_is_that_of_autograd(joint: bool, model: bool)
 
 @models
 @contrasts
-def test_gradient_of_the_generator_is_that_of_autograd(joint: bool, model: bool) -> None:
-    stack = make(joint, model)
+def test_gradient_of_the_generator_agrees_with_autograd(joint: bool, from_model: bool) -> None:
+    stack = make(joint, from_model)
     flat = stack.generator.parameters.flat.clone().requires_grad_()
     loss = stack.generator_step(rate=1e-3)
     noise = stack.draws.noise(0)
-    seen = stack.draws.model_observations(0) if model else stack._each.expand(len(noise), 1, -1)
-    z = plain(Parameters(GENERATOR, flat), noise, seen)
-    a = plain(stack.estimator.parameters, z, seen)[:, 0]
+    seen = (
+        stack.draws.model_observations(0) if from_model else stack._each.expand(len(noise), 1, -1)
+    )
+    z = reference_network(Parameters(GENERATOR, flat), noise, seen)
+    a = reference_network(stack.estimator.parameters, z, seen)[:, 0]
     expected = torch.stack([one.log_ratio(a[k])[0].mean() for k, one in enumerate(OBJECTIVES)])
     if not joint:
         expected = expected + negative_log_likelihood(z, seen[:, 0])[0].mean(1)
@@ -62,7 +71,7 @@ def test_gradient_of_the_generator_is_that_of_autograd(joint: bool, model: bool)
     torch.testing.assert_close(stack.generator.gradient.flat, flat.grad, rtol=1e-9, atol=1e-11)
 
 
-def advanced(one: Problem, *members: int) -> Stack:
+def trained(one: Problem, *members: int) -> Stack:
     stack = Stack(one, [replicas(o, repetition=k)[0] for k, o in enumerate(OBJECTIVES)
                         if k in members])  # fmt: skip
     for _ in range(3):
@@ -72,11 +81,11 @@ def advanced(one: Problem, *members: int) -> Stack:
 
 
 @contrasts
-def test_a_replica_is_in_a_stack_what_it_is_alone(joint: bool) -> None:
+def test_a_stacked_replica_agrees_with_a_single_one(joint: bool) -> None:
     one = problem(joint, dtype=torch.float64)
-    together = advanced(one, 0, 1, 2)
+    together = trained(one, 0, 1, 2)
     for k in range(3):
-        alone = advanced(one, k)
+        alone = trained(one, k)
         for ours, theirs in ((together.generator, alone.generator),
                              (together.estimator, alone.estimator)):  # fmt: skip
             torch.testing.assert_close(
@@ -84,8 +93,8 @@ def test_a_replica_is_in_a_stack_what_it_is_alone(joint: bool) -> None:
             )
 
 
-def test_the_same_repetition_starts_alike_whatever_it_minimises() -> None:
-    stack = make(joint=False, model=False)
+def test_the_same_repetition_has_the_same_start_for_every_objective() -> None:
+    stack = make(joint=False, from_model=False)
     stack.draws.refill(2)
     for shared in (stack.generator.parameters.flat, stack.estimator.parameters.flat,
                    stack.draws.noise(1), stack.draws.prior(0)):  # fmt: skip
@@ -94,7 +103,7 @@ def test_the_same_repetition_starts_alike_whatever_it_minimises() -> None:
     assert (other.generator.parameters.flat[0] != stack.generator.parameters.flat[0]).any()
 
 
-def test_a_frozen_replica_stays_and_leaves_the_bits_of_others() -> None:
+def test_a_frozen_replica_stays_and_does_not_affect_others() -> None:
     one = problem()
     whole, frozen = (Stack(one, replicas(*OBJECTIVES)) for _ in range(2))
     frozen.active[1] = 0
@@ -109,14 +118,14 @@ def test_a_frozen_replica_stays_and_leaves_the_bits_of_others() -> None:
 
 
 def probability_below(x: float) -> float:
-    """P(X <= x) under the model, by quadrature over the prior."""
+    """Return P(X <= x) under the model, by quadrature over the prior."""
     points, area = sprinkler.grid()
     prior = np.exp(sprinkler.LOG_PRIOR_CONSTANT - (points**2).sum(-1) / 4)
-    return float(((1 - np.exp(-x / sprinkler.mean_of(points))) * prior).sum() * area)
+    return float(((1 - np.exp(-x / sprinkler.observation_mean(points))) * prior).sum() * area)
 
 
-class WrittenAdam:
-    """Adam in TensorFlow's form, as one would write it."""
+class ReferenceAdam:
+    """A simple implementation of TensorFlow's Adam."""
 
     def __init__(self) -> None:
         self.first, self.second, self.steps = torch.zeros(1), torch.zeros(1), 0
@@ -129,14 +138,14 @@ class WrittenAdam:
         return (weights - size * self.first / (self.second.sqrt() + 1e-8)).detach()
 
 
-def test_iterations_are_those_of_the_algorithm_written_down() -> None:
-    """Several iterations, from the same weights and the same stream, by autograd."""
+def test_iterations_agree_with_a_reference_implementation() -> None:
+    """Several iterations by autograd, from the same weights and random stream."""
     one, (replica,) = problem(dtype=torch.float64), replicas(OBJECTIVES[0])
     stack, columns = Stack(one, [replica]), one.columns
     phi, alpha = stack.generator.parameters.flat.clone(), stack.estimator.parameters.flat.clone()
     random = torch.Generator().manual_seed(replica.seed_for("training"))
     seen, rates = stack._each[None], (4e-5, 2e-4)
-    on_phi, on_alpha = WrittenAdam(), WrittenAdam()
+    on_phi, on_alpha = ReferenceAdam(), ReferenceAdam()
     for _ in range(5):
         stack.estimator_steps(3, rates[0])
         stack.generator_step(rates[1])
@@ -144,14 +153,17 @@ def test_iterations_are_those_of_the_algorithm_written_down() -> None:
         for numbers in block:
             alpha.requires_grad_()
             weights = Parameters(ESTIMATOR, alpha)
-            z = plain(Parameters(GENERATOR, phi), numbers[None, :3], seen)
+            z = reference_network(Parameters(GENERATOR, phi), numbers[None, :3], seen)
             prior = numbers[None, 3:] * math.sqrt(2)
-            loss = plain(weights, prior, seen).exp().mean() - plain(weights, z, seen).mean()
+            loss = (
+                reference_network(weights, prior, seen).exp().mean()
+                - reference_network(weights, z, seen).mean()
+            )
             alpha = on_alpha(alpha, torch.autograd.grad(loss, alpha)[0], rates[0])
         block = torch.empty(1, 5, columns, dtype=torch.float64).normal_(generator=random)
         phi.requires_grad_()
-        z = plain(Parameters(GENERATOR, phi), block[:, :3], seen)
-        loss = plain(Parameters(ESTIMATOR, alpha), z, seen).mean()
+        z = reference_network(Parameters(GENERATOR, phi), block[:, :3], seen)
+        loss = reference_network(Parameters(ESTIMATOR, alpha), z, seen).mean()
         loss = loss + negative_log_likelihood(z, seen[:, 0])[0].mean()
         phi = on_phi(phi, torch.autograd.grad(loss, phi)[0], rates[1])
     torch.testing.assert_close(stack.generator.parameters.flat, phi, rtol=1e-9, atol=1e-12)
@@ -159,7 +171,7 @@ def test_iterations_are_those_of_the_algorithm_written_down() -> None:
 
 
 def test_draws_follow_the_model() -> None:
-    stack = Stack(problem(joint=True, model=True, samples=4000), replicas(OBJECTIVES[0]))
+    stack = Stack(problem(joint=True, from_model=True, samples=4000), replicas(OBJECTIVES[0]))
     stack.draws.refill(1)
     prior = stack.draws.prior(0)
     assert prior.var().item() == pytest.approx(2, rel=0.05)

@@ -1,4 +1,4 @@
-"""What a run of the straight line shows."""
+"""The run page of linear regression."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 import torch
 from support.runs import make_folder
+from support.user_errors import assert_user_error
 from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.pages import write_page
+from bnnbench.report.run_output import write_run_output
 from bnnbench.suites.linear_regression.experiment import (
     LinearRegression,
     diagonal,
@@ -21,6 +22,7 @@ from bnnbench.suites.linear_regression.experiment import (
 )
 from bnnbench.suites.linear_regression.page import (
     NAMES,
+    PAGES,
     line_notes,
     line_table,
     posterior_figure,
@@ -32,11 +34,11 @@ from bnnbench.types import UserError
 TRUTH = (1.0, -0.7)
 
 
-def posteriors(off: float) -> dict[str, MultivariateNormal]:
-    """An exact posterior, its best diagonal, and one that was learned so far off."""
+def posteriors(shift: float) -> dict[str, MultivariateNormal]:
+    """Return an exact posterior, its mean-field optimum, and a learned one with a shifted mean."""
     precision = torch.tensor([[8.0, 3.0], [3.0, 4.0]]).double()
     exact = MultivariateNormal(torch.tensor(TRUTH).double(), precision_matrix=precision)
-    learned = diagonal(exact.mean + off, exact.variance.sqrt())
+    learned = diagonal(exact.mean + shift, exact.variance.sqrt())
     return {"learned": learned, "mean field": mean_field(exact), "exact": exact}
 
 
@@ -44,62 +46,67 @@ def points() -> pd.DataFrame:
     return pd.DataFrame({"input": [0.0, 2.0], "target": [1.0, 0.0]})
 
 
-def make_line(outputs: Path, off: float = 0.1, truth: tuple[float, float] = TRUTH) -> RunFolder:
-    """A finished run."""
+def make_line_run(
+    outputs: Path, shift: float = 0.1, truth: tuple[float, float] = TRUTH
+) -> RunFolder:
+    """Write a finished run."""
     names = {"experiment": "linear_regression", "dataset": "line", "method": "bbb"}
     names |= {"noise_precision": 4.0, "prior_precision": 1.0}  # type: ignore[dict-item]
     folder = make_folder(outputs, names, "v1", KIND)
-    tabulate(posteriors(off), truth).to_csv(folder.table(POSTERIOR), index=False)
+    tabulate(posteriors(shift), truth).to_csv(folder.table(POSTERIOR), index=False)
     points().to_csv(folder.table(POINTS), index=False)
     return folder
 
 
-def test_the_page_is_that_of_the_experiments_kind() -> None:
+def test_page_and_experiment_have_the_same_kind() -> None:
     assert LinearRegression.kind == KIND
 
 
-def test_learned_and_exact_stand_side_by_side(tmp_path: Path) -> None:
-    table = line_table(make_line(tmp_path))
+def test_the_table_compares_learned_and_exact(tmp_path: Path) -> None:
+    table = line_table(make_line_run(tmp_path))
     assert [row[0] for row in table.rows] == ["true weights", *(NAMES[n] for n in posteriors(0))]
     assert table.rows[0][1:3] == ("1", "-0.7")
     assert table.rows[3][3:] == ("-0.53", "0.0000")
     assert "noise precision 4.0 and prior precision 1.0" in table.caption
-    unknown = line_table(make_line(tmp_path / "b", truth=(float("nan"), 0.0)))
+    unknown = line_table(make_line_run(tmp_path / "b", truth=(float("nan"), 0.0)))
     assert "true weights" not in [row[0] for row in unknown.rows]
 
 
-@pytest.mark.parametrize(("off", "notes"), [(0.0, 2), (1.0, 2)])
-def test_what_is_far_from_the_optimum_is_said(tmp_path: Path, off: float, notes: int) -> None:
-    found = line_notes(make_line(tmp_path, off))
-    assert len(found) == notes and "mean-field optimum" in found[0] and "not converged" in found[-1]
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_a_distance_from_the_optimum_is_noted(tmp_path: Path, shift: float) -> None:
+    notes = line_notes(make_line_run(tmp_path, shift))
+    assert len(notes) == 2 and "mean-field optimum" in notes[0] and "not converged" in notes[-1]
 
 
 def test_a_learned_optimum_needs_no_note(tmp_path: Path) -> None:
-    folder = make_line(tmp_path)
+    folder = make_line_run(tmp_path)
     best = posteriors(0)["mean field"]
     table = tabulate({**posteriors(0), "learned": best}, TRUTH)
     table.to_csv(folder.table(POSTERIOR), index=False)
     assert len(line_notes(folder)) == 1
 
 
-def test_a_torn_table_is_said(tmp_path: Path) -> None:
-    folder = make_line(tmp_path)
-    folder.table(POSTERIOR).write_text("torn")
-    with pytest.raises(UserError, match=r"posterior\.csv is not a table of posteriors"):
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
+    folder = make_line_run(tmp_path)
+    folder.table(POSTERIOR).write_text("damaged")
+    with pytest.raises(UserError) as error:
         read_posterior(folder)
+    assert_user_error(error, "posterior.csv", "damaged")
     folder.table(POSTERIOR).unlink()
-    with pytest.raises(UserError, match="run the experiment again"):
+    with pytest.raises(UserError) as error:
         read_posterior(folder)
+    assert_user_error(error, "posterior.csv", "damaged")
 
 
 def test_the_figure_is_written(tmp_path: Path) -> None:
-    folder = make_line(tmp_path)
-    write_page(folder)
+    folder = make_line_run(tmp_path)
+    write_run_output(folder)
+    assert set(PAGES[0].figures(folder)) == set(PAGES[0].captions)
     for suffix in ("png", "pdf"):
         assert folder.figure("posterior", suffix).stat().st_size > 5000
 
 
-def test_ellipses_and_bands_are_those_of_the_posteriors() -> None:
+def test_ellipses_and_bands_match_the_posteriors() -> None:
     given = posteriors(0.1)
     figure = posterior_figure(tabulate(given, TRUTH), points())
     plane = next(axes for axes in figure.axes if "slope" in axes.get_ylabel())

@@ -1,5 +1,5 @@
-"""Hamiltonian Monte Carlo for a stack of chains: leapfrogs, adaptation, the sampler, diagnostics.
+"""Hamiltonian Monte Carlo for a stack of chains: integrator, adaptation, sampler, diagnostics.
 
-Knows densities as functions of positions, and networks in `network.py` alone. May import what
-methods may, and no method.
+Only `network.py` and `metric.py` depend on networks; the other modules take any density. May import
+whatever methods may import, but no method.
 """

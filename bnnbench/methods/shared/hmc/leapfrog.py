@@ -1,15 +1,15 @@
-"""Trajectories of Hamiltonian dynamics by leapfrogs, for stacked chains.
+"""Leapfrog integration of Hamiltonian dynamics for stacked chains.
 
 Neal, "MCMC using Hamiltonian dynamics", *Handbook of Markov Chain Monte Carlo*, 2011, sections 2.3
-and 3.2; identity masses, or those of a `Metric`. C chains of each of R replicas are `[C, R, P]`,
-and a chain's potential energy, minus its log density, is a sum of K parts, each with a factor that
-moves leave alone:
+and 3.2, with the identity or a `Metric` as mass matrix. C chains of each of R replicas are
+`[C, R, P]`. The potential energy, minus the log density, is a sum of K parts with constant factors:
 
     U(w) = factor_1 E_1(w) + ... + factor_K E_K(w)
 
-In a network's posterior E_1 is half a sum of squared errors and its factor the noise precision, E_2
-half the squared length of the weights and its factor the prior precision. The parts are kept apart,
-so that what a proposal changes of each is a difference of two numbers of its own size.
+For the posterior of a network, E_1 is half the sum of squared errors, with the noise precision as
+its factor, and E_2 half the squared norm of the weights, with the prior precision as its factor.
+The change of each part is computed separately, to avoid cancellation between parts of different
+magnitude.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from torch import Tensor
 from bnnbench.methods.shared.hmc.metric import Metric
 
 Target = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""From positions `[C, R, P]` and factors `[K, C, R]` to parts and slopes.
+"""Maps positions `[C, R, P]` and factors `[K, C, R]` to energy parts and gradients.
 
 The parts `E_k` are `[K, C, R]` in float64, without their factors; the gradient of U is `[C, R, P]`.
 """
 
 
-class Ended(NamedTuple):
-    """Where trajectories ended, and the parts of the energy at both ends.
+class LeapfrogResult(NamedTuple):
+    """The ends of trajectories, and the energy parts at both ends.
 
     Attributes:
-        position: `[C, R, P]`.
-        momentum: `[C, R, P]`.
-        before: `[K, C, R]`, float64.
-        after: `[K, C, R]`, float64.
+        position: at the end, `[C, R, P]`.
+        momentum: at the end, `[C, R, P]`.
+        before: energy parts at the start, `[K, C, R]`, float64.
+        after: energy parts at the end, `[K, C, R]`, float64.
     """
 
     position: Tensor
@@ -46,12 +46,12 @@ class Ended(NamedTuple):
     after: Tensor
 
 
-Flow = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Metric | None], Ended]
-"""From positions, momenta, factors, step sizes, numbers of steps and a metric to their ends."""
+Integrator = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Metric | None], LeapfrogResult]
+"""Function of positions, momenta, factors, step sizes, numbers of steps and a metric."""
 
 
-def flow_of(target: Target) -> Flow:
-    """The flow of a density that torch evaluates."""
+def leapfrog_integrator(target: Target) -> Integrator:
+    """Return the torch integrator for a density."""
     return partial(leapfrog, target)
 
 
@@ -63,48 +63,43 @@ def leapfrog(
     size: Tensor,
     steps: Tensor,
     metric: Metric | None = None,
-) -> Ended:
-    """As many leapfrogs of each chain as it wants, all chains in lockstep.
-
-    A chain that is there before the others stays where it is.
+) -> LeapfrogResult:
+    """Integrate all chains in lockstep; a chain that has finished its steps no longer moves.
 
     Args:
         target: the density.
         position: `[C, R, P]`.
         momentum: `[C, R, P]`.
         factors: `[K, C, R]`.
-        size: of a step, `[C, R]`.
-        steps: whole numbers, `[C, R]`, at least one.
-        metric: B, by which momenta and slopes are taken; None for the identity.
+        size: step size, `[C, R]`.
+        steps: number of steps, `[C, R]`, at least one.
+        metric: B, which multiplies momenta and gradients; None for the identity.
     """
-    shaped = metric or (lambda vectors: vectors)
+    scaled = metric or (lambda vectors: vectors)
     before, gradient = target(position, factors)
     after = before
-    for taken in range(int(steps.max())):
-        step = torch.where(taken < steps, size, 0.0)[..., None].to(position.dtype)
-        momentum = torch.addcmul(momentum, step, shaped(gradient), value=-0.5)
-        position = torch.addcmul(position, step, shaped(momentum))
+    for steps_taken in range(int(steps.max())):
+        step = torch.where(steps_taken < steps, size, 0.0)[..., None].to(position.dtype)
+        momentum = torch.addcmul(momentum, step, scaled(gradient), value=-0.5)
+        position = torch.addcmul(position, step, scaled(momentum))
         after, gradient = target(position, factors)
-        momentum = torch.addcmul(momentum, step, shaped(gradient), value=-0.5)
-    return Ended(position, momentum, before, after)
+        momentum = torch.addcmul(momentum, step, scaled(gradient), value=-0.5)
+    return LeapfrogResult(position, momentum, before, after)
 
 
 def kinetic_energy(momentum: Tensor) -> Tensor:
-    """`|p|^2 / 2` of `[C, R, P]`, float64 `[C, R]`."""
+    """Return `|p|^2 / 2` for momenta `[C, R, P]`, float64 `[C, R]`."""
     return 0.5 * momentum.double().square().sum(-1)
 
 
-def energy_error(start: Tensor, ended: Ended, factors: Tensor) -> Tensor:
-    """What trajectories added to the total energy, each part by itself, float64 `[C, R]`.
+def energy_error(momentum: Tensor, result: LeapfrogResult, factors: Tensor) -> Tensor:
+    """Return the change in total energy over trajectories, float64 `[C, R]`; NaN becomes infinity.
 
     Args:
-        start: the momenta at their start, `[C, R, P]`.
-        ended: where they led.
+        momentum: initial momenta, `[C, R, P]`.
+        result: the ends of the trajectories.
         factors: `[K, C, R]`.
-
-    Returns:
-        Infinite where it is not a number.
     """
-    potential = (factors.double() * (ended.after - ended.before)).sum(0)
-    error = potential + (kinetic_energy(ended.momentum) - kinetic_energy(start))
+    potential = (factors.double() * (result.after - result.before)).sum(0)
+    error = potential + (kinetic_energy(result.momentum) - kinetic_energy(momentum))
     return error.nan_to_num(torch.inf, torch.inf, -torch.inf)

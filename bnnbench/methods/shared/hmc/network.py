@@ -1,8 +1,8 @@
-"""The posterior of stacked networks as a density for the sampler, and what is conjugate in it.
+"""The posterior of stacked networks as a target density, and its conjugate precisions.
 
-Two parts of the energy: the loss of all rows, and half the squared length of the weights, whose
-factor is the prior precision. Where the likelihood is a Gaussian of one noise precision, that is
-the factor of the loss, which is half the sum of squared errors then.
+The energy has two parts: the loss of all rows, and half the squared norm of the weights, whose
+factor is the prior precision. For a Gaussian likelihood with one noise precision, the loss is half
+the sum of squared errors, and the noise precision is its factor; otherwise its factor is 1.
 """
 
 from __future__ import annotations
@@ -15,86 +15,95 @@ from torch import Tensor
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.nll import NLL
-from bnnbench.methods.shared.hmc.leapfrog import Ended, Flow, Target, flow_of
+from bnnbench.methods.shared.hmc.leapfrog import (
+    Integrator,
+    LeapfrogResult,
+    Target,
+    leapfrog_integrator,
+)
 from bnnbench.methods.shared.hmc.metric import Metric
-from bnnbench.native.moments import covers
-from bnnbench.native.trajectories import trajectories
+from bnnbench.native.gradients import has_native_gradients
+from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper, TrainingSet
 
 LOSS, PRIOR = 0, 1
-"""Places of the two parts."""
+"""Indices of the two parts."""
 
-LEAST = 2.0**-25
-"""Half of what tells two uniform numbers apart: no quantile of zero is asked for."""
+UNIFORM_OFFSET = 2.0**-25
+"""Half the spacing of uniform numbers, added to avoid the quantile of zero."""
 
 
-def plain_noise(likelihood: Likelihood) -> bool:
-    """Whether the noise precision is a factor of the loss, and so conjugate to a Gamma."""
+def has_conjugate_noise(likelihood: Likelihood) -> bool:
+    """Return whether the noise precision is a factor of the loss, and so conjugate to a Gamma."""
     return isinstance(likelihood, Gaussian) and type(likelihood.loss) is NLL
 
 
-def unit_noise(likelihood: Likelihood, hyper: Hyper, like: Tensor) -> Hyper:
-    """The hyper-parameters, with a noise precision of 1 where that is a factor of the loss."""
-    return {"noise_precision": like.new_ones(1, 1)} if plain_noise(likelihood) else hyper
+def with_unit_noise(likelihood: Likelihood, hyper: Hyper, like: Tensor) -> Hyper:
+    """Return `hyper`, or a noise precision of 1 if the noise precision is a factor of the loss."""
+    return {"noise_precision": like.new_ones(1, 1)} if has_conjugate_noise(likelihood) else hyper
 
 
-def posterior_flow(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Flow:
-    """How networks move in the posterior: by native code where there is some, else by torch."""
-    if not covers(likelihood, data.inputs):
-        return flow_of(posterior(mlp, likelihood, data, hyper))
+def posterior_integrator(
+    mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper
+) -> Integrator:
+    """Return the integrator for the posterior of networks, in native code if available."""
+    if not has_native_gradients(likelihood, data.inputs):
+        return leapfrog_integrator(posterior_target(mlp, likelihood, data, hyper))
 
-    def flow(
+    def integrate(
         position: Tensor,
         momentum: Tensor,
         factors: Tensor,
         size: Tensor,
         steps: Tensor,
         metric: Metric | None = None,
-    ) -> Ended:
+    ) -> LeapfrogResult:
         roots = metric.flat() if metric else None
-        return Ended(*trajectories(mlp, data, position, momentum, factors, size, steps, roots))
+        return LeapfrogResult(
+            *leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
+        )
 
-    return flow
+    return integrate
 
 
-def posterior(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:
-    """The density in torch, as the equations read.
+def posterior_target(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:
+    """Return the posterior density, computed by torch.
 
     Args:
-        mlp: the shape.
+        mlp: shape of the networks.
         likelihood: with its loss.
         data: R training sets.
-        hyper: `[R, 1]` each, for a likelihood whose loss is no multiple of its noise precision.
+        hyper: `[R, 1]` each; only used if the noise precision is not a factor of the loss.
     """
     inputs, targets = data.inputs, data.targets
     real = data.real.to(inputs.dtype)
-    plain, unit = plain_noise(likelihood), unit_noise(likelihood, hyper, inputs)
+    conjugate, unit = has_conjugate_noise(likelihood), with_unit_noise(likelihood, hyper, inputs)
 
     def target(weights: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
         outputs, tape = forward(mlp, weights, inputs)
-        if plain:
+        if conjugate:
             values = 0.5 * (outputs.squeeze(3) - targets).square()
         else:
             values = likelihood.value(outputs, targets, unit)
         loss = (real * values).sum(2, dtype=torch.float64)
         squares = 0.5 * weights.double().square().sum(2)
-        slope = backward(tape, likelihood.gradient(outputs, targets, real, unit))
-        of_loss, of_prior = factors.to(weights.dtype)[..., None].unbind()
-        return torch.stack([loss, squares]), torch.addcmul(of_prior * weights, of_loss, slope)
+        gradient = backward(tape, likelihood.gradient(outputs, targets, real, unit))
+        loss_factor, prior = factors.to(weights.dtype)[..., None].unbind()
+        return torch.stack([loss, squares]), torch.addcmul(prior * weights, loss_factor, gradient)
 
     return target
 
 
 @dataclass(frozen=True)
-class Precision:
-    """A Gamma prior over a factor of the energy, and how often its root is in the density.
+class PrecisionPrior:
+    """A Gamma prior over a precision that is a factor of the energy.
 
     Attributes:
-        part: place of the factor.
+        part: index of the factor.
         shape: of the prior.
         rate: of the prior.
-        count: `[R]`, how many Gaussians have the precision: rows, or weights.
+        count: `[R]`, number of Gaussian variables with this precision: rows, or weights.
     """
 
     part: int
@@ -102,8 +111,8 @@ class Precision:
     rate: float
     count: Tensor
 
-    def drawn(self, parts: Tensor, uniform: Tensor) -> Tensor:
-        """From `Gamma(shape + count / 2, rate + E)`, by the inverse of its distribution function.
+    def sample(self, parts: Tensor, uniform: Tensor) -> Tensor:
+        """Sample from `Gamma(shape + count / 2, rate + E)` by inverse transform.
 
         Args:
             parts: of the energy, `[K, C, R]`.
@@ -115,6 +124,6 @@ class Precision:
         from scipy.special import gammaincinv
 
         shape = (self.shape + 0.5 * self.count.double()).expand_as(uniform).cpu().numpy()
-        quantile = torch.from_numpy(gammaincinv(shape, uniform.cpu().numpy() + LEAST))
+        quantile = torch.from_numpy(gammaincinv(shape, uniform.cpu().numpy() + UNIFORM_OFFSET))
         rate = self.rate + parts[self.part].nan_to_num(0, 0, 0)
         return quantile.to(rate.device) / rate

@@ -1,11 +1,12 @@
-"""Hamiltonian Monte Carlo: many chains, each with a step size and a fate of its own.
+"""Hamiltonian Monte Carlo for many chains, each with its own step size.
 
     p ~ Normal(0, I);  (w', p') = leapfrogs from (w, p);  accept with min(1, exp(-energy error))
 
-Half of the warm-up finds a metric, if one is asked for; step sizes begin anew with each.
+If requested, the metric is adapted during the first half of the warm-up; step-size adaptation
+restarts with each new metric.
 
 Duane et al. 1987; Neal, "MCMC using Hamiltonian dynamics", 2011. Replicas never influence each
-other: numbers of leapfrogs hang on a chain's own step size alone.
+other: the number of leapfrogs depends only on a chain's own step size.
 """
 
 from __future__ import annotations
@@ -17,49 +18,49 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.leapfrog import Flow, energy_error
-from bnnbench.methods.shared.hmc.metric import Curvatures, Metric, Windows
-from bnnbench.methods.shared.hmc.step_size import DualAveraging, first_size
-from bnnbench.methods.shared.hmc.trajectory import Trajectory
+from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
+from bnnbench.methods.shared.hmc.metric import Curvatures, Metric, MetricAdaptation
+from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
+from bnnbench.methods.shared.hmc.trajectory import TrajectoryLength
 from bnnbench.random_streams import Streams
 
-DIVERGENT = 1000.0
-"""An energy error above which a trajectory has left the dynamics that it should follow (Stan's)."""
+MAX_ENERGY_ERROR = 1000.0
+"""A trajectory with a larger energy error is divergent (Stan's threshold)."""
 
-NUMBERS = 4
-"""Uniform numbers of each chain in a transition: to accept, to jitter, and two for `Gibbs`."""
+N_UNIFORMS = 4
+"""Uniform numbers per chain and transition: one for acceptance, one for jitter, two for Gibbs."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How chains are run.
+    """Length of the chains, and targets of the adaptation.
 
     Attributes:
-        warm_up: transitions in which step sizes are found.
-        kept: transitions after that, whose ends are kept.
-        acceptance: the mean acceptance probability that the step size is to lead to.
-        most: leapfrogs of a trajectory.
+        warm_up: transitions for adaptation, whose ends are discarded.
+        draws: transitions after that, whose ends are kept.
+        target_acceptance: mean acceptance probability that step sizes are adapted to.
+        max_leapfrogs: per trajectory.
     """
 
     warm_up: int
-    kept: int
-    acceptance: float = 0.8
-    most: int = 1000
+    draws: int
+    target_acceptance: float = 0.8
+    max_leapfrogs: int = 1000
 
 
-class Moved(NamedTuple):
-    """One transition.
+class Transition(NamedTuple):
+    """One transition of every chain.
 
     Attributes:
-        position: `[C, R, P]`, where chains are now.
-        parts: of the energy there, `[K, C, R]`.
-        acceptance: probability with which the proposal was accepted, `[C, R]`.
+        position: new positions, `[C, R, P]`.
+        parts: energy parts at the new positions, `[K, C, R]`.
+        acceptance: acceptance probability, `[C, R]`.
         divergent: `[C, R]`.
-        start: `[C, R, P]`, where they were.
-        end: `[C, R, P]`, where the trajectories led, accepted or not.
-        velocity: of the weights there.
-        time: that they took, `[C, R]`.
-        longest: that they may take, `[C, R]`.
+        start: old positions, `[C, R, P]`.
+        end: ends of the trajectories, accepted or not, `[C, R, P]`.
+        velocity: of the weights at the ends, `[C, R, P]`.
+        time: integration time, `[C, R]`.
+        max_time: maximum integration time, `[C, R]`.
     """
 
     position: Tensor
@@ -70,25 +71,26 @@ class Moved(NamedTuple):
     end: Tensor
     velocity: Tensor
     time: Tensor
-    longest: Tensor
+    max_time: Tensor
 
 
-Gibbs = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""New factors `[K, C, R]` from old, the parts of the energy and uniform numbers `[C, R, 2]`."""
+GibbsStep = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Function of factors `[K, C, R]`, energy parts and uniform numbers `[C, R, 2]`: new factors."""
 
 
 @dataclass(frozen=True)
 class Chains:
-    """What is kept of C chains of each of R replicas.
+    """K draws of each of C chains of each of R replicas.
 
     Attributes:
         draws: `[R, C, K, P]`.
         factors: `[parts, R, C, K]`, float64.
-        energies: potential ones, `[R, C, K]`, float64, but for what depends on the factors alone.
-        acceptance: mean probability, `[R, C]`.
-        divergent: transitions, `[R, C]`.
+        energies: potential energies without terms that depend on the factors only, `[R, C, K]`,
+            float64.
+        acceptance: mean acceptance probability, `[R, C]`.
+        divergent: number of divergent transitions, `[R, C]`.
         step_size: `[R, C]`.
-        leapfrogs: of a transition, on average, `[R, C]`.
+        leapfrogs: mean number per transition, `[R, C]`.
     """
 
     draws: Tensor
@@ -101,149 +103,151 @@ class Chains:
 
 
 def transition(
-    flow: Flow,
+    integrator: Integrator,
     position: Tensor,
     momentum: Tensor,
     factors: Tensor,
     size: Tensor,
     length: Tensor,
     uniform: Tensor,
-    most: int,
+    max_leapfrogs: int,
     metric: Metric | None = None,
-) -> Moved:
-    """One trajectory of every chain, accepted where `uniform` `[C, R]` says so.
+) -> Transition:
+    """Simulate and accept or reject one trajectory of every chain.
 
     Args:
-        flow: of the density.
+        integrator: of the density.
         position: `[C, R, P]`.
         momentum: `[C, R, P]`.
         factors: `[K, C, R]`.
-        size: of a step, `[C, R]`.
-        length: of the trajectories, in time, `[C, R]`: as many steps as it takes.
-        uniform: `[C, R]`.
-        most: steps.
+        size: step size, `[C, R]`.
+        length: integration time, `[C, R]`.
+        uniform: uniform numbers for the acceptance test, `[C, R]`.
+        max_leapfrogs: maximum number of steps.
         metric: of the leapfrogs.
     """
-    steps = (length / size).ceil().clamp(1, most).long()
-    ended = flow(position, momentum, factors, size, steps, metric)
-    error = energy_error(momentum, ended, factors)
+    steps = (length / size).ceil().clamp(1, max_leapfrogs).long()
+    result = integrator(position, momentum, factors, size, steps, metric)
+    error = energy_error(momentum, result, factors)
     acceptance = (-error).clamp(max=0).exp()
     accepted = uniform < acceptance
-    return Moved(
-        position=torch.where(accepted[..., None], ended.position, position),
-        parts=torch.where(accepted, ended.after, ended.before),
+    return Transition(
+        position=torch.where(accepted[..., None], result.position, position),
+        parts=torch.where(accepted, result.after, result.before),
         acceptance=acceptance,
-        divergent=error > DIVERGENT,
+        divergent=error > MAX_ENERGY_ERROR,
         start=position,
-        end=ended.position,
-        velocity=metric(ended.momentum) if metric else ended.momentum,
+        end=result.position,
+        velocity=metric(result.momentum) if metric else result.momentum,
         time=steps * size,
-        longest=most * size,
+        max_time=max_leapfrogs * size,
     )
 
 
 @torch.no_grad()
 def sample(
-    flow: Flow,
+    integrator: Integrator,
     position: Tensor,
     factors: Tensor,
-    trajectory: Trajectory,
+    trajectory: TrajectoryLength,
     schedule: Schedule,
     streams: Streams,
-    gibbs: Gibbs | None = None,
+    gibbs: GibbsStep | None = None,
     curvatures: Curvatures | None = None,
 ) -> Chains:
-    """Runs chains from where they are.
+    """Run chains from the given positions.
 
     Args:
-        flow: of the density.
-        position: `[C, R, P]`.
-        factors: `[K, C, R]`, float64.
-        trajectory: how long they are.
-        schedule: how many transitions and of which kind.
-        streams: random numbers; chains of one replica have their own, replicas of a group the same.
-        gibbs: draws new factors after every transition; None leaves them.
-        curvatures: of which a metric is made; None for identity masses.
+        integrator: of the density.
+        position: initial positions, `[C, R, P]`.
+        factors: initial factors, `[K, C, R]`, float64.
+        trajectory: integration times.
+        schedule: number of transitions, and adaptation targets.
+        streams: random numbers, different for the chains of a replica, shared by the replicas of a
+            group.
+        gibbs: draws new factors after every transition; None keeps them.
+        curvatures: used to estimate a metric; None for the identity.
     """
-    record = Record(position, factors, schedule.kept)
-    windows = Windows(curvatures, schedule.warm_up)
+    recorder = DrawRecorder(position, factors, schedule.draws)
+    adaptation = MetricAdaptation(curvatures, schedule.warm_up)
     metric: Metric | None = None
-    for turn in range(schedule.warm_up + schedule.kept):
-        warming = turn < schedule.warm_up
-        if windows.closes(turn):
-            metric = windows.metric(position, factors)
-            first = first_size(flow, position, _momentum(streams, position), factors, metric)
-            averaging = DualAveraging.start(first)
-        if turn == schedule.warm_up:
-            trajectory = trajectory.settled()
-        momentum, numbers = _momentum(streams, position), _uniform(streams, position)
-        size = (averaging.log_size if warming else averaging.log_average).exp()
-        length = trajectory.lengths(factors, numbers[..., 1])
-        moved = transition(
-            flow, position, momentum, factors, size, length, numbers[..., 0], schedule.most,
-            metric,
+    for k in range(schedule.warm_up + schedule.draws):
+        warming_up = k < schedule.warm_up
+        if adaptation.starts_window(k):
+            metric = adaptation.metric(position, factors)
+            momentum = _momentum(streams, position)
+            first = initial_step_size(integrator, position, momentum, factors, metric)
+            averaging = DualAveraging.from_step_size(first)
+        if k == schedule.warm_up:
+            trajectory = trajectory.after_warm_up()
+        momentum, uniform = _momentum(streams, position), _uniform(streams, position)
+        size = (averaging.log_size if warming_up else averaging.log_average).exp()
+        length = trajectory.lengths(factors, uniform[..., 1])
+        result = transition(
+            integrator, position, momentum, factors, size, length, uniform[..., 0],
+            schedule.max_leapfrogs, metric,
         )  # fmt: skip
-        position = moved.position
+        position = result.position
         if gibbs:
-            factors = gibbs(factors, moved.parts, numbers[..., 2:])
-        if warming:
-            averaging = averaging.updated(moved.acceptance, schedule.acceptance)
-            trajectory = trajectory.adapted(moved)
-            windows.saw(turn, position, factors)
+            factors = gibbs(factors, result.parts, uniform[..., 2:])
+        if warming_up:
+            averaging = averaging.updated(result.acceptance, schedule.target_acceptance)
+            trajectory = trajectory.updated(result)
+            adaptation.record(k, position, factors)
         else:
-            record.add(moved, factors, size)
-    return record.chains(averaging.log_average.exp())
+            recorder.add(result, factors, size)
+    return recorder.chains(averaging.log_average.exp())
 
 
-class Record:
-    """What is kept of the transitions after the warm-up.
+class DrawRecorder:
+    """Collects the transitions after the warm-up.
 
     Args:
-        position: `[C, R, P]`, of the first.
-        factors: `[K, C, R]`, of the first.
-        kept: how many there will be.
+        position: example of positions, `[C, R, P]`.
+        factors: example of factors, `[K, C, R]`.
+        draws: number of transitions.
     """
 
-    def __init__(self, position: Tensor, factors: Tensor, kept: int) -> None:
+    def __init__(self, position: Tensor, factors: Tensor, draws: int) -> None:
         chains, replicas, weights = position.shape
-        shape = (replicas, chains, kept)
+        shape = (replicas, chains, draws)
         self._draws = position.new_empty(*shape, weights)
         self._factors = factors.new_empty(len(factors), *shape)
         self._energies = factors.new_empty(shape)
         self._accepted, self._divergent, self._steps = factors.new_zeros(3, chains, replicas)
-        self._taken = 0
+        self._count = 0
 
-    def add(self, moved: Moved, factors: Tensor, size: Tensor) -> None:
-        """A transition, the factors drawn after it, and the step size in it."""
-        k = self._taken
-        self._draws[:, :, k] = moved.position.transpose(0, 1)
+    def add(self, result: Transition, factors: Tensor, size: Tensor) -> None:
+        """Add a transition, the factors drawn after it, and its step size."""
+        k = self._count
+        self._draws[:, :, k] = result.position.transpose(0, 1)
         self._factors[..., k] = factors.transpose(1, 2)
-        self._energies[..., k] = (factors * moved.parts).sum(0).T
-        self._accepted += moved.acceptance
-        self._divergent += moved.divergent
-        self._steps += moved.time / size
-        self._taken += 1
+        self._energies[..., k] = (factors * result.parts).sum(0).T
+        self._accepted += result.acceptance
+        self._divergent += result.divergent
+        self._steps += result.time / size
+        self._count += 1
 
     def chains(self, size: Tensor) -> Chains:
-        """All of them, with the step sizes `[C, R]` that they had."""
+        """Return all draws, with the step sizes `[C, R]` used for them."""
         return Chains(
             draws=self._draws,
             factors=self._factors,
             energies=self._energies,
-            acceptance=self._accepted.T / self._taken,
+            acceptance=self._accepted.T / self._count,
             divergent=self._divergent.T,
             step_size=size.T,
-            leapfrogs=self._steps.T / self._taken,
+            leapfrogs=self._steps.T / self._count,
         )
 
 
 def _momentum(streams: Streams, like: Tensor) -> Tensor:
-    """Standard normal, `[C, R, P]`."""
+    """Draw standard normal momenta, `[C, R, P]`."""
     chains, replicas, weights = like.shape
     return streams.normal(chains, weights).expand(-1, replicas, -1)
 
 
 def _uniform(streams: Streams, like: Tensor) -> Tensor:
-    """`[C, R, NUMBERS]`, float64."""
+    """Draw uniform numbers, `[C, R, N_UNIFORMS]`, float64."""
     chains, replicas, _ = like.shape
-    return streams.uniform(chains, NUMBERS).expand(-1, replicas, -1).double()
+    return streams.uniform(chains, N_UNIFORMS).expand(-1, replicas, -1).double()

@@ -1,7 +1,7 @@
-"""The step size of each chain, found while it warms up.
+"""Adaptation of each chain's step size during warm-up.
 
-Hoffman & Gelman, "The No-U-Turn Sampler", JMLR 2014: algorithm 4 for a first size, algorithm 5
-(Nesterov's dual averaging) from there on.
+Hoffman & Gelman, "The No-U-Turn Sampler", JMLR 2014: algorithm 4 for the initial size, then
+algorithm 5 (Nesterov's dual averaging).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.leapfrog import Flow, energy_error
+from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
 from bnnbench.methods.shared.hmc.metric import Metric
 
-CALM, SHRINKAGE, DECAY = 10.0, 0.05, 0.75
-"""Their t0, gamma and kappa."""
+T0, GAMMA, KAPPA = 10.0, 0.05, 0.75
+"""Constants of dual averaging, as in the paper."""
 
-DOUBLINGS = 60
-"""Of the first size, or halvings, at most."""
+MAX_DOUBLINGS = 60
+"""Maximum number of doublings or halvings of the initial size."""
 
 
 @dataclass(frozen=True)
 class DualAveraging:
-    """After m updates, float64 `[C, R]` each.
+    """State of dual averaging after m updates, float64 `[C, R]` each.
 
     Attributes:
-        anchor: towards which log sizes shrink: their mu, ten times the first size.
-        shortfall: running mean of the target acceptance minus that met: their H.
-        log_size: of the next step.
-        log_average: of the step after warming up.
+        anchor: mu of the paper, the logarithm of ten times the initial size.
+        shortfall: H of the paper, a running mean of target minus actual acceptance.
+        log_size: log step size of the next transition.
+        log_average: log step size after the warm-up.
         updates: m.
     """
 
@@ -41,35 +41,34 @@ class DualAveraging:
     updates: int = 0
 
     @classmethod
-    def start(cls, size: Tensor) -> DualAveraging:
-        """From a first size, `[C, R]`."""
+    def from_step_size(cls, size: Tensor) -> DualAveraging:
+        """Start from an initial step size, `[C, R]`."""
         log_size = size.double().log()
         return cls(log_size + math.log(10), torch.zeros_like(log_size), log_size, log_size)
 
     def updated(self, acceptance: Tensor, target: float) -> DualAveraging:
-        """After transitions that were accepted with probabilities `[C, R]`."""
+        """Update with the acceptance probabilities `[C, R]` of a transition."""
         m = self.updates + 1
-        share = 1 / (m + CALM)
-        shortfall = torch.lerp(self.shortfall, target - acceptance, share)
-        log_size = self.anchor - math.sqrt(m) / SHRINKAGE * shortfall
-        log_average = torch.lerp(self.log_average, log_size, m**-DECAY)
+        shortfall = torch.lerp(self.shortfall, target - acceptance, 1 / (m + T0))
+        log_size = self.anchor - math.sqrt(m) / GAMMA * shortfall
+        log_average = torch.lerp(self.log_average, log_size, m**-KAPPA)
         return DualAveraging(self.anchor, shortfall, log_size, log_average, m)
 
 
-def first_size(
-    flow: Flow,
+def initial_step_size(
+    integrator: Integrator,
     position: Tensor,
     momentum: Tensor,
     factors: Tensor,
     metric: Metric | None = None,
     guess: float = 0.1,
 ) -> Tensor:
-    """A size with which one leapfrog is accepted with a probability of about a half, `[C, R]`.
+    """Return step sizes `[C, R]` whose acceptance probability for one leapfrog is about 1/2.
 
-    Doubled or halved until the probability crosses a half.
+    The size is doubled or halved until the probability crosses 1/2.
 
     Args:
-        flow: of the density.
+        integrator: of the density.
         position: `[C, R, P]`.
         momentum: `[C, R, P]`, the same for every size.
         factors: `[K, C, R]`.
@@ -79,16 +78,16 @@ def first_size(
     size = position.new_full(position.shape[:2], guess, dtype=torch.float64)
     one = torch.ones_like(size, dtype=torch.int64)
 
-    def likely(size: Tensor) -> Tensor:
-        ended = flow(position, momentum, factors, size, one, metric)
-        return energy_error(momentum, ended, factors) < math.log(2)
+    def is_accepted(size: Tensor) -> Tensor:
+        result = integrator(position, momentum, factors, size, one, metric)
+        return energy_error(momentum, result, factors) < math.log(2)
 
-    grow = likely(size)
+    grow = is_accepted(size)
     factor = torch.where(grow, 2.0, 0.5).double()
-    going = torch.ones_like(grow)
-    for _ in range(DOUBLINGS):
-        size = torch.where(going, size * factor, size)
-        going = going & (likely(size) == grow)
-        if not going.any():
+    active = torch.ones_like(grow)
+    for _ in range(MAX_DOUBLINGS):
+        size = torch.where(active, size * factor, size)
+        active = active & (is_accepted(size) == grow)
+        if not active.any():
             break
     return size

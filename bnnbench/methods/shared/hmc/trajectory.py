@@ -1,4 +1,4 @@
-"""How long trajectories are: by the prior alone, or found while chains warm up."""
+"""Integration times of trajectories: from the prior's precision, or adapted during warm-up."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.step_size import DECAY
+from bnnbench.methods.shared.hmc.step_size import KAPPA
 
-RATE, SECOND, TINY = 0.025, 0.95, 1e-8
-"""Of Adam on the log length, without a first moment."""
+LEARNING_RATE, BETA_2, EPSILON = 0.025, 0.95, 1e-8
+"""Settings of Adam on the log length, without a first moment."""
 
 
-class Travelled(Protocol):
-    """What is told of a transition's trajectories.
+class TransitionInfo(Protocol):
+    """The result of a transition, as used for adaptation; implemented by `sampler.Transition`.
 
     Attributes:
         start: `[C, R, P]`.
         end: `[C, R, P]`, accepted or not.
         velocity: of positions at the end, `[C, R, P]`.
         time: step size times steps, `[C, R]`.
-        acceptance: `[C, R]`.
-        longest: time that there is for any, `[C, R]`.
+        acceptance: acceptance probability, `[C, R]`.
+        max_time: maximum integration time, `[C, R]`.
     """
 
     @property
@@ -38,70 +38,75 @@ class Travelled(Protocol):
     @property
     def acceptance(self) -> Tensor: ...
     @property
-    def longest(self) -> Tensor: ...
+    def max_time(self) -> Tensor: ...
 
 
-class Trajectory(Protocol):
-    """How long the next trajectories are to be."""
+class TrajectoryLength(Protocol):
+    """A rule for the integration times of trajectories."""
 
     def lengths(self, factors: Tensor, uniform: Tensor) -> Tensor:
-        """`[C, R]`, given the factors of the energy `[K, C, R]` and uniform numbers `[C, R]`."""
+        """Return integration times `[C, R]`.
 
-    def adapted(self, travelled: Travelled) -> Self:
-        """After a transition of the warm-up."""
+        Args:
+            factors: of the energy, `[K, C, R]`.
+            uniform: uniform numbers, `[C, R]`.
+        """
 
-    def settled(self) -> Self:
-        """For all transitions after the warm-up."""
+    def updated(self, transition: TransitionInfo) -> Self:
+        """Return the rule adapted to a transition of the warm-up."""
+
+    def after_warm_up(self) -> Self:
+        """Return the rule for the transitions after the warm-up."""
 
 
 @dataclass(frozen=True)
-class QuarterTurn:
-    """Quarters of orbits under a Gaussian prior alone, more or less: `pi / 2` of its deviations.
+class QuarterPeriods:
+    """Multiples of a quarter period under the Gaussian prior, `pi / 2` of its deviation.
 
     Izmailov et al., "What Are Bayesian Neural Network Posteriors Really Like?", ICML 2021: along
-    directions that the data say nothing of, the end does not depend on the start. Along those of
-    which they say three times as much as the prior it would be the start's mirror image, again and
-    again: therefore the jitter, which they do without.
+    directions on which the data are uninformative, the end does not depend on the start. Along
+    directions whose precision is four times that of the prior, the end would always mirror the
+    start; unlike the paper, we therefore jitter the lengths.
 
     Attributes:
-        jitter: share by which lengths are longer or shorter, uniformly.
-        part: place of the prior's factor, its precision; None where its deviation is the unit, as
-            it is in the flattest directions of a metric.
-        turns: how many quarters.
+        jitter: relative half-width of the uniform jitter.
+        part: index of the prior precision among the factors; None if the prior deviation is 1, as
+            in the flattest directions of a metric.
+        quarter_periods: number of quarter periods.
     """
 
     jitter: float
     part: int | None = None
-    turns: float = 1.0
+    quarter_periods: float = 1.0
 
     def lengths(self, factors: Tensor, uniform: Tensor) -> Tensor:
         unit = torch.ones_like(uniform) if self.part is None else factors[self.part].rsqrt()
-        turn = 0.5 * math.pi * self.turns * unit
-        return turn * (1 + self.jitter * (2 * uniform - 1))
+        length = 0.5 * math.pi * self.quarter_periods * unit
+        return length * (1 + self.jitter * (2 * uniform - 1))
 
-    def adapted(self, travelled: Travelled) -> QuarterTurn:
+    def updated(self, transition: TransitionInfo) -> QuarterPeriods:
         return self
 
-    def settled(self) -> QuarterTurn:
+    def after_warm_up(self) -> QuarterPeriods:
         return self
 
 
 @dataclass(frozen=True)
 class ChEES:
-    """The length at which squared distances from the mean change most per trajectory.
+    """Adapts the length to maximise the change in squared distances from the mean.
 
     Hoffman, Radul & Sountsov, "An Adaptive-MCMC Scheme for Setting Trajectory Lengths in
     Hamiltonian Monte Carlo", AISTATS 2021. All chains of a replica share a length T, and each
-    trajectory takes a uniform share of it. With x and x' the start and the end, centred over the
-    chains, v the momentum there, t the time and a the acceptance, Adam climbs
+    trajectory takes a uniform fraction of it. With x and x' the start and the end, centred over the
+    chains, v the momentum at the end, t the time and a the acceptance, Adam ascends the gradient
 
         d / d log T = sum a t (|x'|^2 - |x|^2) x'v / sum a
 
     Attributes:
         log_length: `[R]`, float64.
         log_average: `[R]`.
-        square: of the slope, a running mean, `[R]`.
-        updates: so far.
+        square: running mean of the squared gradient, `[R]`.
+        updates: number of updates.
     """
 
     log_length: Tensor
@@ -110,36 +115,36 @@ class ChEES:
     updates: int = 0
 
     @classmethod
-    def start(cls, length: Tensor) -> ChEES:
-        """From a first length, `[R]`."""
+    def from_length(cls, length: Tensor) -> ChEES:
+        """Start from an initial length, `[R]`."""
         log_length = length.double().log()
         return cls(log_length, log_length, torch.zeros_like(log_length))
 
     def lengths(self, factors: Tensor, uniform: Tensor) -> Tensor:
         return self.log_length.exp() * uniform
 
-    def adapted(self, travelled: Travelled) -> ChEES:
+    def updated(self, transition: TransitionInfo) -> ChEES:
         m = self.updates + 1
-        slope = _slope(travelled)
-        square = torch.lerp(slope.square(), self.square, SECOND)
-        step = RATE * slope / ((square / (1 - SECOND**m)).sqrt() + TINY)
-        most = travelled.longest.mean(0).log()
-        log_length = torch.minimum(self.log_length + step, most)
-        log_average = torch.lerp(self.log_average, log_length, m**-DECAY)
+        gradient = _gradient(transition)
+        square = torch.lerp(gradient.square(), self.square, BETA_2)
+        step = LEARNING_RATE * gradient / ((square / (1 - BETA_2**m)).sqrt() + EPSILON)
+        max_log_length = transition.max_time.mean(0).log()
+        log_length = torch.minimum(self.log_length + step, max_log_length)
+        log_average = torch.lerp(self.log_average, log_length, m**-KAPPA)
         return ChEES(log_length, log_average, square, m)
 
-    def settled(self) -> ChEES:
+    def after_warm_up(self) -> ChEES:
         return ChEES(self.log_average, self.log_average, self.square, self.updates)
 
 
-def _slope(travelled: Travelled) -> Tensor:
-    """The slope of the criterion in the log length, `[R]`, without what is sure to be rejected."""
-    weight = travelled.acceptance
-    moved = (weight > 0)[..., None]
-    end = torch.where(moved, travelled.end, travelled.start).double()
-    velocity = torch.where(moved, travelled.velocity, 0.0).double()
-    start = travelled.start.double()
-    x, there = (place - place.mean(0) for place in (start, end))
-    change = there.square().sum(-1) - x.square().sum(-1)
-    each = travelled.time * change * (there * velocity).sum(-1)
-    return (weight * each).sum(0) / weight.sum(0).clamp(min=TINY)
+def _gradient(transition: TransitionInfo) -> Tensor:
+    """Return the gradient of the criterion with respect to the log length, `[R]`."""
+    weight = transition.acceptance
+    acceptable = (weight > 0)[..., None]  # the ends of other trajectories need not be finite
+    end = torch.where(acceptable, transition.end, transition.start).double()
+    velocity = torch.where(acceptable, transition.velocity, 0.0).double()
+    start = transition.start.double()
+    centred_start, centred_end = (x - x.mean(0) for x in (start, end))
+    change = centred_end.square().sum(-1) - centred_start.square().sum(-1)
+    gradients = transition.time * change * (centred_end * velocity).sum(-1)
+    return (weight * gradients).sum(0) / weight.sum(0).clamp(min=EPSILON)

@@ -1,1 +1,1 @@
-"""A mean behind clutter (Minka 2001): six approximations of one posterior, error against work."""
+"""The clutter problem (Minka 2001): error and cost of six approximate posteriors."""

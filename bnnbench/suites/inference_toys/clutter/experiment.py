@@ -1,4 +1,4 @@
-"""The clutter problem as an experiment: a unit per number of observations."""
+"""The clutter problem as an experiment with one unit per number of observations."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from bnnbench.identity import no_identity
 from bnnbench.results.answers import ANSWERS
 from bnnbench.suites.inference_toys.clutter import names
 from bnnbench.suites.inference_toys.clutter.expectation_propagation import expectation_propagation
-from bnnbench.suites.inference_toys.clutter.findings import (
-    Found,
+from bnnbench.suites.inference_toys.clutter.importance_sampling import importance_sampling
+from bnnbench.suites.inference_toys.clutter.laplace import laplace
+from bnnbench.suites.inference_toys.clutter.model import ClutterModel, exact_posterior, simulate
+from bnnbench.suites.inference_toys.clutter.tables import (
+    Approximations,
     answers,
     order_rows,
     power_rows,
     progress_rows,
 )
-from bnnbench.suites.inference_toys.clutter.importance_sampling import importance_sampling
-from bnnbench.suites.inference_toys.clutter.laplace import laplace
-from bnnbench.suites.inference_toys.clutter.model import Clutter, exact_posterior, simulate
-from bnnbench.suites.inference_toys.clutter.variational import nearest_gaussian, variational_bayes
+from bnnbench.suites.inference_toys.clutter.variational import gaussian_vi, variational_bayes
 from bnnbench.types import UserError
 
-MOST = 2000
-"""Observations, so that the quadrature fits into memory."""
+MAX_OBSERVATIONS = 2000
+"""Limits the memory of the quadrature."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClutterExperiment(Experiment):
-    """Approximates the mean behind clutter in six ways and counts what each one costs.
+    """Approximates the posterior mean of a signal among clutter with six algorithms.
 
     Attributes:
-        theta: the mean that made the data.
-        clutter_weight: the share of clutter.
-        clutter_variance: of clutter.
-        prior_variance: of the mean, about zero.
-        data_seed: of the observations.
-        seed: of random orders and importance samples.
-        orders: random orders of ADF and EP.
-        passes: of EP, and steps of the other iterations, at most.
-        tolerance: below which an iteration has settled, relative to what exceeds 1.
-        powers: of power EP; 1 is EP.
-        draws: of importance sampling, rising.
-        repetitions: of importance sampling.
-        sizes: numbers of observations, a unit each.
+        theta: true mean of the signal.
+        clutter_weight: probability of clutter.
+        clutter_variance: variance of the clutter.
+        prior_variance: prior variance of the mean, whose prior mean is zero.
+        data_seed: seed of the observations.
+        seed: seed of the random orders and importance samples.
+        orders: number of random orders for ADF and EP.
+        passes: maximum number of EP passes, and of steps of the other iterative algorithms.
+        tolerance: change below which an iteration has converged, relative to values above 1.
+        powers: powers of power EP; 1 is EP.
+        draws: increasing numbers of draws for importance sampling.
+        repetitions: repetitions of importance sampling.
+        sizes: numbers of observations, one unit each.
     """
 
     theta: float
@@ -71,13 +71,13 @@ class ClutterExperiment(Experiment):
     step_noun: ClassVar[str] = "data sets"
 
     def check(self) -> None:
-        """Raises `UserError` if a setting makes no problem or nothing to compare."""
+        """Raise `UserError` if a setting is invalid."""
         key = "experiment"
         for name in ("orders", "repetitions"):
-            check_int(f"{key}.{name}", getattr(self, name), least=2)
-        check_int(f"{key}.passes", self.passes, least=2)
-        check_int(f"{key}.data_seed", self.data_seed, least=0)
-        check_int("seed", self.seed, least=0)
+            check_int(f"{key}.{name}", getattr(self, name), minimum=2)
+        check_int(f"{key}.passes", self.passes, minimum=2)
+        check_int(f"{key}.data_seed", self.data_seed, minimum=0)
+        check_int("seed", self.seed, minimum=0)
         check_finite(f"{key}.theta", self.theta)
         check_between(f"{key}.clutter_weight", self.clutter_weight, 0, 1)
         check_between(f"{key}.clutter_variance", self.clutter_variance, 0, 1e6)
@@ -86,21 +86,32 @@ class ClutterExperiment(Experiment):
         for name in ("sizes", "draws", "powers"):
             if not isinstance(getattr(self, name), tuple) or not getattr(self, name):
                 raise UserError(
-                    f"{key}.{name} must be a list of numbers, not {getattr(self, name)!r}."
+                    f"{key}.{name} must be a non-empty list of numbers, "
+                    f"not {getattr(self, name)!r}.",
+                    setting=f"{key}.{name}",
+                    code="not_a_list",
                 )
         for power in self.powers:
             check_between(f"{key}.powers", power, 0, 10)
         for name in ("sizes", "draws"):
-            self._check_rising(name)
-        if self.sizes[-1] > MOST:
-            raise UserError(f"{key}.sizes must be at most {MOST}, not {self.sizes[-1]}.")
+            self._check_increasing(name)
+        if self.sizes[-1] > MAX_OBSERVATIONS:
+            raise UserError(
+                f"{key}.sizes must be at most {MAX_OBSERVATIONS}, not {self.sizes[-1]}.",
+                setting=f"{key}.sizes",
+                code="too_large",
+            )
 
-    def _check_rising(self, name: str) -> None:
+    def _check_increasing(self, name: str) -> None:
         values = getattr(self, name)
         for value in values:
             check_int(f"experiment.{name}", value)
         if any(a >= b for a, b in pairwise(values)):
-            raise UserError(f"experiment.{name} must rise, not {list(values)}.")
+            raise UserError(
+                f"experiment.{name} must be increasing, not {list(values)}.",
+                setting=f"experiment.{name}",
+                code="not_increasing",
+            )
 
     @property
     def title(self) -> str:
@@ -110,58 +121,59 @@ class ClutterExperiment(Experiment):
         return tuple(f"observations-{size}" for size in self.sizes)
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """All in one: another process takes longer to start than they take."""
+        """Return one group, because starting a process takes longer than all units together."""
         return (tuple(units),)
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"theta{self.theta:g}-data{self.data_seed}-seed{self.seed}",)
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"theta": self.theta, "data_seed": self.data_seed, "seed": self.seed}
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Saves answers, progress, orders, powers, exact density and points of one data set."""
+        """Approximate the posterior of one data set and save the tables."""
         size = int(unit.removeprefix("observations-"))
         settings = (self.theta, self.clutter_weight, self.clutter_variance, self.data_seed)
         observations, is_clutter = simulate(size, *settings)
-        model = Clutter(
+        model = ClutterModel(
             observations, self.clutter_weight, self.clutter_variance, self.prior_variance
         )
-        found = self.approximate(model)
-        density = zip(found.exact.theta.tolist(), found.exact.density.tolist(), strict=True)
+        approximations = self.approximate(model)
+        exact = approximations.exact
+        density = zip(exact.theta.tolist(), exact.density.tolist(), strict=True)
         points = zip(observations.tolist(), is_clutter.tolist(), strict=True)
         label = {"observations": size}
         tables = {
-            ANSWERS: [answer.row() for answer in answers(found, size)],
-            names.PROGRESS: progress_rows(found, size),
-            names.ORDERS: order_rows(found, size),
-            names.POWERS: power_rows(found, size),
+            ANSWERS: [answer.row() for answer in answers(approximations, size)],
+            names.PROGRESS: progress_rows(approximations, size),
+            names.ORDERS: order_rows(approximations.ep_random_orders, size),
+            names.POWERS: power_rows(approximations.power_ep, size),
             names.DENSITY: [{**label, "theta": t, "density": d} for t, d in density],
             names.POINTS: [{**label, "value": x, "clutter": int(c)} for x, c in points],
         }
         store.save(unit, tables, {})
 
-    def approximate(self, model: Clutter) -> Found:
-        """Runs every algorithm on one data set."""
+    def approximate(self, model: ClutterModel) -> Approximations:
+        """Run every algorithm on one data set."""
         size = len(model.observations)
-        own = np.arange(size)[None]
+        data_order = np.arange(size)[None]
         random = np.random.default_rng([self.seed, size])
-        orders = random.permuted(np.tile(own, (self.orders, 1)), axis=1)
-        bayes = variational_bayes(model, self.passes, self.tolerance)
-        sampled, sample_sizes = importance_sampling(
+        orders = random.permuted(np.tile(data_order, (self.orders, 1)), axis=1)
+        vb = variational_bayes(model, self.passes, self.tolerance)
+        importance, sample_sizes = importance_sampling(
             model,
             self.draws,
             (np.random.default_rng([self.seed, size, k]) for k in range(self.repetitions)),
         )
         settings = (self.passes, self.tolerance)
-        return Found(
+        return Approximations(
             exact_posterior(model),
-            expectation_propagation(model, own, *settings),
+            expectation_propagation(model, data_order, *settings),
             expectation_propagation(model, orders, *settings),
-            {p: expectation_propagation(model, own, *settings, p) for p in self.powers},
-            bayes,
-            nearest_gaussian(model, bayes.mean[-1, 0], bayes.scale[-1, 0]),
+            {p: expectation_propagation(model, data_order, *settings, p) for p in self.powers},
+            vb,
+            gaussian_vi(model, vb.mean[-1, 0], vb.scale[-1, 0]),
             laplace(model, self.passes, self.tolerance),
-            sampled,
+            importance,
             sample_sizes,
         )

@@ -1,7 +1,7 @@
-"""The clutter problem: its model, data, and exact posterior by quadrature.
+"""The clutter problem: model, synthetic data and exact posterior by quadrature.
 
-Some of the observations are `theta` with noise, the others are clutter, and which is which is not
-known: `p(x | theta) = (1 - w) N(x; theta, 1) + w N(x; 0, a)`, with the prior `theta ~ N(0, b)`. The
+Each observation is either `theta` plus noise or clutter, and its label is unknown:
+`p(x | theta) = (1 - w) N(x; theta, 1) + w N(x; 0, a)`, with the prior `theta ~ N(0, b)`. The
 posterior is a mixture of `2 ** N` Gaussians (Minka, "Expectation propagation for approximate
 Bayesian inference", UAI 2001, where w = 0.5, a = 10, b = 100; Cinelli et al., section 3.2.2.4).
 """
@@ -14,33 +14,33 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 SIGNAL_VARIANCE = 1.0
-"""Of an observation about `theta`, where it is no clutter."""
+"""Variance of a non-clutter observation about `theta`."""
 
-REACH = 12.0
-"""Standard deviations of the prior beyond which no posterior has mass that a double could hold."""
+INTEGRATION_HALF_WIDTH = 12.0
+"""In prior standard deviations; beyond it the density underflows in double precision."""
 
-BEYOND = 9.0
-"""Distance from all observations from where on no likelihood factor changes any more."""
+LIKELIHOOD_MARGIN = 9.0
+"""Distance from all observations beyond which every likelihood factor is constant."""
 
-SCAN = 4001
-"""Points at which the highest place of a density is looked for."""
+N_SCAN_POINTS = 4001
+"""Grid points of the search for the mode."""
 
-SHOWN = 6.0
-"""Standard deviations around the mean that a density is tabulated for."""
+TABLE_HALF_WIDTH = 6.0
+"""Range of the tabulated density around the mean, in standard deviations."""
 
-NODES = 601
-"""Of that table."""
+N_TABLE_POINTS = 601
+"""Points of the tabulated density."""
 
 
 @dataclass(frozen=True)
-class Clutter:
-    """The model and what was observed.
+class ClutterModel:
+    """The model and its observations.
 
     Attributes:
         observations: `[N]`.
-        clutter_weight: the share of clutter, between 0 and 1.
-        clutter_variance: of clutter, whose mean is zero.
-        prior_variance: of `theta`, whose prior mean is zero.
+        clutter_weight: probability that an observation is clutter, between 0 and 1.
+        clutter_variance: variance of the clutter, which has mean zero.
+        prior_variance: prior variance of `theta`, which has prior mean zero.
     """
 
     observations: np.ndarray
@@ -57,36 +57,36 @@ class Clutter:
     def log_signal(
         self, theta: np.ndarray, variance: np.ndarray | float = SIGNAL_VARIANCE
     ) -> np.ndarray:
-        """`log((1 - w) N(x_i; theta, variance))`, where `theta` broadcasts against `[N]`."""
+        """Return `log((1 - w) N(x_i; theta, variance))`; `theta` broadcasts against `[N]`."""
         return np.log1p(-self.clutter_weight) + log_normal(self.observations, theta, variance)
 
     def log_factors(self, theta: np.ndarray) -> np.ndarray:
-        """The log of the likelihood factors, where `theta` broadcasts against `[N]`."""
+        """Return the log of the likelihood factors; `theta` broadcasts against `[N]`."""
         return np.logaddexp(self.log_signal(theta), self.log_clutter)
 
-    def only(self, chosen: np.ndarray) -> Clutter:
-        """The model of some of its observations, numbered from 0; one may be there twice."""
-        return replace(self, observations=self.observations[chosen])
+    def subset(self, indices: np.ndarray) -> ClutterModel:
+        """Return the model of the observations with these indices, which may repeat."""
+        return replace(self, observations=self.observations[indices])
 
     def log_prior(self, theta: np.ndarray) -> np.ndarray:
-        """The log density of the prior, in the shape of `theta`."""
+        """Return the log prior density, in the shape of `theta`."""
         return log_normal(theta, 0.0, self.prior_variance)
 
     def log_joint(self, theta: np.ndarray) -> np.ndarray:
-        """`log p(x, theta)`, in the shape of `theta`."""
+        """Return `log p(x, theta)`, in the shape of `theta`."""
         return self.log_prior(theta) + self.log_factors(np.asarray(theta)[..., None]).sum(-1)
 
 
 @dataclass(frozen=True)
-class Exact:
-    """The posterior as it is.
+class ExactPosterior:
+    """The exact posterior of `theta`.
 
     Attributes:
-        mean: of `theta`.
+        mean: its mean.
         scale: its standard deviation.
         log_evidence: `log p(x)`, nats.
-        theta: `[K]`, values around the mean.
-        density: `[K]`, of the posterior at these values.
+        theta: `[K]`, grid around the mean.
+        density: `[K]`, posterior density on that grid.
     """
 
     mean: float
@@ -99,23 +99,21 @@ class Exact:
 def log_normal(
     value: np.ndarray, mean: np.ndarray | float, variance: np.ndarray | float
 ) -> np.ndarray:
-    """The log density of Gaussians; shapes broadcast."""
+    """Return the log density of Gaussians; shapes broadcast."""
     return -0.5 * (np.log(2 * np.pi * variance) + (value - mean) ** 2 / variance)
 
 
 def simulate(
     count: int, theta: float, clutter_weight: float, clutter_variance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Observations, and which of them are clutter, `[N]` each.
-
-    Drawn whole, in this order: which are clutter, the clutter, the signal.
+    """Draw observations and their clutter labels, `[N]` each.
 
     Args:
         count: N.
-        theta: the mean that is to be found.
-        clutter_weight: the share of clutter.
-        clutter_variance: of clutter.
-        seed: of NumPy's default generator.
+        theta: mean of the signal.
+        clutter_weight: probability of clutter.
+        clutter_variance: variance of the clutter.
+        seed: seed of NumPy's default generator.
     """
     random = np.random.default_rng(seed)
     is_clutter = random.random(count) < clutter_weight
@@ -124,29 +122,32 @@ def simulate(
     return np.where(is_clutter, clutter, signal), is_clutter
 
 
-def exact_posterior(model: Clutter) -> Exact:
-    """The posterior by adaptive Gauss-Kronrod quadrature.
+def exact_posterior(model: ClutterModel) -> ExactPosterior:
+    """Compute the posterior by adaptive Gauss-Kronrod quadrature.
 
-    It is told where the posterior is highest and where the likelihood ends, since a narrow peak on
-    top of a wide prior is easily missed.
+    The mode and the support of the likelihood are passed as break points, because quadrature
+    easily misses a narrow peak under a wide prior.
     """
-    reach = REACH * np.sqrt(model.prior_variance)
-    low, high = model.observations.min() - BEYOND, model.observations.max() + BEYOND
-    scan = np.linspace(max(low, -reach), min(high, reach), SCAN)
-    heights = model.log_joint(scan)
-    peak, top = float(scan[heights.argmax()]), float(heights.max())
+    limit = INTEGRATION_HALF_WIDTH * np.sqrt(model.prior_variance)
+    low = model.observations.min() - LIKELIHOOD_MARGIN
+    high = model.observations.max() + LIKELIHOOD_MARGIN
+    grid = np.linspace(max(low, -limit), min(high, limit), N_SCAN_POINTS)
+    log_joint = model.log_joint(grid)
+    mode, log_max = float(grid[log_joint.argmax()]), float(log_joint.max())
 
     def moments(theta: float) -> np.ndarray:
-        off = theta - peak
-        return np.exp(model.log_joint(np.array(theta)) - top) * np.array([1.0, off, off**2])
+        offset = theta - mode
+        powers = np.array([1.0, offset, offset**2])
+        return np.exp(model.log_joint(np.array(theta)) - log_max) * powers
 
-    near = 4 / np.sqrt(len(model.observations))
-    points = [p for p in (low, peak - near, peak, peak + near, high) if -reach < p < reach]
+    width = 4 / np.sqrt(len(model.observations))
+    points = [p for p in (low, mode - width, mode, mode + width, high) if -limit < p < limit]
     (mass, first, second), _ = quad_vec(
-        moments, -reach, reach, epsabs=0.0, epsrel=1e-11, points=points
+        moments, -limit, limit, epsabs=0.0, epsrel=1e-11, points=points
     )
-    mean, variance = first / mass, second / mass - (first / mass) ** 2
-    log_evidence, scale = top + np.log(mass), np.sqrt(variance)
-    theta = np.linspace(peak + mean - SHOWN * scale, peak + mean + SHOWN * scale, NODES)
+    mean, variance = mode + first / mass, second / mass - (first / mass) ** 2
+    log_evidence, scale = log_max + np.log(mass), np.sqrt(variance)
+    half_width = TABLE_HALF_WIDTH * scale
+    theta = np.linspace(mean - half_width, mean + half_width, N_TABLE_POINTS)
     density = np.exp(model.log_joint(theta) - log_evidence)
-    return Exact(float(peak + mean), float(scale), float(log_evidence), theta, density)
+    return ExactPosterior(float(mean), float(scale), float(log_evidence), theta, density)

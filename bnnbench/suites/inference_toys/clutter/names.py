@@ -1,14 +1,14 @@
-"""The kind of such a run, and the names in its tables; light, so that a report starts fast."""
+"""Names of the tables, columns and quantities of a run, without heavy imports."""
 
 from __future__ import annotations
 
 KIND = "clutter"
 
 PROGRESS = "progress"
-"""Where every algorithm stood after each step: work, estimates and how far off they were."""
+"""Work, estimates and errors of every algorithm after each step."""
 
 ORDERS = "orders"
-"""What ADF and EP came to in each random order of the factors."""
+"""Results of ADF and EP for each random order of the factors."""
 
 POWERS = "powers"
 """The fixed points of power EP."""
@@ -19,33 +19,33 @@ DENSITY = "density"
 POINTS = "points"
 """The observations."""
 
-NUMBERS = {
+NUMERIC_COLUMNS = {
     PROGRESS: ("observations", "step", "work", "log_evidence", "mean_error", "evidence_error"),
-    ORDERS: ("observations", "adf_mean", "adf_scale", "adf_log_evidence", "ep_mean", "falls"),
+    ORDERS: ("observations", "adf_mean", "adf_scale", "adf_log_evidence", "ep_mean", "n_decreases"),
     POWERS: ("observations", "power", "mean", "scale", "log_evidence"),
     DENSITY: ("observations", "theta", "density"),
     POINTS: ("observations", "value", "clutter"),
 }
-"""Columns of the tables that readers go by."""
+"""Columns that must hold numbers, by table."""
 
 ADF = "ADF"
 EP = "EP"
 VB = "variational Bayes"
-GAUSSIAN_VI = "Gaussian reverse KL"
+GAUSSIAN_VI = "Gaussian VI"
 LAPLACE = "Laplace"
 IMPORTANCE = "importance sampling"
 
 MEAN = "posterior mean"
 SCALE = "posterior standard deviation"
 EVIDENCE = "log evidence"
-MEAN_SPREAD = "spread of the mean over orders"
-EVIDENCE_SPREAD = "spread of the log evidence over orders"
-NEGATIVE_SITES = "sites of negative precision"
-OTHER_ENDS = "orders that end elsewhere"
-PASSES = "passes to the fixed point"
-SAMPLE_SIZE = "effective sample size"
+MEAN_STD = "std of the mean over orders"
+EVIDENCE_STD = "std of the log evidence over orders"
+NEGATIVE_SITES = "sites with negative precision"
+OTHER_FIXED_POINTS = "orders with another fixed point"
+PASSES = "passes until convergence"
+EFFECTIVE_SAMPLE_SIZE = "effective sample size"
 
 
 def setting(observations: int) -> str:
-    """How the answers name a number of observations."""
+    """Return the `setting` of answers for this number of observations."""
     return f"{observations} observations"

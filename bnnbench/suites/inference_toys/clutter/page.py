@@ -1,9 +1,9 @@
-"""What a run of the clutter problem shows."""
+"""The page of a run of the clutter problem."""
 
 from __future__ import annotations
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
+from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.clutter import names
 from bnnbench.suites.inference_toys.clutter.figures import (
     error_figure,
@@ -12,15 +12,15 @@ from bnnbench.suites.inference_toys.clutter.figures import (
     power_figure,
 )
 from bnnbench.suites.inference_toys.clutter.rules import (
-    BestForItsWork,
-    Bound,
     DependsOnOrder,
-    EnergyRises,
-    InvalidSites,
-    PowerLimits,
+    EnergyCanIncrease,
+    ImproperSites,
+    IsLowerBound,
+    MisestimatesVariance,
+    MostAccuratePerWork,
+    PowerEPLimit,
     SameFixedPoint,
-    Variance,
-    read_clutter,
+    read_run,
 )
 from bnnbench.suites.inference_toys.sources import BOOK
 
@@ -31,76 +31,75 @@ STATEMENTS = (
         DependsOnOrder(),
     ),
     (
-        "Refining every factor in the context of all others mends the sensitivity to the order",
+        "Refining each factor in the context of all others removes the dependence on the order",
         f"{BOOK}, 3.2.3",
         SameFixedPoint(),
     ),
     (
         "ADF overestimates the variance",
         f"{BOOK}, 3.2.2.3",
-        Variance((names.ADF,), wider=True),
+        MisestimatesVariance((names.ADF,), overestimates=True),
     ),
     (
         "EP overestimates the variance",
         f"{BOOK}, 3.3",
-        Variance((names.EP,), wider=True),
+        MisestimatesVariance((names.EP,), overestimates=True),
     ),
     (
         "Variational inference underestimates the variance",
         f"{BOOK}, 3.2.1.6 and 3.3",
-        Variance((names.VB, names.GAUSSIAN_VI), wider=False),
+        MisestimatesVariance((names.VB, names.GAUSSIAN_VI), overestimates=False),
     ),
     (
-        "A site alone need not be a distribution, though their product is one",
+        "A single site need not be a distribution, although the product of all sites is",
         f"{BOOK}, 3.2.3.1",
-        InvalidSites(),
+        ImproperSites(),
     ),
     (
-        "Variational inference climbs a lower bound of the log evidence",
+        "Variational inference maximises a lower bound of the log evidence",
         f"{BOOK}, 3.2.1, (3.6) and (3.7)",
-        Bound(),
+        IsLowerBound(),
     ),
     (
-        "Power EP is EP at power 1 (alpha = 1), and reverse KL in the limit of alpha = -1",
+        "Power EP is EP at power 1 (alpha = 1) and minimises reverse KL in the limit alpha = -1",
         f"{BOOK}, 3.2.3.3",
-        PowerLimits(),
+        PowerEPLimit(),
     ),
     (
         "An iteration of EP may increase its energy",
         f"{BOOK}, 3.2.3.4",
-        EnergyRises(),
+        EnergyCanIncrease(),
     ),
     (
-        "On Gaussian mixtures EP is better than Monte Carlo, Laplace's method and variational "
-        "Bayes for the same amount of computation",
+        "On Gaussian mixtures, EP is more accurate than Monte Carlo, Laplace's method and "
+        "variational Bayes for the same amount of computation",
         "Minka, thesis, MIT 2001, abstract",
-        BestForItsWork(),
+        MostAccuratePerWork(),
     ),
 )
-"""What the sources say that this problem can show."""
 
 CAPTION = (
     "theta is the mean of the signal among clutter; log evidence in nats. ADF: mean ± standard "
-    "error over random orders; importance sampling: over repetitions with the largest number of "
-    "draws, the prior as proposal. For variational Bayes and the Gaussian of least reverse KL the "
-    "log evidence is their lower bound. Spread: standard deviation over random orders."
+    "error over random orders. Importance sampling: mean ± standard error over repetitions, with "
+    "the largest number of draws and the prior as proposal. The log evidence of variational Bayes "
+    "and Gaussian VI (minimum reverse KL) is their lower bound."
 )
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """What a reader of the table must know."""
-    run = read_clutter(folder)
-    said = [
-        "Work is counted in likelihood factors evaluated, at one theta or under one Gaussian; "
-        "power EP by quadrature needs some two hundred times more than EP."
+    """Return the notes below the table."""
+    run = read_run(folder)
+    lines = [
+        "Work is the number of likelihood factors evaluated, at one theta or under one Gaussian; "
+        "power EP by quadrature needs about two hundred times more than EP."
     ]
     skipped = int(run.orders["skipped"].sum())
     if skipped:
-        said.append(f"EP skipped {skipped} updates that would have left no valid Gaussian.")
-    return said
+        lines.append(f"EP skipped {skipped} updates that would have left an improper Gaussian.")
+    return lines
 
 
-EXHIBIT = Exhibit(
+EXPERIMENT_PAGE = ExperimentPage(
     kind=names.KIND,
     title="The clutter problem",
     caption=CAPTION,
@@ -110,7 +109,21 @@ EXHIBIT = Exhibit(
         "posterior": posterior_figure,
         "powers": power_figure,
     },
+    captions={
+        "error_against_work": "Absolute errors in the posterior mean and log evidence against the "
+        "number of likelihood factors evaluated. Lines and bands: median and 10 % to 90 % "
+        "quantiles over random orders (EP) or repetitions (importance sampling); large open "
+        "circles: the first pass of EP, which is ADF",
+        "orders": "Errors of ADF and EP: one dot per random order of the observations, spread out "
+        "vertically for legibility. Vertical line: the exact value",
+        "posterior": "Left: exact posterior (grey area), its approximations (lines) and the "
+        "observations (ticks). Right: error of the log evidence, or of its lower bound, after "
+        "each pass over the observations; horizontal line: the exact value",
+        "powers": "Errors of power EP in the posterior mean, standard deviation and log evidence "
+        "against the power (dots). Horizontal line: Gaussian VI, the limit for small powers; "
+        "dotted vertical line: power 1, which is EP",
+    },
     statements=STATEMENTS,
-    given=read_clutter,
+    read_evidence=read_run,
     notes=notes,
 )

@@ -1,4 +1,4 @@
-"""What an algorithm had after each of its steps, in the same shape for all of them."""
+"""Estimates of an algorithm after each of its steps."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.suites.inference_toys.clutter.model import Exact
+from bnnbench.suites.inference_toys.clutter.model import ExactPosterior
 
 QUANTILES = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Estimates after each of K steps, in L repetitions (1 where nothing is random).
+    """Estimates after each of K steps, in L repetitions (1 for deterministic algorithms).
 
-    Work is counted in likelihood factors that were evaluated: a factor at one value of `theta`, its
-    expectation under one Gaussian, and one responsibility cost about the same two exponentials.
+    Work is the number of likelihood factors evaluated. A factor at one value of `theta`, its
+    expectation under a Gaussian and a responsibility each cost about two exponentials.
 
     Attributes:
-        work: `[K]`, factors evaluated so far.
-        mean: `[K, L]`, of the approximate posterior.
+        work: `[K]`, cumulative.
+        mean: `[K, L]`, mean of the approximate posterior.
         scale: `[K, L]`, its standard deviation.
         log_evidence: `[K, L]`, nats.
     """
@@ -32,8 +32,10 @@ class Progress:
     scale: np.ndarray
     log_evidence: np.ndarray
 
-    def rows(self, algorithm: str, observations: int, exact: Exact) -> list[dict[str, Any]]:
-        """A row per step, with the median error over repetitions between its 10 % quantiles."""
+    def rows(
+        self, algorithm: str, observations: int, exact: ExactPosterior
+    ) -> list[dict[str, Any]]:
+        """Return a row per step, with the median and 10 % and 90 % quantiles of the errors."""
         mean_error = np.abs(self.mean - exact.mean)
         evidence_error = np.abs(self.log_evidence - exact.log_evidence)
         return [
@@ -45,13 +47,13 @@ class Progress:
                 "mean": float(np.median(self.mean[k])),
                 "scale": float(np.median(self.scale[k])),
                 "log_evidence": float(np.median(self.log_evidence[k])),
-                **_spread("mean_error", mean_error[k]),
-                **_spread("evidence_error", evidence_error[k]),
+                **_quantiles("mean_error", mean_error[k]),
+                **_quantiles("evidence_error", evidence_error[k]),
             }
             for k in range(len(self.work))
         ]
 
 
-def _spread(name: str, values: np.ndarray) -> Mapping[str, float]:
-    low, middle, high = np.quantile(values, QUANTILES)
-    return {f"{name}_low": float(low), name: float(middle), f"{name}_high": float(high)}
+def _quantiles(name: str, values: np.ndarray) -> Mapping[str, float]:
+    low, median, high = np.quantile(values, QUANTILES)
+    return {f"{name}_low": float(low), name: float(median), f"{name}_high": float(high)}

@@ -1,4 +1,4 @@
-"""The rules by which the sources' claims on the clutter problem are checked on a run's numbers."""
+"""Rules that check the sources' claims about the clutter problem on a run's results."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import read_answers
-from bnnbench.results.claims import Finding
+from bnnbench.results.claims import CheckResult
 from bnnbench.suites.inference_toys.clutter import names
-from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.saved_tables import read_table
 
-NOTABLE = 0.1
-"""Share of the posterior's deviation from which a dependence on the order is one."""
+MIN_RELATIVE_STD = 0.1
+"""Standard deviation over orders, relative to the posterior's, that counts as dependence."""
 
-SAME = 1e-6
-"""Within which two fixed points are one."""
+FIXED_POINT_TOLERANCE = 1e-6
+"""Distance in `theta` within which two fixed points are the same."""
 
-SLACK = 1e-9
-"""Nats that rounding may take from a bound."""
+BOUND_TOLERANCE = 1e-9
+"""Rounding error allowed in a bound, nats."""
 
 
 @dataclass(frozen=True)
 class ClutterRun:
-    """The tables of a run, as they were written."""
+    """The saved tables of a run."""
 
     answers: pd.DataFrame
     progress: pd.DataFrame
@@ -36,117 +36,122 @@ class ClutterRun:
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of observations, rising."""
+        """The numbers of observations, increasing."""
         return sorted(int(size) for size in self.orders["observations"].unique())
 
     def answer(self, quantity: str, approximation: str, size: int) -> pd.Series:
-        """One row of the answers."""
-        chosen = (
+        """Return one row of the answers."""
+        selected = (
             (self.answers["quantity"] == quantity)
             & (self.answers["approximation"] == approximation)
             & (self.answers["setting"] == names.setting(size))
         )
-        return self.answers[chosen].iloc[0]
+        return self.answers[selected].iloc[0]
 
-    def path(self, algorithm: str, size: int) -> pd.DataFrame:
-        """The steps of one algorithm."""
-        own = self.progress
-        return own[(own["algorithm"] == algorithm) & (own["observations"] == size)]
+    def steps(self, algorithm: str, size: int) -> pd.DataFrame:
+        """Return the steps of one algorithm."""
+        table = self.progress
+        return table[(table["algorithm"] == algorithm) & (table["observations"] == size)]
 
-    def in_orders(self, size: int) -> pd.DataFrame:
-        """The random orders of one data set."""
+    def random_orders(self, size: int) -> pd.DataFrame:
+        """Return the random orders of one data set."""
         return self.orders[self.orders["observations"] == size]
 
 
-def read_clutter(folder: RunFolder) -> ClutterRun:
-    """The tables of a finished run."""
-    others = (names.PROGRESS, names.ORDERS, names.POWERS)
-    tables = (read_table(folder, name, names.NUMBERS[name]) for name in others)
+def read_run(folder: RunFolder) -> ClutterRun:
+    """Read the tables of a finished run."""
+    table_names = (names.PROGRESS, names.ORDERS, names.POWERS)
+    tables = (read_table(folder, name, names.NUMERIC_COLUMNS[name]) for name in table_names)
     return ClutterRun(read_answers(folder), *tables)
 
 
-def every(found: Iterator[tuple[bool, str]]) -> Finding:
-    """Whether all hold, and all that is said of them."""
-    holds, said = zip(*found, strict=True)
-    return all(holds), "; ".join(said)
+def combine(results: Iterator[tuple[bool, str]]) -> CheckResult:
+    """Return whether all results hold, and all evidence."""
+    holds, evidence = zip(*results, strict=True)
+    return all(holds), "; ".join(evidence)
 
 
 @dataclass(frozen=True)
 class DependsOnOrder:
-    """Whether what ADF ends with differs from order to order."""
+    """ADF's result depends on the order of the factors."""
 
     rule: str = (
-        f"over random orders the mean of ADF has a standard deviation of more than {NOTABLE} of "
-        "the exact posterior's, for every number of observations"
+        "over random orders, the standard deviation of ADF's mean exceeds "
+        f"{MIN_RELATIVE_STD} exact posterior standard deviations, for every number of observations"
     )
 
-    def find(self, run: ClutterRun) -> Finding:
-        return every(self._each(run))
+    def check(self, run: ClutterRun) -> CheckResult:
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
-            spread = run.answer(names.MEAN_SPREAD, names.ADF, size)["value"]
+            std = run.answer(names.MEAN_STD, names.ADF, size)["value"]
             scale = run.answer(names.SCALE, names.ADF, size)["exact"]
-            yield spread > NOTABLE * scale, f"{spread:.2g} against {scale:.2g} at {size}"
+            yield std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} (N = {size})"
 
 
 @dataclass(frozen=True)
 class SameFixedPoint:
-    """Whether EP ends at one fixed point whatever the order."""
+    """EP converges to the same fixed point in every order."""
 
-    rule: str = f"EP ends within {SAME:g} of the same mean in every random order"
+    rule: str = (
+        f"EP converges to the same mean within {FIXED_POINT_TOLERANCE:g} in every random order"
+    )
 
-    def find(self, run: ClutterRun) -> Finding:
-        return every(self._each(run))
+    def check(self, run: ClutterRun) -> CheckResult:
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
-            orders = run.in_orders(size)
-            usual = run.answer(names.MEAN, names.EP, size)["value"]
-            other = orders[(orders["ep_mean"] - usual).abs() > SAME]
-            said = f"{len(orders) - len(other)} of {len(orders)} orders at {size}"
-            if len(other):
-                places = ", ".join(f"{mean:.3g}" for mean in sorted(set(other["ep_mean"].round(6))))
-                lost = run.answer(names.EVIDENCE, names.EP, size)["value"]
-                lost -= other["ep_log_evidence"].max()
-                said += f", the others at {places} with {lost:.3g} nats less evidence"
-            yield other.empty, said
+            orders = run.random_orders(size)
+            mean = run.answer(names.MEAN, names.EP, size)["value"]
+            others = orders[(orders["ep_mean"] - mean).abs() > FIXED_POINT_TOLERANCE]
+            evidence = f"{len(orders) - len(others)} of {len(orders)} orders (N = {size})"
+            if len(others):
+                means = ", ".join(
+                    f"{value:.3g}" for value in sorted(set(others["ep_mean"].round(6)))
+                )
+                loss = run.answer(names.EVIDENCE, names.EP, size)["value"]
+                loss -= others["ep_log_evidence"].max()
+                evidence += f", the others at {means} with {loss:.3g} nats less log evidence"
+            yield others.empty, evidence
 
 
 @dataclass(frozen=True)
-class Variance:
-    """Whether an approximation is wider, or narrower, than the exact posterior."""
+class MisestimatesVariance:
+    """An approximation over- or underestimates the posterior variance."""
 
     approximations: tuple[str, ...]
-    wider: bool
+    overestimates: bool
 
     @property
     def rule(self) -> str:
-        """What has to hold."""
-        than = "exceeds" if self.wider else "is below"
-        who = " and ".join(self.approximations)
-        return f"the standard deviation of {who} {than} the exact one, for every data set"
+        comparison = "exceeds" if self.overestimates else "is below"
+        subject = " and ".join(self.approximations)
+        return f"the standard deviation of {subject} {comparison} the exact one on every data set"
 
-    def find(self, run: ClutterRun) -> Finding:
-        """Compares the deviations."""
-        return every(self._each(run))
+    def check(self, run: ClutterRun) -> CheckResult:
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
             for name in self.approximations:
                 row = run.answer(names.SCALE, name, size)
-                off = row["value"] / row["exact"] - 1
-                yield (off > 0) == self.wider, f"{name} {100 * off:+.2g} % at {size}"
+                error = row["value"] / row["exact"] - 1
+                evidence = f"{name} {100 * error:+.2g} % (N = {size})"
+                yield (error > 0) == self.overestimates, evidence
 
 
 @dataclass(frozen=True)
-class InvalidSites:
-    """Whether sites need not be distributions where their product is one."""
+class ImproperSites:
+    """Some sites are improper although their product is a proper distribution."""
 
-    rule: str = "some sites of EP have a negative precision, and its posterior deviation is finite"
+    rule: str = (
+        "some sites of EP have negative precision, and its posterior standard deviation is finite"
+    )
 
-    def find(self, run: ClutterRun) -> Finding:
-        return every(self._each(run))
+    def check(self, run: ClutterRun) -> CheckResult:
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
@@ -156,90 +161,97 @@ class InvalidSites:
 
 
 @dataclass(frozen=True)
-class Bound:
-    """Whether the bound of variational Bayes rises and stays below the evidence."""
+class IsLowerBound:
+    """The bound of variational Bayes never decreases and stays below the log evidence."""
 
-    rule: str = "its bound never falls from step to step and never exceeds the exact log evidence"
+    rule: str = "the bound never decreases in a step and never exceeds the exact log evidence"
 
-    def find(self, run: ClutterRun) -> Finding:
-        return every(self._each(run))
+    def check(self, run: ClutterRun) -> CheckResult:
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
-            bound = run.path(names.VB, size)["log_evidence"].to_numpy()
+            bound = run.steps(names.VB, size)["log_evidence"].to_numpy()
             exact = run.answer(names.EVIDENCE, names.VB, size)["exact"]
-            holds = bool((np.diff(bound) > -SLACK).all() and (bound < exact + SLACK).all())
-            yield holds, f"from {bound[0]:.2f} to {bound[-1]:.2f} of {exact:.2f} at {size}"
+            holds = bool(
+                (np.diff(bound) > -BOUND_TOLERANCE).all()
+                and (bound < exact + BOUND_TOLERANCE).all()
+            )
+            yield holds, f"{bound[0]:.2f} to {bound[-1]:.2f}, exact {exact:.2f} (N = {size})"
 
 
 @dataclass(frozen=True)
-class PowerLimits:
-    """Whether power EP leads from EP to the Gaussian nearest in reverse KL."""
+class PowerEPLimit:
+    """Power EP interpolates between EP and the Gaussian of minimum reverse KL."""
 
     rule: str = (
-        "with each lower power up to 1 the deviation of power EP comes nearer to that of the "
-        "Gaussian of least reverse KL, and at the lowest it is within 5 % of EP's distance"
+        "for powers from 1 downwards, the standard deviation of power EP approaches that of the "
+        "Gaussian of minimum reverse KL, to within 5 % of EP's distance at the lowest power"
     )
 
-    def find(self, run: ClutterRun) -> Finding:
+    def check(self, run: ClutterRun) -> CheckResult:
         if not {1.0} < set(run.powers["power"][run.powers["power"] <= 1]):
-            return None, "needs power 1 and a lower one"
-        return every(self._each(run))
+            return None, "needs power 1 and a lower power"
+        return combine(self._each(run))
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool, str]]:
         for size in run.sizes:
-            own = run.powers[(run.powers["observations"] == size) & (run.powers["power"] <= 1)]
-            own = own.sort_values("power", ascending=False)
+            rows = run.powers[(run.powers["observations"] == size) & (run.powers["power"] <= 1)]
+            rows = rows.sort_values("power", ascending=False)
             limit = run.answer(names.SCALE, names.GAUSSIAN_VI, size)["value"]
-            away = (own["scale"] - limit).abs().to_numpy()
-            holds = bool((np.diff(away) < 0).all() and away[-1] <= 0.05 * away[0])
-            last = own["power"].iloc[-1]
-            yield holds, f"{away[0]:.2g} at power 1, {away[-1]:.2g} at {last:g}, for {size}"
+            distance = (rows["scale"] - limit).abs().to_numpy()
+            holds = bool((np.diff(distance) < 0).all() and distance[-1] <= 0.05 * distance[0])
+            last = rows["power"].iloc[-1]
+            yield (
+                holds,
+                f"{distance[0]:.2g} at power 1, {distance[-1]:.2g} at {last:g} (N = {size})",
+            )
 
 
 @dataclass(frozen=True)
-class EnergyRises:
-    """Whether a pass of EP may raise its energy."""
+class EnergyCanIncrease:
+    """A pass of EP can increase its energy, that is, decrease its log evidence."""
 
-    rule: str = "in some random order a pass of EP lowers its log evidence"
+    rule: str = "in some random order, a pass of EP decreases its log evidence"
 
-    def find(self, run: ClutterRun) -> Finding:
+    def check(self, run: ClutterRun) -> CheckResult:
         counts = [
-            f"{(run.in_orders(size)['falls'] > 0).sum()} of {len(run.in_orders(size))} at {size}"
+            f"{(orders['n_decreases'] > 0).sum()} of {len(orders)} orders (N = {size})"
             for size in run.sizes
+            for orders in [run.random_orders(size)]
         ]
-        return bool((run.orders["falls"] > 0).any()), f"orders: {'; '.join(counts)}"
+        return bool((run.orders["n_decreases"] > 0).any()), "; ".join(counts)
 
 
 @dataclass(frozen=True)
-class BestForItsWork:
-    """Whether EP is nearer the truth than its rivals after as many likelihood evaluations."""
+class MostAccuratePerWork:
+    """EP is more accurate than its competitors for the same number of likelihood evaluations."""
 
     rule: str = (
-        "after every pass of EP from the second on (the first is ADF), its median errors in mean "
-        "and log evidence are below those of each rival's last step that cost no more"
+        "after every pass of EP except the first (ADF), its median errors in mean and log evidence "
+        "are below those of each competitor at the same or lower cost"
     )
 
-    def find(self, run: ClutterRun) -> Finding:
-        holds, said = zip(*self._each(run), strict=True)
+    def check(self, run: ClutterRun) -> CheckResult:
+        holds, evidence = zip(*self._each(run), strict=True)
         verdict = None if None in holds and False not in holds else all(holds)
-        return verdict, "; ".join(said)
+        return verdict, "; ".join(evidence)
 
     def _each(self, run: ClutterRun) -> Iterator[tuple[bool | None, str]]:
-        """Of each rival whether EP always won; None where the rival had not begun yet."""
+        """Yield whether EP wins against each competitor; None without a comparable step."""
         for size in run.sizes:
-            passes = run.path(names.EP, size).iloc[1:].to_dict("records")
-            for rival in (names.VB, names.LAPLACE, names.IMPORTANCE):
-                steps = run.path(rival, size)
-                won = [self._wins(one, steps) for one in passes]
-                met = [outcome for outcome in won if outcome is not None]
-                said = f"{sum(met)} of {len(met)} against {rival} at {size}"
-                yield (all(met) if met else None), said
+            passes = run.steps(names.EP, size).iloc[1:].to_dict("records")
+            for competitor in (names.VB, names.LAPLACE, names.IMPORTANCE):
+                steps = run.steps(competitor, size)
+                wins = [self._wins(ep_pass, steps) for ep_pass in passes]
+                comparable = [win for win in wins if win is not None]
+                evidence = f"{sum(comparable)} of {len(comparable)} vs {competitor} (N = {size})"
+                yield (all(comparable) if comparable else None), evidence
 
-    def _wins(self, one: dict[Any, Any], steps: pd.DataFrame) -> bool | None:
-        """Whether a pass of EP beats the rival's last step that cost no more; None without one."""
-        done = steps[steps["work"] <= one["work"]]
-        if done.empty:
+    def _wins(self, ep_pass: dict[Any, Any], steps: pd.DataFrame) -> bool | None:
+        """Return whether EP beats the last step that cost no more; None without such a step."""
+        affordable = steps[steps["work"] <= ep_pass["work"]]
+        if affordable.empty:
             return None
         columns = ("mean_error", "evidence_error")
-        return all(one[name] < done[name].iloc[-1] for name in columns)
+        return all(ep_pass[name] < affordable[name].iloc[-1] for name in columns)

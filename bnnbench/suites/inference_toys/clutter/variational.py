@@ -1,9 +1,9 @@
-"""Two reverse-KL approximations of the clutter posterior by a Gaussian, and their lower bounds.
+"""Two Gaussian approximations of the clutter posterior that minimise reverse KL.
 
-Variational Bayes keeps the unknown label of each observation and takes labels and mean as
-independent, `q(c) q(theta)` (Cinelli et al., section 3.2.1.7 has the same recipe). Without labels,
-the Gaussian nearest in `KL(q || p)` has to be searched for, and bounds the evidence more tightly;
-it is where power EP goes as its power falls to 0 (section 3.2.3.3).
+Variational Bayes keeps the label of each observation and assumes `q(c) q(theta)` (the recipe of
+Cinelli et al., section 3.2.1.7). Gaussian VI marginalises the labels and minimises `KL(q || p)`
+numerically, which gives a tighter bound; power EP converges to it as the power goes to 0
+(section 3.2.3.3).
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.clutter.gaussians import divergence, standard_grid
-from bnnbench.suites.inference_toys.clutter.model import SIGNAL_VARIANCE, Clutter
+from bnnbench.suites.inference_toys.clutter.gaussians import kl_to_prior, standard_normal_grid
+from bnnbench.suites.inference_toys.clutter.model import SIGNAL_VARIANCE, ClutterModel
 from bnnbench.suites.inference_toys.clutter.progress import Progress
 
-NODES, REACH = 321, 10.0
-"""Of the grid for expectations under a Gaussian, which are smooth at the scale of a posterior."""
+N_NODES, GRID_HALF_WIDTH = 321, 10.0
+"""Grid for expectations under a Gaussian; half-width in its standard deviations."""
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """An approximate posterior.
+    """A Gaussian approximation of the posterior.
 
     Attributes:
-        mean: of `theta`.
+        mean: its mean.
         scale: its standard deviation.
-        bound: on the log evidence from below, nats.
+        bound: lower bound of the log evidence, nats.
     """
 
     mean: float
@@ -36,55 +36,59 @@ class Gaussian:
     bound: float
 
 
-def start(model: Clutter) -> np.ndarray:
-    """`[N]`, the share of signal in each observation before any is looked at."""
+def prior_responsibilities(model: ClutterModel) -> np.ndarray:
+    """Return the prior probability that each observation is signal, `[N]`."""
     return np.full(len(model.observations), 1 - model.clutter_weight)
 
 
-def weighted_mean(model: Clutter, signal: np.ndarray) -> tuple[float, float]:
-    """Mean and variance of `theta` if observations count as signal by these shares, `[N]`."""
-    precision = 1 / model.prior_variance + signal.sum() / SIGNAL_VARIANCE
-    return float(signal @ model.observations / SIGNAL_VARIANCE / precision), float(1 / precision)
+def gaussian_given_responsibilities(
+    model: ClutterModel, responsibilities: np.ndarray
+) -> tuple[float, float]:
+    """Return mean and variance of `theta` when observations are weighted, `[N]`."""
+    precision = 1 / model.prior_variance + responsibilities.sum() / SIGNAL_VARIANCE
+    mean = responsibilities @ model.observations / SIGNAL_VARIANCE / precision
+    return float(mean), float(1 / precision)
 
 
-def variational_bayes(model: Clutter, steps: int, tolerance: float) -> Progress:
-    """Coordinate ascent on `q(theta)` and the labels, from labels as likely as a priori.
+def variational_bayes(model: ClutterModel, steps: int, tolerance: float) -> Progress:
+    """Run coordinate ascent on `q(theta)` and the labels, starting at the prior probabilities.
 
-    The bound after a step is that of its `q(theta)` with the labels that go with it.
+    The bound after a step uses its `q(theta)` and the optimal labels given `q(theta)`.
 
     Args:
-        model: with its observations.
-        steps: at most.
-        tolerance: it ends when the bound rises by no more, nats.
+        model: the clutter model with its observations.
+        steps: maximum number of steps.
+        tolerance: stop when the bound increases by at most this, nats.
     """
-    signal, states = start(model), []
+    responsibilities, states = prior_responsibilities(model), []
     for _ in range(steps):
-        mean, variance = weighted_mean(model, signal)
+        mean, variance = gaussian_given_responsibilities(model, responsibilities)
         expected = model.log_signal(np.array(mean)) - 0.5 * variance / SIGNAL_VARIANCE
         log_mass = np.logaddexp(expected, model.log_clutter)
-        bound = log_mass.sum() - divergence(mean, variance, model.prior_variance)
+        bound = log_mass.sum() - kl_to_prior(mean, variance, model.prior_variance)
         states.append((mean, np.sqrt(variance), bound))
-        signal = np.exp(expected - log_mass)
+        responsibilities = np.exp(expected - log_mass)
         if len(states) > 1 and abs(states[-1][2] - states[-2][2]) <= tolerance:
             break
     work = len(model.observations) * np.arange(1, len(states) + 1)
     return Progress(work, *np.array(states).T[:, :, None])
 
 
-def nearest_gaussian(model: Clutter, mean: float, scale: float) -> Gaussian:
-    """The Gaussian with the least `KL(q || posterior)`, found by BFGS from another.
+def gaussian_vi(model: ClutterModel, mean: float, scale: float) -> Gaussian:
+    """Minimise `KL(q || posterior)` over Gaussians with BFGS.
 
     Args:
-        model: with its observations.
-        mean: of the Gaussian to start from.
-        scale: its standard deviation.
+        model: the clutter model with its observations.
+        mean: initial mean.
+        scale: initial standard deviation.
     """
-    node, weight = standard_grid(NODES, REACH)
+    nodes, weights = standard_normal_grid(N_NODES, GRID_HALF_WIDTH)
 
     def loss(values: np.ndarray) -> float:
-        spread = np.exp(values[1])
-        expected = weight @ model.log_factors((values[0] + spread * node)[:, None]).sum(1)
-        return float(divergence(values[0], spread**2, model.prior_variance) - expected)
+        std = np.exp(values[1])
+        expected = weights @ model.log_factors((values[0] + std * nodes)[:, None]).sum(1)
+        return float(kl_to_prior(values[0], std**2, model.prior_variance) - expected)
 
-    found = minimize(loss, np.array([mean, np.log(scale)]), method="BFGS", options={"gtol": 1e-7})
-    return Gaussian(float(found.x[0]), float(np.exp(found.x[1])), -float(found.fun))
+    start = np.array([mean, np.log(scale)])
+    optimum = minimize(loss, start, method="BFGS", options={"gtol": 1e-7})
+    return Gaussian(float(optimum.x[0]), float(np.exp(optimum.x[1])), -float(optimum.fun))

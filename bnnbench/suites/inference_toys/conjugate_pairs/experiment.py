@@ -1,4 +1,4 @@
-"""Two conjugate pairs as an experiment: a unit per number of observations."""
+"""Two conjugate pairs as an experiment with one unit per number of observations."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.results.answers import ANSWERS
 from bnnbench.suites.inference_toys.conjugate_pairs import names
-from bnnbench.suites.inference_toys.conjugate_pairs.findings import (
-    answers,
-    decision_rows,
-    density_rows,
-    risk_rows,
-    transform_rows,
-)
 from bnnbench.suites.inference_toys.conjugate_pairs.model import (
     MeanPair,
     Pair,
     PrecisionPair,
     simulate,
 )
+from bnnbench.suites.inference_toys.conjugate_pairs.tables import (
+    answers,
+    decision_rows,
+    density_rows,
+    risk_rows,
+    transform_rows,
+)
 from bnnbench.types import UserError
 
-MOST = 10_000
-"""Observations, so that a likelihood on a grid fits into memory."""
+MAX_OBSERVATIONS = 10_000
+"""Limits the memory of the likelihood on a grid."""
 
-LARGEST = 1e6
-"""Of any mean or deviation, and one over it the smallest deviation."""
+MAX_MAGNITUDE = 1e6
+"""Maximum of means and standard deviations; its inverse is the minimum standard deviation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConjugatePairs(Experiment):
-    """Estimates a mean, and a precision, by likelihood and posterior as observations come in.
+    """Estimates a mean and a precision from increasing numbers of observations.
 
     Attributes:
-        mean: of the observations; known where the precision is estimated.
-        scale: their standard deviation; known where the mean is estimated.
-        prior_mean: of the mean.
-        prior_scale: its standard deviation.
-        prior_shape: of the Gamma prior of the precision, alpha_0.
-        prior_rate: of it, beta_0.
-        data_seed: of the observations.
-        reading: of (2.38) and (2.39), `corrected` or as `printed`.
-        mean_range: over which the figure shows the mean.
-        precision_range: over which it shows the precision.
-        sizes: numbers of observations, a unit each; the first ones of the same sequence.
+        mean: mean of the observations; known when the precision is estimated.
+        scale: standard deviation of the observations; known when the mean is estimated.
+        prior_mean: prior mean of the mean.
+        prior_scale: prior standard deviation of the mean.
+        prior_shape: shape of the Gamma prior of the precision, alpha_0.
+        prior_rate: rate of the Gamma prior of the precision, beta_0.
+        data_seed: seed of the observations.
+        reading: use (2.38) and (2.39) `corrected` or as `printed`.
+        mean_range: range of the mean in the figure.
+        precision_range: range of the precision in the figure.
+        sizes: numbers of observations, one unit each; smaller data sets are prefixes.
     """
 
     mean: float
@@ -68,34 +68,45 @@ class ConjugatePairs(Experiment):
     step_noun: ClassVar[str] = "data sets"
 
     def check(self) -> None:
-        """Raises `UserError` if a setting makes no prior, no data or no figure."""
+        """Raise `UserError` if a setting is invalid."""
         key = "experiment"
         for name in ("mean", "prior_mean"):
             check_finite(f"{key}.{name}", getattr(self, name))
-            check_between(f"{key}.{name}", getattr(self, name), -LARGEST, LARGEST)
+            check_between(f"{key}.{name}", getattr(self, name), -MAX_MAGNITUDE, MAX_MAGNITUDE)
         for name in ("scale", "prior_scale"):
-            check_between(f"{key}.{name}", getattr(self, name), 1 / LARGEST, LARGEST)
+            check_between(f"{key}.{name}", getattr(self, name), 1 / MAX_MAGNITUDE, MAX_MAGNITUDE)
         for name in ("prior_shape", "prior_rate"):
-            check_between(f"{key}.{name}", getattr(self, name), 0, LARGEST)
-        check_int(f"{key}.data_seed", self.data_seed, least=0)
-        check_choice(f"{key}.reading", self.reading, names.READINGS)
-        self._check_range("mean_range", -LARGEST)
+            check_between(f"{key}.{name}", getattr(self, name), 0, MAX_MAGNITUDE)
+        check_int(f"{key}.data_seed", self.data_seed, minimum=0)
+        check_choice("reading", self.reading, names.READINGS)
+        self._check_range("mean_range", -MAX_MAGNITUDE)
         self._check_range("precision_range", 0.0)
         if not isinstance(self.sizes, tuple) or not self.sizes:
-            raise UserError(f"{key}.sizes must be a list of numbers, not {self.sizes!r}.")
+            raise UserError(
+                f"{key}.sizes must be a non-empty list of numbers, not {self.sizes!r}.",
+                setting=f"{key}.sizes",
+                code="not_a_list",
+            )
         for size in self.sizes:
             check_int(f"{key}.sizes", size)
-        if max(self.sizes) > MOST or len({*self.sizes}) < len(self.sizes):
+        if max(self.sizes) > MAX_OBSERVATIONS or len({*self.sizes}) < len(self.sizes):
             raise UserError(
-                f"{key}.sizes must be different numbers of at most {MOST}, not {list(self.sizes)}."
+                f"{key}.sizes must be distinct numbers of at most {MAX_OBSERVATIONS}, "
+                f"not {list(self.sizes)}.",
+                setting=f"{key}.sizes",
+                code="repeated_or_too_large",
             )
 
-    def _check_range(self, name: str, least: float) -> None:
-        ends = getattr(self, name)
-        if not isinstance(ends, tuple) or len(ends) != 2:
-            raise UserError(f"experiment.{name} must be a list of two numbers, not {ends!r}.")
-        check_between(f"experiment.{name}", ends[0], least, LARGEST)
-        check_between(f"experiment.{name}", ends[1], ends[0], LARGEST)
+    def _check_range(self, name: str, lower_bound: float) -> None:
+        limits = getattr(self, name)
+        if not isinstance(limits, tuple) or len(limits) != 2:
+            raise UserError(
+                f"experiment.{name} must be a list of two numbers, not {limits!r}.",
+                setting=f"experiment.{name}",
+                code="not_a_list",
+            )
+        check_between(f"experiment.{name}", limits[0], lower_bound, MAX_MAGNITUDE)
+        check_between(f"experiment.{name}", limits[1], limits[0], MAX_MAGNITUDE)
 
     @property
     def title(self) -> str:
@@ -105,17 +116,17 @@ class ConjugatePairs(Experiment):
         return tuple(f"observations-{size}" for size in self.sizes)
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """All in one: another process takes longer to start than they take."""
+        """Return one group, because starting a process takes longer than all units together."""
         return (tuple(units),)
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"{self.reading}-data{self.data_seed}",)
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"reading": self.reading, "data_seed": self.data_seed}
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Saves answers, densities, decisions, risks and transforms of some observations."""
+        """Compute the estimates for one number of observations and save the tables."""
         size = int(unit.removeprefix("observations-"))
         observations = simulate(size, self.mean, self.scale, self.data_seed)
         printed = self.reading == "printed"

@@ -1,11 +1,10 @@
 """Two likelihoods with their conjugate priors, and the posteriors in closed form.
 
 Cinelli et al., section 2.5.2: a normal with known variance and a normal prior on its mean, and a
-normal with known mean and a Gamma prior on its precision. Where the print is wrong, the mathematics
-is followed: (2.38) gives one over the posterior *variance*, not deviation, and (2.39) lacks two
-variances; `printed_mean_posterior` has them as they stand. Elsewhere in the chapter (2.2) has the
-density of the uniform as 1 / (a - b), the sum of (2.43) starts at 0, and that of (2.63) at 1
-instead of 2.
+normal with known mean and a Gamma prior on its precision. Two printed equations are wrong: (2.38)
+gives one over the posterior *variance*, not standard deviation, and (2.39) omits two variances;
+`MeanPair(printed=True)` uses both as printed. Other errata of the chapter: (2.2) gives the uniform
+density as 1 / (a - b), the sum of (2.43) starts at 0, and that of (2.63) at 1 instead of 2.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from scipy.special import gammainccinv, gammaln
 
 @dataclass(frozen=True)
 class Estimates:
-    """What one posterior, and the likelihood, say of a parameter.
+    """Point estimates of a parameter, and its posterior moments.
 
     Attributes:
-        mle: where the likelihood is greatest.
-        mode: where the posterior is, the MAP estimate.
-        mean: of the posterior.
-        median: of the posterior.
-        scale: standard deviation of the posterior.
+        mle: maximum-likelihood estimate.
+        mode: posterior mode, the MAP estimate.
+        mean: posterior mean.
+        median: posterior median.
+        scale: posterior standard deviation.
         log_evidence: nats.
     """
 
@@ -39,24 +38,24 @@ class Estimates:
 
 
 class Pair(Protocol):
-    """A likelihood and its conjugate prior, with the data in place."""
+    """A likelihood with its conjugate prior and data."""
 
     @property
-    def positive(self) -> bool:
-        """Whether the parameter is."""
+    def is_positive(self) -> bool:
+        """Whether the parameter is positive."""
 
     @property
-    def reach(self) -> tuple[float, float]:
-        """Between which values likelihood and posterior have all their mass."""
+    def integration_limits(self) -> tuple[float, float]:
+        """Interval that holds all mass of likelihood and posterior."""
 
     def log_prior(self, value: np.ndarray) -> np.ndarray:
-        """In the shape of `value`."""
+        """Return the log prior density, in the shape of `value`."""
 
     def log_likelihood(self, value: np.ndarray) -> np.ndarray:
-        """In the shape of `value`."""
+        """Return the log likelihood, in the shape of `value`."""
 
     def estimates(self) -> Estimates:
-        """In closed form."""
+        """Return the estimates in closed form."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,9 @@ class MeanPair:
     Attributes:
         observations: `[N]`.
         scale: known standard deviation of an observation.
-        prior_mean: of the mean.
-        prior_scale: its standard deviation.
-        printed: whether (2.38) and (2.39) are taken as they stand.
+        prior_mean: prior mean of the mean.
+        prior_scale: prior standard deviation of the mean.
+        printed: whether to use (2.38) and (2.39) as printed.
     """
 
     observations: np.ndarray
@@ -76,10 +75,10 @@ class MeanPair:
     prior_mean: float
     prior_scale: float
     printed: bool = False
-    positive: ClassVar[bool] = False
+    is_positive: ClassVar[bool] = False
 
     @property
-    def reach(self) -> tuple[float, float]:
+    def integration_limits(self) -> tuple[float, float]:
         ends = np.array([self.prior_mean, self.observations.min(), self.observations.max()])
         width = 12 * max(self.scale, self.prior_scale)
         return float(ends.min() - width), float(ends.max() + width)
@@ -92,65 +91,66 @@ class MeanPair:
 
     def estimates(self) -> Estimates:
         average = float(self.observations.mean())
-        middle, scale = (self._printed if self.printed else self._posterior)(average)
-        return Estimates(average, middle, middle, middle, scale, self._log_evidence())
+        mean, scale = (self._printed if self.printed else self._posterior)(average)
+        return Estimates(average, mean, mean, mean, scale, self._log_evidence())
 
     def _posterior(self, average: float) -> tuple[float, float]:
-        """Mean and deviation, with what (2.38) and (2.39) lack."""
+        """Return mean and standard deviation by the corrected (2.39) and (2.38)."""
         count, noise, prior = len(self.observations), self.scale**2, self.prior_scale**2
         variance = 1 / (1 / prior + count / noise)
-        middle = (noise * self.prior_mean + count * prior * average) / (noise + count * prior)
-        return middle, float(np.sqrt(variance))
+        mean = (noise * self.prior_mean + count * prior * average) / (noise + count * prior)
+        return mean, float(np.sqrt(variance))
 
     def _printed(self, average: float) -> tuple[float, float]:
-        """Mean and deviation as (2.39) and (2.38) have them."""
+        """Return mean and standard deviation by (2.39) and (2.38) as printed."""
         count, noise, prior = len(self.observations), self.scale**2, self.prior_scale**2
-        middle = (self.prior_mean + count * average) / (noise + count * prior)
-        return middle, 1 / (1 / prior + count / noise)
+        mean = (self.prior_mean + count * average) / (noise + count * prior)
+        return mean, 1 / (1 / prior + count / noise)
 
     def _log_evidence(self) -> float:
-        """Of the observations together, whose covariance is `scale^2 I + prior_scale^2`."""
-        off = self.observations - self.prior_mean
-        count, noise, prior = len(off), self.scale**2, self.prior_scale**2
-        shared = noise + count * prior
-        square = (off**2).sum() / noise - prior * off.sum() ** 2 / (noise * shared)
-        log_determinant = (count - 1) * np.log(noise) + np.log(shared)
-        return float(-0.5 * (count * np.log(2 * np.pi) + log_determinant + square))
+        """Return the log evidence; the observations have covariance `scale^2 I + prior_scale^2`."""
+        residuals = self.observations - self.prior_mean
+        count, noise, prior = len(residuals), self.scale**2, self.prior_scale**2
+        eigenvalue = noise + count * prior
+        quadratic = (residuals**2).sum() / noise
+        quadratic -= prior * residuals.sum() ** 2 / (noise * eigenvalue)
+        log_determinant = (count - 1) * np.log(noise) + np.log(eigenvalue)
+        return float(-0.5 * (count * np.log(2 * np.pi) + log_determinant + quadratic))
 
 
 @dataclass(frozen=True)
 class PrecisionPair:
-    """A normal's precision, its mean known, with a Gamma prior, (2.40)-(2.42).
+    """The precision of a normal with known mean and a Gamma prior, (2.40)-(2.42).
 
     Attributes:
         observations: `[N]`.
-        mean: known.
-        prior_shape: of the Gamma distribution, alpha.
-        prior_rate: of it, beta.
+        mean: known mean of an observation.
+        prior_shape: shape of the Gamma prior, alpha.
+        prior_rate: rate of the Gamma prior, beta.
     """
 
     observations: np.ndarray
     mean: float
     prior_shape: float
     prior_rate: float
-    positive: ClassVar[bool] = True
+    is_positive: ClassVar[bool] = True
 
     @property
-    def reach(self) -> tuple[float, float]:
+    def integration_limits(self) -> tuple[float, float]:
         shape, rate = self.posterior()
-        # As far as the likelihood alone reaches, which may be much further than the posterior.
-        return 1e-90, (10 * shape + 500) / min(rate, self.square / 2)
+        # The likelihood can extend much further than the posterior.
+        return 1e-90, (10 * shape + 500) / min(rate, self.sum_of_squares / 2)
 
     @property
-    def square(self) -> float:
-        """The sum of squares about the mean."""
+    def sum_of_squares(self) -> float:
+        """Sum of squared deviations from the mean."""
         return float(((self.observations - self.mean) ** 2).sum())
 
     def posterior(self) -> tuple[float, float]:
-        """Shape and rate of the Gamma posterior, (2.42)."""
+        """Return shape and rate of the Gamma posterior, (2.42)."""
         return (
             self.prior_shape + len(self.observations) / 2,
-            self.prior_rate + self.square / 2,
+            self.prior_rate + self.sum_of_squares / 2,
         )
 
     def log_prior(self, value: np.ndarray) -> np.ndarray:
@@ -160,16 +160,18 @@ class PrecisionPair:
 
     def log_likelihood(self, value: np.ndarray) -> np.ndarray:
         count = len(self.observations)
-        return 0.5 * count * np.log(value / (2 * np.pi)) - 0.5 * value * self.square
+        return 0.5 * count * np.log(value / (2 * np.pi)) - 0.5 * value * self.sum_of_squares
 
     def log_pseudo_joint(self, value: np.ndarray) -> np.ndarray:
-        """With the prior taken as observations: `2 alpha` of them, of mean square `beta / alpha`.
+        """Replace the prior by `2 alpha` observations of mean square `beta / alpha`.
 
-        What is left for a prior is `1 / value`. Up to a constant.
+        The remaining prior is `1 / value`. Defined up to a constant.
         """
         count = len(self.observations) + 2 * self.prior_shape
-        square = self.square + 2 * self.prior_shape * (self.prior_rate / self.prior_shape)
-        return (0.5 * count - 1) * np.log(value) - 0.5 * value * square
+        sum_of_squares = self.sum_of_squares + 2 * self.prior_shape * (
+            self.prior_rate / self.prior_shape
+        )
+        return (0.5 * count - 1) * np.log(value) - 0.5 * value * sum_of_squares
 
     def estimates(self) -> Estimates:
         shape, rate = self.posterior()
@@ -179,7 +181,7 @@ class PrecisionPair:
             + gammaln(shape) - shape * np.log(rate) - 0.5 * count * np.log(2 * np.pi)
         )  # fmt: skip
         return Estimates(
-            mle=count / self.square,
+            mle=count / self.sum_of_squares,
             mode=max(shape - 1, 0.0) / rate,
             mean=shape / rate,
             median=float(gammainccinv(shape, 0.5)) / rate,
@@ -189,7 +191,7 @@ class PrecisionPair:
 
 
 def simulate(count: int, mean: float, scale: float, seed: int) -> np.ndarray:
-    """Normal observations `[N]`; fewer are the first of more."""
+    """Draw normal observations, `[N]`; smaller samples are prefixes of larger ones."""
     return mean + scale * np.random.default_rng(seed).standard_normal(count)
 
 

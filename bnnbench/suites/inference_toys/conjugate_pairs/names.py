@@ -1,11 +1,11 @@
-"""The kind of such a run, and the names in its tables; light, so that a report starts fast."""
+"""Names of the tables, columns and quantities of a run, without heavy imports."""
 
 from __future__ import annotations
 
 KIND = "conjugate_pairs"
 
 READINGS = ("corrected", "printed")
-"""Of (2.38) and (2.39)."""
+"""Versions of (2.38) and (2.39)."""
 
 MEAN_PAIR = "normal mean"
 PRECISION_PAIR = "precision"
@@ -13,24 +13,24 @@ PRECISION_PAIR = "precision"
 PAIRS = (MEAN_PAIR, PRECISION_PAIR)
 
 DENSITIES = "densities"
-"""Prior, likelihood and posterior of each pair, for the figure."""
+"""Prior, likelihood and posterior of each pair on a grid."""
 
 RISKS = "risks"
-"""Expected losses under the posterior, for the figure."""
+"""Expected losses under the posterior, by estimate."""
 
 DECISIONS = "decisions"
-"""Where each expected loss is least, beside the estimate that it should lead to."""
+"""The minimiser of each expected loss, and the estimate that it should equal."""
 
 TRANSFORMS = "transforms"
-"""Estimates of the variance, directly and as one over that of the precision."""
+"""Estimates of the variance, directly and as one over those of the precision."""
 
-NUMBERS = {
+NUMERIC_COLUMNS = {
     DENSITIES: ("observations", "value", "prior", "likelihood", "posterior"),
     RISKS: ("observations", "value", "quadratic", "absolute", "zero_one"),
     DECISIONS: ("observations", "minimiser", "estimate", "scale"),
     TRANSFORMS: ("observations", "direct", "through_precision"),
 }
-"""Columns of the tables that readers go by."""
+"""Columns that must hold numbers, by table."""
 
 CLOSED_FORM = "closed form"
 PSEUDO = "pseudo-observations"
@@ -40,14 +40,14 @@ SCALE = "posterior standard deviation"
 EVIDENCE = "log evidence"
 
 LOSSES = {"quadratic": MEAN, "absolute": MEDIAN, "zero_one": MAP}
-"""Which estimate the least expected loss is said to lead to (section 2.6.4)."""
+"""The estimate that minimises each expected loss (section 2.6.4)."""
 
 
 def setting(observations: int) -> str:
-    """How the answers name a number of observations."""
+    """Return the `setting` of answers for this number of observations."""
     return f"{observations} observation{'s' if observations > 1 else ''}"
 
 
 def quantity(pair: str, estimate: str) -> str:
-    """How the answers name an estimate."""
+    """Return the `quantity` of answers for this estimate."""
     return f"{pair}: {estimate}"

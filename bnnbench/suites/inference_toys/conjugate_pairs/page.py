@@ -1,95 +1,101 @@
-"""What a run of the conjugate pairs shows."""
+"""The page of a run of the conjugate pairs."""
 
 from __future__ import annotations
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
+from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.conjugate_pairs import names
 from bnnbench.suites.inference_toys.conjugate_pairs.figures import posterior_figure, risk_figure
 from bnnbench.suites.inference_toys.conjugate_pairs.rules import (
-    Differ,
-    Invariant,
-    IsPosterior,
-    LeadsTo,
-    read_pairs,
+    LossMinimisedBy,
+    MatchesQuadrature,
+    MLEAndMAPConverge,
+    TransformInvariance,
+    read_run,
 )
 from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS = (
     (
-        "The posterior of a normal mean is normal, with (2.38) and (2.39)",
+        "The posterior of a normal mean is normal with (2.38) and (2.39)",
         f"{BOOK}, 2.5.2",
-        IsPosterior(names.MEAN_PAIR, (names.MEAN, names.SCALE)),
+        MatchesQuadrature(names.MEAN_PAIR, (names.MEAN, names.SCALE)),
     ),
     (
-        "The posterior of a precision is Gamma, with (2.42)",
+        "The posterior of a precision is Gamma with (2.42)",
         f"{BOOK}, 2.5.2",
-        IsPosterior(names.PRECISION_PAIR, (names.MEAN, names.SCALE)),
+        MatchesQuadrature(names.PRECISION_PAIR, (names.MEAN, names.SCALE)),
     ),
     (
-        "The Gamma prior counts as 2 alpha observations of sample variance beta / alpha",
+        "The Gamma prior is worth 2 alpha observations with sample variance beta / alpha",
         f"{BOOK}, 2.5.2",
-        IsPosterior(names.PRECISION_PAIR, (names.MEAN,), names.PSEUDO),
+        MatchesQuadrature(names.PRECISION_PAIR, (names.MEAN,), names.PSEUDO),
     ),
     (
-        "MLE and MAP differ in general, and come together as more data are gathered",
+        "MLE and MAP differ in general and converge as the number of observations grows",
         f"{BOOK}, Fig. 2.4",
-        Differ(),
+        MLEAndMAPConverge(),
     ),
     (
-        "The MLE does not depend on how the parameter is written",
+        "The MLE is invariant under reparametrisation",
         f"{BOOK}, 2.6.2",
-        Invariant(names.MLE, expected=True),
+        TransformInvariance(names.MLE, expected=True),
     ),
     (
-        "The MAP estimate does",
+        "The MAP estimate is not invariant under reparametrisation",
         f"{BOOK}, 2.6.3",
-        Invariant(names.MAP, expected=False),
+        TransformInvariance(names.MAP, expected=False),
     ),
     (
-        "The quadratic loss leads to the posterior mean",
+        "The posterior mean minimises the expected quadratic loss",
         f"{BOOK}, 2.6.4",
-        LeadsTo("quadratic"),
+        LossMinimisedBy("quadratic"),
     ),
     (
-        "The absolute loss leads to the posterior median",
+        "The posterior median minimises the expected absolute loss",
         f"{BOOK}, 2.6.4",
-        LeadsTo("absolute"),
+        LossMinimisedBy("absolute"),
     ),
     (
-        "The 0-1 loss leads to the posterior mode",
+        "The posterior mode minimises the expected 0-1 loss",
         f"{BOOK}, 2.6.4",
-        LeadsTo("zero_one"),
+        LossMinimisedBy("zero_one"),
     ),
 )
-"""What the book says that these pairs can show."""
 
 CAPTION = (
     "Estimates in the units of the observations (precision: one over their square), log evidence "
-    "in nats; exact: by quadrature and search, without conjugacy. Pseudo-observations: the Gamma "
-    "prior replaced by observations."
+    "in nats. Exact values come from quadrature and numerical optimisation, without conjugacy. "
+    "Pseudo-observations replace the Gamma prior."
 )
 
 NOTES = {
-    "corrected": "(2.38) is read as one over the posterior variance, and (2.39) with the two "
-    "variances that the print leaves out (reading=printed).",
-    "printed": "(2.38) and (2.39) are taken as printed; where the column of exact values differs, "
-    "the print is wrong.",
+    "corrected": "(2.38) is taken as one over the posterior variance, and (2.39) includes two "
+    "variances missing in print; reading=printed uses both as printed.",
+    "printed": "(2.38) and (2.39) are used as printed, which explains the differences from the "
+    "exact values.",
 }
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """Which reading the closed form is."""
-    return [NOTES[str(read_record(folder).names["reading"])]]
+    """Return a note on the equations used."""
+    return [NOTES[str(read_record(folder).metadata["reading"])]]
 
 
-EXHIBIT = Exhibit(
+EXPERIMENT_PAGE = ExperimentPage(
     kind=names.KIND,
     title="Conjugate pairs",
     caption=CAPTION,
     figures={"posteriors": posterior_figure, "risks": risk_figure},
+    captions={
+        "posteriors": "Prior, likelihood (scaled to a density) and posterior of a normal mean "
+        "(top) and a precision (bottom), one column per number of observations. Dotted vertical "
+        "lines: maximum likelihood (MLE) and maximum a posteriori (MAP) estimates",
+        "risks": "Expected posterior loss against the estimate, scaled to the range 0 to 1, one "
+        "line per loss. Dotted vertical lines: the estimate that minimises each loss",
+    },
     statements=STATEMENTS,
-    given=read_pairs,
+    read_evidence=read_run,
     notes=notes,
 )

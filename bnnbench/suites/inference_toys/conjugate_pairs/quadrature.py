@@ -1,7 +1,7 @@
-"""The same posteriors without conjugacy: sums over a fine grid, and optimisers.
+"""The same posteriors without conjugacy, by quadrature on a fine grid and by optimisation.
 
-The trapezium rule is exact to rounding where a smooth function falls to nothing at both ends, as a
-density does over the reals, and one of a positive parameter over its logarithm.
+The trapezium rule is accurate to rounding for smooth functions that vanish at both ends, such as
+densities over the reals, or over the logarithm of a positive parameter.
 """
 
 from __future__ import annotations
@@ -16,96 +16,98 @@ from bnnbench.suites.inference_toys.conjugate_pairs.model import Estimates, Pair
 
 LogDensity = Callable[[np.ndarray], np.ndarray]
 
-DEPTH = 60.0
-"""Nats below its highest point at which a density is cut off."""
+LOG_DENSITY_CUTOFF = 60.0
+"""Nats below the maximum at which a density is truncated."""
 
-NODES = 8001
+N_NODES = 8001
 
-WIDTH = 0.01
-"""Half the width of the 0-1 loss's gap, in posterior deviations."""
+ZERO_ONE_HALF_WIDTH = 0.01
+"""Half-width of the interval of zero loss, in posterior standard deviations."""
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """A distribution as values with weights.
+class GridDistribution:
+    """A distribution on a grid.
 
     Attributes:
-        value: `[K]`, rising.
-        weight: `[K]`, sum 1.
-        log_mass: the log of the integral that was normalised, nats.
+        values: `[K]`, increasing.
+        weights: `[K]`, with sum 1.
+        log_mass: log of the normalising integral, nats.
     """
 
-    value: np.ndarray
-    weight: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
     log_mass: float
 
     @property
     def mean(self) -> float:
-        return float(self.weight @ self.value)
+        return float(self.weights @ self.values)
 
     @property
     def scale(self) -> float:
         """The standard deviation."""
-        return float(np.sqrt(self.weight @ (self.value - self.mean) ** 2))
+        return float(np.sqrt(self.weights @ (self.values - self.mean) ** 2))
 
-    def share_below(self, value: float) -> float:
-        """The mass below a value, linear between the middles of nodes."""
-        middles = 0.5 * (self.value[1:] + self.value[:-1])
-        return float(np.interp(value, middles, self.weight.cumsum()[:-1]))
+    def cdf(self, value: float) -> float:
+        """Interpolate the distribution function linearly between midpoints of nodes."""
+        midpoints = 0.5 * (self.values[1:] + self.values[:-1])
+        return float(np.interp(value, midpoints, self.weights.cumsum()[:-1]))
 
     @property
     def median(self) -> float:
-        middles = 0.5 * (self.value[1:] + self.value[:-1])
-        return float(np.interp(0.5, self.weight.cumsum()[:-1], middles))
+        midpoints = 0.5 * (self.values[1:] + self.values[:-1])
+        return float(np.interp(0.5, self.weights.cumsum()[:-1], midpoints))
 
 
-def weighted(log_density: LogDensity, reach: tuple[float, float], positive: bool) -> Weighted:
-    """A density as weights on a grid that was laid where it has mass.
+def discretise(
+    log_density: LogDensity, limits: tuple[float, float], is_positive: bool
+) -> GridDistribution:
+    """Discretise a density on a grid that covers its mass.
 
     Args:
-        log_density: unnormalised.
-        reach: between which values it has all its mass.
-        positive: whether the grid is laid over the logarithm.
+        log_density: the unnormalised log density.
+        limits: interval that holds all its mass.
+        is_positive: whether the grid is even over the logarithm of the parameter.
     """
-    low, high = np.log(reach) if positive else reach
+    low, high = np.log(limits) if is_positive else limits
     for _ in range(3):
-        place = np.linspace(low, high, NODES)
-        value = np.exp(place) if positive else place
-        heights = log_density(value) + (place if positive else 0.0)
-        kept = np.flatnonzero(heights > heights.max() - DEPTH)
-        low, high = place[max(kept[0] - 1, 0)], place[min(kept[-1] + 1, NODES - 1)]
-    top = heights.max()
-    weight = np.exp(heights - top)
-    mass = weight.sum() * (place[1] - place[0])
-    return Weighted(value, weight / weight.sum(), float(top + np.log(mass)))
+        grid = np.linspace(low, high, N_NODES)
+        values = np.exp(grid) if is_positive else grid
+        heights = log_density(values) + (grid if is_positive else 0.0)
+        covered = np.flatnonzero(heights > heights.max() - LOG_DENSITY_CUTOFF)
+        low, high = grid[max(covered[0] - 1, 0)], grid[min(covered[-1] + 1, N_NODES - 1)]
+    log_max = heights.max()
+    weights = np.exp(heights - log_max)
+    mass = weights.sum() * (grid[1] - grid[0])
+    return GridDistribution(values, weights / weights.sum(), float(log_max + np.log(mass)))
 
 
-def highest(log_density: LogDensity, reach: tuple[float, float], positive: bool) -> float:
-    """Where a density is greatest, by a scan and Brent's method on its logarithm."""
-    low, high = np.log(reach) if positive else reach
+def maximise(log_density: LogDensity, limits: tuple[float, float], is_positive: bool) -> float:
+    """Return the mode of a density, by grid search and Brent's method on the log density."""
+    low, high = np.log(limits) if is_positive else limits
     for _ in range(3):
-        place = np.linspace(low, high, NODES)
-        top = int(log_density(np.exp(place) if positive else place).argmax())
-        low, high = place[max(top - 1, 0)], place[min(top + 1, NODES - 1)]
+        grid = np.linspace(low, high, N_NODES)
+        best = int(log_density(np.exp(grid) if is_positive else grid).argmax())
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, N_NODES - 1)]
 
-    def loss(place: float) -> float:
-        return -float(log_density(np.array(np.exp(place) if positive else place)))
+    def loss(point: float) -> float:
+        return -float(log_density(np.array(np.exp(point) if is_positive else point)))
 
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
-    return float(np.exp(found.x) if positive else found.x)
+    optimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    return float(np.exp(optimum.x) if is_positive else optimum.x)
 
 
 def log_joint(pair: Pair) -> LogDensity:
-    """`log p(x, parameter)` of a pair."""
+    """Return `log p(x, parameter)` as a function of the parameter."""
     return lambda value: pair.log_prior(value) + pair.log_likelihood(value)
 
 
 def estimates(pair: Pair) -> Estimates:
-    """What `Pair.estimates` says, by quadrature and search."""
-    posterior = weighted(log_joint(pair), pair.reach, pair.positive)
+    """Return the estimates of a pair by quadrature and optimisation."""
+    posterior = discretise(log_joint(pair), pair.integration_limits, pair.is_positive)
     return Estimates(
-        mle=highest(pair.log_likelihood, pair.reach, pair.positive),
-        mode=highest(log_joint(pair), pair.reach, pair.positive),
+        mle=maximise(pair.log_likelihood, pair.integration_limits, pair.is_positive),
+        mode=maximise(log_joint(pair), pair.integration_limits, pair.is_positive),
         mean=posterior.mean,
         median=posterior.median,
         scale=posterior.scale,
@@ -113,28 +115,29 @@ def estimates(pair: Pair) -> Estimates:
     )
 
 
-def risk(posterior: Weighted, loss: str, estimate: float) -> float:
-    """The expected loss of an estimate, (2.46).
+def risk(posterior: GridDistribution, loss: str, estimate: float) -> float:
+    """Return the expected loss of an estimate, (2.46).
 
     Args:
-        posterior: of the parameter.
-        loss: `quadratic`, `absolute`, or `zero_one`, which is 1 beyond `WIDTH` deviations.
+        posterior: posterior of the parameter.
+        loss: `quadratic`, `absolute`, or `zero_one`, which is 0 within `ZERO_ONE_HALF_WIDTH`
+            posterior standard deviations and 1 beyond.
         estimate: delta.
     """
     if loss == "zero_one":
-        gap = WIDTH * posterior.scale
-        return 1 - posterior.share_below(estimate + gap) + posterior.share_below(estimate - gap)
-    off = estimate - posterior.value
-    return float(posterior.weight @ (off**2 if loss == "quadratic" else np.abs(off)))
+        half_width = ZERO_ONE_HALF_WIDTH * posterior.scale
+        return 1 - posterior.cdf(estimate + half_width) + posterior.cdf(estimate - half_width)
+    errors = estimate - posterior.values
+    return float(posterior.weights @ (errors**2 if loss == "quadratic" else np.abs(errors)))
 
 
-def best_estimate(posterior: Weighted, loss: str) -> float:
-    """Where the expected loss is least, by Brent's method around the best of many."""
-    spread = 3 * posterior.scale
-    low, high = max(posterior.mean - spread, posterior.value[0]), posterior.mean + spread
-    tried = np.linspace(low, high, 301)
-    best = int(np.argmin([risk(posterior, loss, value) for value in tried]))
-    ends = (tried[max(best - 1, 0)], tried[min(best + 1, 300)])
-    found = minimize_scalar(lambda value: risk(posterior, loss, value), bounds=ends,
-                            method="bounded", options={"xatol": 1e-9 * spread})  # fmt: skip
-    return float(found.x)
+def minimise_risk(posterior: GridDistribution, loss: str) -> float:
+    """Return the estimate of minimum expected loss, by grid search and Brent's method."""
+    half_width = 3 * posterior.scale
+    low, high = max(posterior.mean - half_width, posterior.values[0]), posterior.mean + half_width
+    grid = np.linspace(low, high, 301)
+    best = int(np.argmin([risk(posterior, loss, value) for value in grid]))
+    bounds = (grid[max(best - 1, 0)], grid[min(best + 1, 300)])
+    optimum = minimize_scalar(lambda value: risk(posterior, loss, value), bounds=bounds,
+                              method="bounded", options={"xatol": 1e-9 * half_width})  # fmt: skip
+    return float(optimum.x)

@@ -1,4 +1,4 @@
-"""The rules by which the book's claims on conjugate pairs are checked on a run's numbers."""
+"""Rules that check the book's claims about conjugate pairs on a run's results."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import read_answers
-from bnnbench.results.claims import Finding
+from bnnbench.results.claims import CheckResult
 from bnnbench.suites.inference_toys.conjugate_pairs import names
-from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.saved_tables import read_table
 
-EXACT = 1e-5
-"""Relative distance that the quadrature may have."""
+QUADRATURE_TOLERANCE = 1e-5
+"""Relative error allowed for the quadrature."""
 
-NEAR = 0.02
-"""Of a posterior deviation, to which a minimum is found."""
+MINIMISER_TOLERANCE = 0.02
+"""Error allowed for a minimiser, in posterior standard deviations."""
 
 
 @dataclass(frozen=True)
-class PairsRun:
-    """The tables of a run, as they were written."""
+class ConjugatePairsRun:
+    """The saved tables of a run."""
 
     answers: pd.DataFrame
     decisions: pd.DataFrame
@@ -31,31 +31,31 @@ class PairsRun:
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of observations, rising."""
+        """The numbers of observations, increasing."""
         return sorted(int(size) for size in self.decisions["observations"].unique())
 
     def value(self, pair: str, estimate: str, size: int) -> float:
-        """An estimate in closed form."""
-        chosen = (
+        """Return an estimate in closed form."""
+        selected = (
             (self.answers["quantity"] == names.quantity(pair, estimate))
             & (self.answers["approximation"] == names.CLOSED_FORM)
             & (self.answers["setting"] == names.setting(size))
         )
-        return float(self.answers.loc[chosen, "value"].iloc[0])
+        return float(self.answers.loc[selected, "value"].iloc[0])
 
 
-def read_pairs(folder: RunFolder) -> PairsRun:
-    """The tables of a finished run."""
+def read_run(folder: RunFolder) -> ConjugatePairsRun:
+    """Read the tables of a finished run."""
     tables = (
-        read_table(folder, name, names.NUMBERS[name])
+        read_table(folder, name, names.NUMERIC_COLUMNS[name])
         for name in (names.DECISIONS, names.TRANSFORMS)
     )
-    return PairsRun(read_answers(folder), *tables)
+    return ConjugatePairsRun(read_answers(folder), *tables)
 
 
 @dataclass(frozen=True)
-class IsPosterior:
-    """Whether a closed form is the posterior, by quadrature."""
+class MatchesQuadrature:
+    """A closed form agrees with quadrature."""
 
     pair: str
     estimates: tuple[str, ...]
@@ -63,88 +63,86 @@ class IsPosterior:
 
     @property
     def rule(self) -> str:
-        """What has to hold."""
         return (
-            f"{' and '.join(self.estimates)} are within a relative {EXACT:g} of those by "
-            "quadrature, for every number of observations"
+            f"{' and '.join(self.estimates)} agree with quadrature to a relative "
+            f"{QUADRATURE_TOLERANCE:g} for every number of observations"
         )
 
-    def find(self, run: PairsRun) -> Finding:
-        """Compares both."""
+    def check(self, run: ConjugatePairsRun) -> CheckResult:
         quantities = [names.quantity(self.pair, estimate) for estimate in self.estimates]
-        own = run.answers[run.answers["quantity"].isin(quantities)]
-        own = own[own["approximation"] == self.approximation]
-        off = (own["value"] - own["exact"]).abs() / own["exact"].abs()
-        worst = own.loc[off.idxmax()]
-        said = f"{worst['quantity']} {worst['value']:.5g} against {worst['exact']:.5g}"
-        return bool((off <= EXACT).all()), f"worst at {worst['setting']}: {said}"
+        rows = run.answers[run.answers["quantity"].isin(quantities)]
+        rows = rows[rows["approximation"] == self.approximation]
+        errors = (rows["value"] - rows["exact"]).abs() / rows["exact"].abs()
+        worst = rows.loc[errors.idxmax()]
+        evidence = f"{worst['quantity']} {worst['value']:.5g} vs {worst['exact']:.5g}"
+        holds = bool((errors <= QUADRATURE_TOLERANCE).all())
+        return holds, f"largest error for {worst['setting']}: {evidence}"
 
 
 @dataclass(frozen=True)
-class Differ:
-    """Whether likelihood and posterior have their highest points apart, nearer with more data."""
+class MLEAndMAPConverge:
+    """MLE and MAP differ, and the difference decreases with more data."""
 
     rule: str = (
-        "MLE and MAP differ for every pair and number of observations, and by less with each "
-        "larger number"
+        "MLE and MAP differ for every pair and number of observations, and the difference "
+        "decreases with the number of observations"
     )
 
-    def find(self, run: PairsRun) -> Finding:
-        holds, said = zip(*self._each(run), strict=True)
-        return all(holds), "; ".join(said)
+    def check(self, run: ConjugatePairsRun) -> CheckResult:
+        holds, evidence = zip(*self._each(run), strict=True)
+        return all(holds), "; ".join(evidence)
 
-    def _each(self, run: PairsRun) -> Iterator[tuple[bool, str]]:
+    def _each(self, run: ConjugatePairsRun) -> Iterator[tuple[bool, str]]:
         for pair in names.PAIRS:
-            apart = np.array(
+            differences = np.array(
                 [abs(run.value(pair, names.MAP, n) - run.value(pair, names.MLE, n))
                  for n in run.sizes]
             )  # fmt: skip
-            held = (apart > 0).all() and (np.diff(apart) < 0).all()
-            yield bool(held), f"{pair} {', '.join(f'{value:.2g}' for value in apart)}"
+            holds = (differences > 0).all() and (np.diff(differences) < 0).all()
+            yield bool(holds), f"{pair} {', '.join(f'{value:.2g}' for value in differences)}"
 
 
 @dataclass(frozen=True)
-class LeadsTo:
-    """Whether an expected loss is least at the estimate that goes with it."""
+class LossMinimisedBy:
+    """The estimate named by `LOSSES` minimises an expected loss."""
 
     loss: str
 
     @property
     def rule(self) -> str:
-        """What has to hold."""
-        gap = ", its gap 0.01 of a deviation to either side" if self.loss == "zero_one" else ""
+        loss = "0-1 loss (zero within 0.01 standard deviations)"
+        loss = loss if self.loss == "zero_one" else f"{self.loss} loss"
         return (
-            f"the numerical minimum{gap} is within {NEAR} posterior deviations of the "
-            f"{names.LOSSES[self.loss]}, for both pairs and every number of observations"
+            f"the numerical minimiser of the {loss} is within {MINIMISER_TOLERANCE} posterior "
+            f"standard deviations of the {names.LOSSES[self.loss]} for both pairs and every number "
+            "of observations"
         )
 
-    def find(self, run: PairsRun) -> Finding:
-        """Compares the places."""
-        own = run.decisions[run.decisions["loss"] == self.loss]
-        off = (own["minimiser"] - own["estimate"]).abs() / own["scale"]
-        return bool((off <= NEAR).all()), f"at most {off.max():.1g} deviations apart"
+    def check(self, run: ConjugatePairsRun) -> CheckResult:
+        rows = run.decisions[run.decisions["loss"] == self.loss]
+        errors = (rows["minimiser"] - rows["estimate"]).abs() / rows["scale"]
+        holds = bool((errors <= MINIMISER_TOLERANCE).all())
+        return holds, f"they differ by at most {errors.max():.1g} standard deviations"
 
 
 @dataclass(frozen=True)
-class Invariant:
-    """Whether an estimate of the variance is one over that of the precision."""
+class TransformInvariance:
+    """An estimate of the variance equals, or differs from, one over that of the precision."""
 
     estimate: str
     expected: bool
 
     @property
     def rule(self) -> str:
-        """What has to hold."""
-        who = "is one over" if self.expected else "differs from one over"
+        relation = "equals" if self.expected else "differs from"
         return (
-            f"the {self.estimate} of the variance {who} that of the precision, to a relative "
-            f"{EXACT:g}, for every number of observations"
+            f"the {self.estimate} of the variance {relation} one over that of the precision to a "
+            f"relative {QUADRATURE_TOLERANCE:g} for every number of observations"
         )
 
-    def find(self, run: PairsRun) -> Finding:
-        """Compares both."""
-        own = run.transforms[run.transforms["estimate"] == self.estimate]
-        same = (own["direct"] / own["through_precision"] - 1).abs() <= EXACT
-        pairs = zip(own["direct"], own["through_precision"], strict=True)
+    def check(self, run: ConjugatePairsRun) -> CheckResult:
+        rows = run.transforms[run.transforms["estimate"] == self.estimate]
+        same = (rows["direct"] / rows["through_precision"] - 1).abs() <= QUADRATURE_TOLERANCE
+        pairs = zip(rows["direct"], rows["through_precision"], strict=True)
         evidence = ", ".join(f"{a:.4g} and {b:.4g}" for a, b in pairs)
         return bool((same == self.expected).all()), evidence

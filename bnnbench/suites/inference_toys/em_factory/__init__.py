@@ -1,1 +1,1 @@
-"""The book's factory: expectation maximisation where two counts are missing (section 2.6.5.1)."""
+"""Expectation maximisation for a factory with two missing counts (section 2.6.5.1)."""

@@ -1,4 +1,4 @@
-"""Expectation maximisation for the factory as an experiment: a unit per random start."""
+"""Expectation maximisation for the factory as an experiment with one unit per random start."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.suites.inference_toys.em_factory import names
-from bnnbench.suites.inference_toys.em_factory.algorithm import Path, climb, measured_rate
+from bnnbench.suites.inference_toys.em_factory.algorithm import Trajectory, convergence_rate, run_em
 from bnnbench.suites.inference_toys.em_factory.model import (
     Factory,
     Parameters,
     closed_form,
     log_likelihood,
-    missing_information,
-    search,
+    maximise_numerically,
+    missing_information_fraction,
     simulate,
 )
 from bnnbench.types import UserError
 
-MOST = 1000
-"""Products, since the information is a dense matrix."""
+MAX_PRODUCTS = 1000
+"""Limits the size of the dense information matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EMFactory(Experiment):
-    """Climbs the likelihood of counts of which two are missing, from random starts.
+    """Maximises the likelihood of counts, two of which are missing, from random starts.
 
     Attributes:
-        products: of the factory, n.
-        beta: malfunctioning items per impure material, of the simulated factory.
-        rate_shape: of the Gamma distribution of impure materials.
-        rate_scale: of it.
-        data_seed: of the counts.
-        seed: of the starts.
-        iterations: of EM, at most.
-        tolerance: relative movement below which EM has settled.
-        reading: of (2.63), whose sums are `corrected` or as `printed`.
-        starts: how many, a unit each.
+        products: number of products, n.
+        beta: true number of malfunctioning items per impure material.
+        rate_shape: shape of the Gamma distribution of the rates of impure materials.
+        rate_scale: scale of that distribution.
+        data_seed: seed of the counts.
+        seed: seed of the starts.
+        iterations: maximum number of EM iterations.
+        tolerance: relative change below which EM has converged.
+        reading: use the sums of (2.63) `corrected` or as `printed`.
+        starts: number of starts, one unit each.
     """
 
     products: int
@@ -62,23 +62,28 @@ class EMFactory(Experiment):
     step_noun: ClassVar[str] = "starts"
 
     def check(self) -> None:
-        """Raises `UserError` if a setting makes no factory, or one without a maximum inside."""
+        """Raise `UserError` if a setting is invalid or the likelihood has no interior maximum."""
         key = "experiment"
-        check_int(f"{key}.products", self.products, least=3)
+        check_int(f"{key}.products", self.products, minimum=3)
         for name in ("beta", "rate_shape", "rate_scale"):
             check_between(f"{key}.{name}", getattr(self, name), 0, 1e6)
         check_between(f"{key}.tolerance", self.tolerance, 0, 1)
         for name in ("starts", "iterations"):
             check_int(f"{key}.{name}", getattr(self, name))
-        check_int(f"{key}.data_seed", self.data_seed, least=0)
-        check_int("seed", self.seed, least=0)
-        check_choice(f"{key}.reading", self.reading, names.READINGS)
-        if self.products > MOST:
-            raise UserError(f"{key}.products must be at most {MOST}, not {self.products}.")
-        if not self.factory().regular:
+        check_int(f"{key}.data_seed", self.data_seed, minimum=0)
+        check_int("seed", self.seed, minimum=0)
+        check_choice("reading", self.reading, names.READINGS)
+        if self.products > MAX_PRODUCTS:
             raise UserError(
-                f"{key}.data_seed={self.data_seed} draws a product without any count, and its rate "
-                "has no estimate above zero; use another, or a larger experiment.rate_scale."
+                f"{key}.products must be at most {MAX_PRODUCTS}, not {self.products}.",
+                setting=f"{key}.products",
+                code="too_large",
+            )
+        if not self.factory().has_interior_maximum:
+            raise UserError(
+                f"{key}.data_seed={self.data_seed} draws a product with zero counts, so its rate "
+                f"has no positive estimate; use another seed or a larger {key}.rate_scale.",
+                setting=f"{key}.data_seed",
             )
 
     @property
@@ -89,37 +94,39 @@ class EMFactory(Experiment):
         return tuple(f"start-{k}" for k in range(self.starts))
 
     def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """All in one: another process takes longer to start than they take."""
+        """Return one group, because starting a process takes longer than all units together."""
         return (tuple(units),)
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"{self.reading}-data{self.data_seed}-seed{self.seed}",)
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"reading": self.reading, "data_seed": self.data_seed, "seed": self.seed}
 
     def factory(self) -> Factory:
-        """The counts."""
+        """Simulate the counts."""
         settings = (self.products, self.beta, self.rate_shape, self.rate_scale, self.data_seed)
         return simulate(*settings)
 
-    def guess(self, start: int) -> Parameters:
-        """A random start: beta within a factor of 20 of 1, rates between 1 and 50."""
+    def random_start(self, start: int) -> Parameters:
+        """Draw a start with beta between 1/20 and 20 and rates between 1 and 55."""
         random = np.random.default_rng([self.seed, start])
         beta = np.exp(random.uniform(-3, 3))
         return Parameters(float(beta), np.exp(random.uniform(0, 4, self.products)))
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Saves answers, iterates and counts of one start."""
+        """Run EM and L-BFGS from one start and save the tables."""
         start, factory = int(unit.removeprefix("start-")), self.factory()
         maximum = closed_form(factory, "corrected")
-        path = climb(factory, self.guess(start), self.iterations, self.tolerance)
-        found = search(factory, self.guess(start))
+        trajectory = run_em(factory, self.random_start(start), self.iterations, self.tolerance)
+        optimum = maximise_numerically(factory, self.random_start(start))
         formula = closed_form(factory, self.reading)
         counts = zip(factory.impure.tolist(), factory.faulty.tolist(), strict=True)
         tables = {
-            ANSWERS: [one.row() for one in answers(factory, path, found, formula, start)],
-            names.ITERATES: iterate_rows(path, maximum, start),
+            ANSWERS: [
+                answer.row() for answer in answers(factory, trajectory, optimum, formula, start)
+            ],
+            names.ITERATES: iterate_rows(trajectory, maximum, start),
             names.COUNTS: [
                 {"start": start, "product": i + 1, "impure": x, "faulty": y}
                 for i, (x, y) in enumerate(counts)
@@ -129,46 +136,54 @@ class EMFactory(Experiment):
 
 
 def answers(
-    factory: Factory, path: Path, found: Parameters, formula: Parameters, start: int
+    factory: Factory, trajectory: Trajectory, optimum: Parameters, formula: Parameters, start: int
 ) -> Iterator[Answer]:
-    """What EM and a direct search came to, beside the closed form as it is read.
+    """Return the results of EM and L-BFGS, with the closed form as the exact value.
 
     Args:
         factory: the counts.
-        path: of EM.
-        found: by direct search.
-        formula: (2.63)-(2.66) in the chosen reading.
-        start: its number.
+        trajectory: the iterates of EM.
+        optimum: the maximum by L-BFGS.
+        formula: (2.63)-(2.66), corrected or as printed.
+        start: number of the start.
     """
     setting = names.setting(start)
-    for name, at in ((names.EM, path.steps[-1]), (names.SEARCH, found)):
-        yield Answer(names.BETA, name, at.beta, setting, exact=formula.beta)
-        yield Answer(names.TAU_1, name, float(at.rates[0]), setting, exact=float(formula.rates[0]))
+    for name, parameters in ((names.EM, trajectory.iterates[-1]), (names.LBFGS, optimum)):
+        yield Answer(names.BETA, name, parameters.beta, setting, exact=formula.beta)
         yield Answer(
-            names.TAU_N, name, float(at.rates[-1]), setting, exact=float(formula.rates[-1])
+            names.TAU_1, name, float(parameters.rates[0]), setting, exact=float(formula.rates[0])
         )
-        height = log_likelihood(factory, at)
-        top = log_likelihood(factory, formula)
-        yield Answer(names.LOG_LIKELIHOOD, name, height, setting, exact=top)
+        yield Answer(
+            names.TAU_N, name, float(parameters.rates[-1]), setting, exact=float(formula.rates[-1])
+        )
+        value = log_likelihood(factory, parameters)
+        exact = log_likelihood(factory, formula)
+        yield Answer(names.LOG_LIKELIHOOD, name, value, setting, exact=exact)
     maximum = closed_form(factory, "corrected")
-    rate = measured_rate(path.errors(maximum))
-    yield Answer(names.RATE, names.EM, rate, setting, exact=missing_information(factory, maximum))
-    yield Answer(names.ITERATIONS, names.EM, float(len(path.steps) - 1), setting)
+    rate = convergence_rate(trajectory.errors(maximum))
+    fraction = missing_information_fraction(factory, maximum)
+    yield Answer(names.RATE, names.EM, rate, setting, exact=fraction)
+    yield Answer(names.ITERATIONS, names.EM, float(len(trajectory.iterates) - 1), setting)
 
 
-def iterate_rows(path: Path, maximum: Parameters, start: int) -> list[dict[str, Any]]:
-    """A row per iteration, the start as the 0th; `error` is relative to the maximum."""
+def iterate_rows(trajectory: Trajectory, maximum: Parameters, start: int) -> list[dict[str, Any]]:
+    """Return a row per iteration, beginning with the start; `error` is relative to the maximum."""
     return [
         {
             "start": start,
             "iteration": k,
-            "beta": at.beta,
-            "tau_1": float(at.rates[0]),
-            "tau_n": float(at.rates[-1]),
-            "log_likelihood": float(height),
+            "beta": parameters.beta,
+            "tau_1": float(parameters.rates[0]),
+            "tau_n": float(parameters.rates[-1]),
+            "log_likelihood": float(value),
             "error": float(error),
         }
-        for k, (at, height, error) in enumerate(
-            zip(path.steps, path.log_likelihoods, path.errors(maximum), strict=True)
+        for k, (parameters, value, error) in enumerate(
+            zip(
+                trajectory.iterates,
+                trajectory.log_likelihoods,
+                trajectory.errors(maximum),
+                strict=True,
+            )
         )
     ]

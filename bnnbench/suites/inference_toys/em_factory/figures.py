@@ -1,4 +1,4 @@
-"""The figure of a run of the factory, drawn from its tables."""
+"""Figure of a run of the factory."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import GREY, PALETTE, Look, sketch
+from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
 from bnnbench.suites.inference_toys.em_factory import names
-from bnnbench.suites.inference_toys.em_factory.rules import FactoryRun, read_factory
-from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.em_factory.rules import EMFactoryRun, read_run
+from bnnbench.suites.inference_toys.saved_tables import read_table
 
-LEAST = 1e-14
-"""What is smaller is rounding."""
+MIN_ERROR = 1e-14
+"""Smaller errors are rounding; they are drawn at this value."""
 
-SHOWN = 25
-"""Iterations of the parameters; what follows does not show."""
+MAX_ITERATION_SHOWN = 25
+"""Last iteration in the panels of the parameters."""
 
 
 def em_figure(folder: RunFolder) -> Figure:
-    """The counts, the iterates beside the exact lines, the likelihood and the error."""
-    run = read_factory(folder)
-    counts = read_table(folder, names.COUNTS, names.NUMBERS[names.COUNTS])
-    figure, panels = sketch(11, 6.2, 3, 2)
+    """Plot the counts, the iterates with the closed form, the likelihood and the error."""
+    run = read_run(folder)
+    counts = read_table(folder, names.COUNTS, names.NUMERIC_COLUMNS[names.COUNTS])
+    figure, panels = new_figure(11, 6.2, 3, 2)
     _counts(panels[0], counts[counts["start"] == counts["start"].min()])
-    for axes, (column, said) in zip(
+    for axes, (column, label) in zip(
         panels[1:4],
         {"beta": "beta", "tau_1": "tau, first product", "tau_n": "tau, last product"}.items(),
         strict=True,
     ):
-        _parameter(axes, run, column, said)
+        _parameter(axes, run, column, label)
     top = run.iterates["log_likelihood"].max()
-    for start, path in run.paths:
-        look = _look(start)
-        gap = (top - path["log_likelihood"]).clip(lower=LEAST)
-        panels[4].plot(path["iteration"], gap, label=names.setting(start), **look)
-        panels[5].plot(path["iteration"], path["error"].clip(lower=LEAST), **look)
+    for start, trajectory in run.trajectories:
+        options = _plot_options(start)
+        gap = (top - trajectory["log_likelihood"]).clip(lower=MIN_ERROR)
+        panels[4].plot(trajectory["iteration"], gap, label=names.setting(start), **options)
+        panels[5].plot(
+            trajectory["iteration"], trajectory["error"].clip(lower=MIN_ERROR), **options
+        )
     panels[4].set(ylabel="log-likelihood below\nits maximum [nats]", yscale="log")
     panels[5].set(ylabel="largest relative error", yscale="log")
     _slope(panels[5], run)
@@ -49,43 +51,43 @@ def em_figure(folder: RunFolder) -> Figure:
     return figure
 
 
-def _look(start: int) -> Look:
+def _plot_options(start: int) -> PlotOptions:
     return {"color": PALETTE[start % len(PALETTE)], "linewidth": 1.4}
 
 
 def _counts(axes: Axes, counts: pd.DataFrame) -> None:
-    """What was counted; the two hidden counts are hollow."""
+    """Draw the counts; bars of the two hidden counts are hollow."""
     bars = []
     for shift, column, colour, hidden in (
         (-0.2, "impure", PALETTE[4], 0), (0.2, "faulty", PALETTE[3], len(counts) - 1),
     ):  # fmt: skip
-        faces = [colour if place != hidden else "none" for place in range(len(counts))]
-        places = counts["product"] + shift
-        axes.bar(places, counts[column], 0.38, color=faces, edgecolor=colour)
+        faces = [colour if k != hidden else "none" for k in range(len(counts))]
+        axes.bar(counts["product"] + shift, counts[column], 0.38, color=faces, edgecolor=colour)
         bars.append(Patch(facecolor=colour, edgecolor=colour, label=column))
-    bars.append(Patch(facecolor="none", edgecolor=GREY, label="not seen"))
+    bars.append(Patch(facecolor="none", edgecolor=GREY, label="hidden"))
     top = counts[["impure", "faulty"]].to_numpy().max()
     axes.set(xlabel="product", ylabel="count", ylim=(0, 1.3 * top))
     axes.legend(handles=bars, frameon=False, ncols=3, fontsize="small", loc="upper center")
 
 
-def _parameter(axes: Axes, run: FactoryRun, column: str, said: str) -> None:
-    for start, path in run.paths:
-        shown = path[path["iteration"] <= SHOWN]
-        axes.plot(shown["iteration"], shown[column], **_look(start))
-    exact = run.of(names.EM, (column,))["exact"].iloc[0]
+def _parameter(axes: Axes, run: EMFactoryRun, column: str, label: str) -> None:
+    for start, trajectory in run.trajectories:
+        visible = trajectory[trajectory["iteration"] <= MAX_ITERATION_SHOWN]
+        axes.plot(visible["iteration"], visible[column], **_plot_options(start))
+    exact = run.select(names.EM, (column,))["exact"].iloc[0]
     axes.axhline(exact, color=GREY, linewidth=1.2, linestyle="--")
-    axes.annotate("closed form", (SHOWN, exact), textcoords="offset points", xytext=(0, 4),
-                  ha="right", color=GREY, fontsize="small")  # fmt: skip
-    axes.set_ylabel(said)
+    axes.annotate("closed form", (MAX_ITERATION_SHOWN, exact), textcoords="offset points",
+                  xytext=(0, 4), ha="right", color=GREY, fontsize="small")  # fmt: skip
+    axes.set_ylabel(label)
 
 
-def _slope(axes: Axes, run: FactoryRun) -> None:
-    """A line that falls by the share of missing information, beside the first start's error."""
-    rate = run.of(names.EM, (names.RATE,))["exact"].iloc[0]
-    path = run.paths[0][1]
-    steps = path["iteration"].to_numpy()
-    line = 3 * path["error"].iloc[0] * rate**steps
-    axes.plot(steps, np.maximum(line, LEAST), color=GREY, linestyle="--", linewidth=1.2)
-    axes.annotate(f"falls by {rate:.3f},\nthe missing information", (0.97, 0.95), ha="right",
-                  va="top", xycoords="axes fraction", color=GREY, fontsize="small")  # fmt: skip
+def _slope(axes: Axes, run: EMFactoryRun) -> None:
+    """Draw a line that decreases at the rate given by the fraction of missing information."""
+    rate = run.select(names.EM, (names.RATE,))["exact"].iloc[0]
+    trajectory = run.trajectories[0][1]
+    iterations = trajectory["iteration"].to_numpy()
+    line = 3 * trajectory["error"].iloc[0] * rate**iterations
+    axes.plot(iterations, np.maximum(line, MIN_ERROR), color=GREY, linestyle="--", linewidth=1.2)
+    axes.annotate(f"rate {rate:.3f}, the fraction\nof missing information", (0.97, 0.95),
+                  ha="right", va="top", xycoords="axes fraction",
+                  color=GREY, fontsize="small")  # fmt: skip

@@ -1,26 +1,26 @@
-"""The kind of such a run, and the names in its tables; light, so that a report starts fast."""
+"""Names of the tables, columns and quantities of a run, without heavy imports."""
 
 from __future__ import annotations
 
 KIND = "em_factory"
 
 READINGS = ("corrected", "printed")
-"""Of (2.63): the sums of a maximum, over the products 2 to n - 1, or those in print."""
+"""Versions of (2.63): sums over products 2 to n - 1, or from product 1 as printed."""
 
 ITERATES = "iterates"
-"""Where EM stood after every iteration, from every start."""
+"""The parameters after every iteration of EM, by start."""
 
 COUNTS = "counts"
-"""What was counted, the two counts included that nobody sees."""
+"""The counts, including the two hidden ones."""
 
-NUMBERS = {
+NUMERIC_COLUMNS = {
     ITERATES: ("start", "iteration", "beta", "tau_1", "tau_n", "log_likelihood", "error"),
     COUNTS: ("start", "product", "impure", "faulty"),
 }
-"""Columns of the tables that readers go by."""
+"""Columns that must hold numbers, by table."""
 
 EM = "EM"
-SEARCH = "direct search"
+LBFGS = "L-BFGS"
 
 BETA, TAU_1, TAU_N = "beta", "tau_1", "tau_n"
 LOG_LIKELIHOOD = "log-likelihood"
@@ -29,5 +29,5 @@ ITERATIONS = "iterations"
 
 
 def setting(start: int) -> str:
-    """How the answers name a start."""
+    """Return the `setting` of answers for this start."""
     return f"start {start}"

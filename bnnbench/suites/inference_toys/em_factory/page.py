@@ -1,70 +1,75 @@
-"""What a run of the factory shows."""
+"""The page of a run of the factory."""
 
 from __future__ import annotations
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
+from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.em_factory import names
 from bnnbench.suites.inference_toys.em_factory.figures import em_figure
 from bnnbench.suites.inference_toys.em_factory.rules import (
-    Geometric,
-    NeverFalls,
-    Reaches,
-    read_factory,
+    ConvergesGeometrically,
+    LikelihoodNeverDecreases,
+    ReachesClosedForm,
+    read_run,
 )
 from bnnbench.suites.inference_toys.sources import BOOK
 
 STATEMENTS = (
     (
-        "EM is guaranteed to improve its estimate at every iteration",
+        "Every iteration of EM improves its estimate",
         f"{BOOK}, 2.6.5, (2.50)",
-        NeverFalls(),
+        LikelihoodNeverDecreases(),
     ),
     (
-        "Iterating (2.57)-(2.60) leads to the point that (2.63)-(2.66) say",
+        "Iterating (2.57)-(2.60) converges to (2.63)-(2.66)",
         f"{BOOK}, 2.6.5.1",
-        Reaches(names.EM, 1e-8),
+        ReachesClosedForm(names.EM, 1e-8),
     ),
     (
-        "Maximising the incomplete-data likelihood leads to the same point",
+        "Maximising the incomplete-data likelihood gives the same estimate",
         f"{BOOK}, 2.6.5.1",
-        Reaches(names.SEARCH, 1e-4),
+        ReachesClosedForm(names.LBFGS, 1e-4),
     ),
     (
-        "EM converges geometrically, by the share of information that is missing",
+        "EM converges geometrically, at a rate equal to the fraction of missing information",
         "Dempster, Laird and Rubin 1977",
-        Geometric(),
+        ConvergesGeometrically(),
     ),
 )
-"""What the sources say that this problem can show."""
 
 CAPTION = (
-    "beta: malfunctioning items per impure material; tau: rates of impure materials, of the first "
-    "product, where these were not counted, and of the last, where the malfunctioning items were "
-    "not. exact: the closed form (2.63)-(2.66), and the log-likelihood there in nats; for the "
-    "rate, the largest share of missing information."
+    "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure materials of "
+    "the first product, whose impure materials were not counted, and of the last, whose "
+    "malfunctioning items were not. Exact: the closed form (2.63)-(2.66) and its log-likelihood in "
+    "nats; for the rate of convergence, the largest fraction of missing information."
 )
 
 NOTES = {
-    "corrected": "The sums of (2.63) go from product 2 to n - 1; in print they start at 1, with a "
-    "count that was not made (reading=printed).",
-    "printed": "The sums of (2.63) are those in print, which start at product 1 with a count that "
-    "was not made; where EM and the direct search differ from it, the print is wrong.",
+    "corrected": "The sums of (2.63) run over products 2 to n - 1; as printed they start at 1 and "
+    "include a missing count (reading=printed).",
+    "printed": "The sums of (2.63) start at product 1 as printed and include a missing count, "
+    "which explains the differences from EM and L-BFGS.",
 }
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """Which reading of (2.63) stands in the column of exact values."""
-    return [NOTES[str(read_record(folder).names["reading"])]]
+    """Return a note on the equations used for the exact values."""
+    return [NOTES[str(read_record(folder).metadata["reading"])]]
 
 
-EXHIBIT = Exhibit(
+EXPERIMENT_PAGE = ExperimentPage(
     kind=names.KIND,
     title="A factory with missing counts",
     caption=CAPTION,
     figures={"em": em_figure},
+    captions={
+        "em": "First panel: counts of impure materials and malfunctioning (faulty) items by "
+        "product; hollow bars are the two hidden counts. Other panels: parameters, log-likelihood "
+        "and error by iteration of EM, one line per random start. Dashed lines: the closed-form "
+        "solution and, in the last panel, the predicted rate of convergence",
+    },
     statements=STATEMENTS,
-    given=read_factory,
+    read_evidence=read_run,
     notes=notes,
 )

@@ -1,4 +1,4 @@
-"""Expectation maximisation for two Gaussians on a line, beside scikit-learn and direct search.
+"""Expectation maximisation for two univariate Gaussians, compared with scikit-learn and BFGS.
 
-May import what suites may. `tables`, `model`, `rules`, `figures` and `page` import no torch.
+`names`, `model`, `rules`, `figures` and `page` do not import torch.
 """

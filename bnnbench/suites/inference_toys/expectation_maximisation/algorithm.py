@@ -1,4 +1,4 @@
-"""Expectation maximisation, and how it may end."""
+"""Expectation maximisation with detection of degenerate solutions."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     posterior,
 )
 
-FEWEST = 1e-12
-"""Points, by responsibility, of which a mean can still be taken."""
+MIN_COUNT = 1e-12
+"""Smallest total responsibility with which a component can be updated."""
 
 CONVERGED, COLLAPSED, EMPTY, UNFINISHED = "converged", "collapsed", "empty", "unfinished"
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a fit ended.
+    """Why a fit ended.
 
     Attributes:
         status: `converged`; `collapsed` if a component shrank onto one value, where the likelihood
-            has no maximum; `empty` if one lost all its points; `unfinished` if iterations ran out.
-        said: the same as a sentence.
+            is unbounded; `empty` if a component lost all points; `unfinished` at the maximum
+            number of iterations.
+        message: the reason in words.
     """
 
     status: str
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The path of one start; index 0 is the start.
+    """The iterates of EM from one start; index 0 is the start.
 
     Attributes:
-        parameters: theta at each iteration, `T + 1` of them.
-        log_likelihood: of each, `[T + 1]`, nats.
-        bound: of each with the `q` of its own E-step, `[T + 1]`, nats.
-        ending: why it stopped.
+        parameters: `T + 1` iterates of theta.
+        log_likelihood: `[T + 1]`, nats.
+        bound: bound after the E-step at each iterate, `[T + 1]`, nats.
+        ending: why the fit ended.
     """
 
     parameters: Sequence[Parameters]
@@ -51,22 +52,22 @@ class Fit:
     ending: Ending
 
     @property
-    def largest_fall(self) -> float:
-        """The most by which an iteration lowered the log-likelihood, nats; 0 if none did."""
+    def largest_decrease(self) -> float:
+        """Largest decrease of the log-likelihood in an iteration, nats; 0 if there was none."""
         return float(max(0.0, (-np.diff(self.log_likelihood)).max(initial=0.0)))
 
     @property
-    def sound(self) -> bool:
-        """Whether it ended with a likelihood that is a maximum, or near one."""
+    def is_usable(self) -> bool:
+        """Whether the last iterate is not degenerate."""
         return self.ending.status in (CONVERGED, UNFINISHED)
 
 
 def m_step(points: np.ndarray, q: np.ndarray) -> Parameters:
-    """Theta with the highest bound for responsibilities `q`, `[N, 2]`.
+    """Return theta that maximises the bound.
 
     Args:
         points: `[N]`.
-        q: both components must have points.
+        q: responsibilities, `[N, 2]`; both components must have points.
     """
     counts = q.sum(0)
     loc = points @ q / counts
@@ -75,7 +76,7 @@ def m_step(points: np.ndarray, q: np.ndarray) -> Parameters:
 
 
 def random_start(points: np.ndarray, random: np.random.Generator) -> Parameters:
-    """Two different values of the data as means, the data's variance twice, equal weights."""
+    """Draw two distinct data values as means; variances are those of the data, weights equal."""
     loc = random.choice(np.unique(points), 2, replace=False)
     return Parameters(np.full(2, 0.5), loc, np.full(2, points.var()))
 
@@ -85,36 +86,38 @@ def fit(
     start: Parameters,
     iterations: int,
     tolerance: float,
-    least_variance: float,
+    min_variance: float,
 ) -> Fit:
-    """E-steps and M-steps in turn, from one start.
+    """Alternate E-steps and M-steps from one start.
 
     Args:
         points: `[N]`.
-        start: theta.
-        iterations: at the most.
-        tolerance: rise of the log-likelihood, relative to its size, at which it has converged.
-        least_variance: of a component, relative to the data's, below which it has collapsed.
+        start: initial theta.
+        iterations: maximum number of iterations.
+        tolerance: relative change of the log-likelihood below which the fit has converged.
+        min_variance: variance, relative to the data's, below which a component has collapsed.
     """
-    path, likelihoods, bounds = [start], [log_likelihood(points, start)], []
+    parameters, likelihoods, bounds = [start], [log_likelihood(points, start)], []
     ending = None
     while ending is None:
-        q = posterior(points, path[-1])
-        bounds.append(bound(points, q, path[-1]))
-        ending = _ending(likelihoods, iterations, tolerance)
+        q = posterior(points, parameters[-1])
+        bounds.append(bound(points, q, parameters[-1]))
+        ending = _check_convergence(likelihoods, iterations, tolerance)
         if ending is None:
-            ending = _emptied(q, len(path))
+            ending = _check_empty(q, len(parameters))
         if ending is None:
-            after = m_step(points, q)
-            ending = _collapsed(points, after, least_variance, len(path))
+            new = m_step(points, q)
+            ending = _check_collapse(points, new, min_variance, len(parameters))
         if ending is None:
-            path.append(after)
-            likelihoods.append(log_likelihood(points, after))
-    return Fit(path, np.array(likelihoods), np.array(bounds), ending)
+            parameters.append(new)
+            likelihoods.append(log_likelihood(points, new))
+    return Fit(parameters, np.array(likelihoods), np.array(bounds), ending)
 
 
-def _ending(likelihoods: Sequence[float], iterations: int, tolerance: float) -> Ending | None:
-    """Whether the likelihood stands still or iterations ran out; None to go on."""
+def _check_convergence(
+    likelihoods: Sequence[float], iterations: int, tolerance: float
+) -> Ending | None:
+    """Return an ending if the likelihood converged or the iterations ran out."""
     done = len(likelihoods) - 1
     if done and abs(likelihoods[-1] - likelihoods[-2]) <= tolerance * abs(likelihoods[-1]):
         return Ending(CONVERGED, f"converged after {done} iterations")
@@ -123,25 +126,25 @@ def _ending(likelihoods: Sequence[float], iterations: int, tolerance: float) -> 
     return None
 
 
-def _emptied(q: np.ndarray, iteration: int) -> Ending | None:
-    """Whether a component has no points of which to take a mean; None if both have."""
+def _check_empty(q: np.ndarray, iteration: int) -> Ending | None:
+    """Return an ending if a component has no points."""
     counts = q.sum(0)
-    if counts.min() > FEWEST:
+    if counts.min() > MIN_COUNT:
         return None
     return Ending(
         EMPTY, f"component {counts.argmin() + 1} lost all its points in iteration {iteration}"
     )
 
 
-def _collapsed(
-    points: np.ndarray, parameters: Parameters, least_variance: float, iteration: int
+def _check_collapse(
+    points: np.ndarray, parameters: Parameters, min_variance: float, iteration: int
 ) -> Ending | None:
-    """Whether a component has shrunk onto one value; None if both have a width."""
+    """Return an ending if a component has shrunk onto one value."""
     k = int(parameters.variance.argmin())
-    if parameters.variance[k] >= least_variance * points.var():
+    if parameters.variance[k] >= min_variance * points.var():
         return None
-    said = (
-        f"component {k + 1} collapsed onto y = {parameters.loc[k]:.4g} in iteration {iteration}: "
-        f"its variance fell to {parameters.variance[k]:.1e}, and the likelihood has no maximum"
+    message = (
+        f"component {k + 1} collapsed onto y = {parameters.loc[k]:.4g} in iteration {iteration} "
+        f"(variance {parameters.variance[k]:.1e}), where the likelihood is unbounded"
     )
-    return Ending(COLLAPSED, said)
+    return Ending(COLLAPSED, message)

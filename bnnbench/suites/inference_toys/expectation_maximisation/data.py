@@ -1,4 +1,4 @@
-"""Points that two Gaussians are fitted to: made ones, and petal lengths of irises."""
+"""Data for two Gaussians: synthetic points and petal lengths of irises."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import Parame
 
 
 @dataclass(frozen=True)
-class MadeData:
+class SyntheticData:
     """Points drawn from a mixture of two Gaussians.
 
     Attributes:
-        weight: of the first component.
-        loc: their means.
-        scale: their standard deviations.
-        points: how many.
-        seed: of the draw.
+        weight: weight of the first component.
+        loc: means of the components.
+        scale: standard deviations of the components.
+        points: number of points.
+        seed: seed of the draw.
     """
 
     weight: float
@@ -28,7 +28,7 @@ class MadeData:
     seed: int
 
     def draw(self) -> np.ndarray:
-        """The points `[N]`."""
+        """Draw the points, `[N]`."""
         random = np.random.default_rng(self.seed)
         first = random.random(self.points) < self.weight
         loc, scale = (np.where(first, *pair) for pair in (self.loc, self.scale))
@@ -36,22 +36,22 @@ class MadeData:
 
 
 def petal_lengths() -> np.ndarray:
-    """Of 150 irises, cm (Fisher, 1936): two or three species' worth of bumps."""
+    """Return the petal lengths of 150 irises in cm, a multimodal sample (Fisher, 1936)."""
     from sklearn.datasets import load_iris
 
     return np.array(load_iris().data[:, 2])
 
 
-def start_on_one_point(points: np.ndarray) -> Parameters:
-    """A start from which the first component shrinks onto the point farthest from all others.
+def collapsing_start(points: np.ndarray) -> Parameters:
+    """Return a start from which the first component collapses onto the most isolated point.
 
-    Its deviation is a quarter of the distance to the nearest of them; the second component is the
-    one Gaussian with the data's mean and variance.
+    Its standard deviation is a quarter of the distance to the nearest other point. The second
+    component has the mean and variance of the data.
     """
     ordered = np.sort(points)
     gaps = np.diff(ordered, prepend=-np.inf, append=np.inf)
     nearest = np.minimum(gaps[:-1], gaps[1:])
-    alone = int(nearest.argmax())
-    loc = np.array([ordered[alone], points.mean()])
-    variance = np.array([(nearest[alone] / 4) ** 2, points.var()])
+    isolated = int(nearest.argmax())
+    loc = np.array([ordered[isolated], points.mean()])
+    variance = np.array([(nearest[isolated] / 4) ** 2, points.var()])
     return Parameters(np.full(2, 0.5), loc, variance)

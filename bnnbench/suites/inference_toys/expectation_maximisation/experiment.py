@@ -1,8 +1,8 @@
-"""Expectation maximisation for two Gaussians on a line.
+"""Expectation maximisation for two univariate Gaussians.
 
 Alvarez, "Approximate inference for neural networks", Universidad Tecnologica de Pereira: the
-mixture, its bound by Jensen's inequality, the E-step that makes it touch and the M-step that climbs
-it. The lecture has one value of data, `y = 4.3`; here the upper of two made clusters is there.
+mixture, its bound by Jensen's inequality, the E-step that makes the bound tight and the M-step that
+maximises it. The lecture's single observation, `y = 4.3`, is the upper cluster centre here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from bnnbench.checks import check_between, check_int
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.expectation_maximisation import tables
-from bnnbench.suites.inference_toys.expectation_maximisation.data import MadeData, petal_lengths
+from bnnbench.suites.inference_toys.expectation_maximisation import names
+from bnnbench.suites.inference_toys.expectation_maximisation.data import (
+    SyntheticData,
+    petal_lengths,
+)
 from bnnbench.suites.inference_toys.expectation_maximisation.parts import (
-    Limits,
-    Part,
+    PartResults,
+    StoppingRule,
     collapse,
     random_starts,
 )
@@ -27,21 +30,22 @@ from bnnbench.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectationMaximisation(Experiment):
-    """EM from random starts, on made data and on petal lengths, and from a start that collapses.
+    """Runs EM from random starts on two data sets, and from a start that collapses.
 
-    Its parts are its units: `made`, `petals`, and `collapse`, on the made data.
+    Its units are its parts: `synthetic`, `petal_lengths` and, on synthetic data,
+    `collapsing_start`.
 
     Attributes:
-        weight: of the first of the two components that make the data.
-        loc: their means.
-        scale: their standard deviations.
-        points: how many are made.
-        data_seed: of their draw.
-        starts: random ones, on each set of data.
-        iterations: of EM at the most.
-        tolerance: rise of the log-likelihood, relative to its size, at which it has converged.
-        least_variance: of a component, relative to the data's, below which it has collapsed.
-        seed: of the starts.
+        weight: weight of the first component of the synthetic data.
+        loc: means of the components of the synthetic data.
+        scale: standard deviations of the components of the synthetic data.
+        points: number of synthetic points.
+        data_seed: seed of the synthetic data.
+        starts: number of random starts on each data set.
+        iterations: maximum number of EM iterations.
+        tolerance: relative change of the log-likelihood below which EM has converged.
+        min_variance: variance, relative to the data's, below which a component has collapsed.
+        seed: seed of the starts.
     """
 
     weight: float
@@ -52,27 +56,29 @@ class ExpectationMaximisation(Experiment):
     starts: int
     iterations: int
     tolerance: float
-    least_variance: float
+    min_variance: float
     seed: int
-    kind: ClassVar[str] = tables.KIND
+    kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "part"
     step_noun: ClassVar[str] = "parts"
 
     def check(self) -> None:
-        """Raises `UserError` for settings that cannot be run."""
-        check_int("seed", self.seed, least=0)
-        check_int("experiment.data_seed", self.data_seed, least=0)
-        check_int("experiment.points", self.points, least=5)
+        """Raise `UserError` if a setting is invalid."""
+        check_int("seed", self.seed, minimum=0)
+        check_int("experiment.data_seed", self.data_seed, minimum=0)
+        check_int("experiment.points", self.points, minimum=5)
         check_int("experiment.starts", self.starts)
         check_int("experiment.iterations", self.iterations)
         check_between("experiment.weight", self.weight, 0, 1)
         check_between("experiment.tolerance", self.tolerance, 0, 1)
-        check_between("experiment.least_variance", self.least_variance, 0, 1)
+        check_between("experiment.min_variance", self.min_variance, 0, 1)
         for name, pair, low in (("loc", self.loc, -1e4), ("scale", self.scale, 0)):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise UserError(
                     f"experiment.{name} must be a list of two numbers, one for each component, "
-                    f"not {pair!r}."
+                    f"not {pair!r}.",
+                    setting=f"experiment.{name}",
+                    code="not_a_list",
                 )
             for value in pair:
                 check_between(f"experiment.{name}", value, low, 1e4)
@@ -81,28 +87,30 @@ class ExpectationMaximisation(Experiment):
     def title(self) -> str:
         return "expectation maximisation"
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"seed{self.seed}",)
 
-    def names(self) -> dict[str, Any]:
-        drawn = {"points": self.points, "starts": self.starts, "seed": self.seed}
-        return {"dataset": "two_gaussians", "method": "em", **drawn}
+    def metadata(self) -> dict[str, Any]:
+        settings = {"points": self.points, "starts": self.starts, "seed": self.seed}
+        return {"dataset": "two_gaussians", "method": "em", **settings}
 
     def units(self) -> tuple[str, ...]:
-        return (tables.MADE, tables.PETALS, tables.COLLAPSE)
+        return (names.SYNTHETIC, names.PETAL_LENGTHS, names.COLLAPSING_START)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Runs one part and saves its tables and answers."""
-        found = self._part(unit)
-        rows = {ANSWERS: [answer.row() for answer in found.answers], **found.tables}
-        store.save(unit, rows, {})
+        """Run one part and save its tables."""
+        results = self._run_part(unit)
+        tables = {ANSWERS: [answer.row() for answer in results.answers], **results.tables}
+        store.save(unit, tables, {})
 
-    def _part(self, unit: str) -> Part:
-        limits = Limits(self.iterations, self.tolerance, self.least_variance)
-        if unit == tables.PETALS:
-            return random_starts(unit, petal_lengths(), self.starts, self.seed, limits)
+    def _run_part(self, unit: str) -> PartResults:
+        stopping_rule = StoppingRule(self.iterations, self.tolerance, self.min_variance)
+        if unit == names.PETAL_LENGTHS:
+            return random_starts(unit, petal_lengths(), self.starts, self.seed, stopping_rule)
         (low, high), (narrow, wide) = self.loc, self.scale
-        made = MadeData(self.weight, (low, high), (narrow, wide), self.points, self.data_seed)
-        if unit == tables.MADE:
-            return random_starts(unit, made.draw(), self.starts, self.seed, limits)
-        return collapse(made.draw(), limits)
+        synthetic = SyntheticData(
+            self.weight, (low, high), (narrow, wide), self.points, self.data_seed
+        )
+        if unit == names.SYNTHETIC:
+            return random_starts(unit, synthetic.draw(), self.starts, self.seed, stopping_rule)
+        return collapse(synthetic.draw(), stopping_rule)

@@ -1,4 +1,4 @@
-"""The figures of a run of EM, each drawn from the run's own tables."""
+"""Figures of a run of EM."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, PALETTE, legend, sketch
-from bnnbench.suites.inference_toys.expectation_maximisation import tables
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.suites.inference_toys.expectation_maximisation import names
 from bnnbench.suites.inference_toys.expectation_maximisation.model import Parameters, log_joint
-from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.saved_tables import read_table
 
-SHOWN = (0, 1, 2, 5, 20)
-"""Iterations whose densities are drawn; the last where there are no so many."""
+ITERATIONS_SHOWN = (0, 1, 2, 5, 20)
+"""Iterations whose densities are drawn; replaced by the last one in shorter runs."""
 
-UNITS = {tables.MADE: "y", tables.PETALS: "petal length [cm]"}
+UNITS = {names.SYNTHETIC: "y", names.PETAL_LENGTHS: "petal length [cm]"}
 
 COMPONENTS = (ORANGE, PALETTE[2])
 
 
 def read_trace(folder: RunFolder, part: str) -> pd.DataFrame:
-    """Rows of `trace.csv` of one part."""
-    trace = read_table(folder, tables.TRACE, ("start", "iteration", "log_likelihood", "bound"))
+    """Read the rows of `trace.csv` for one part."""
+    trace = read_table(folder, names.TRACE, ("start", "iteration", "log_likelihood", "bound"))
     return trace[trace["part"] == part]
 
 
 def densities_figure(folder: RunFolder) -> Figure:
-    """Data and both components as EM goes on, from the start that took a median time."""
-    points = read_table(folder, tables.POINTS, ("point",))
-    columns = len(SHOWN)
-    figure, panels = sketch(2.6 * columns, 5.2, columns, 2)
-    for row, part in enumerate((tables.MADE, tables.PETALS)):
+    """Plot data and both components during EM, from the start of median length."""
+    points = read_table(folder, names.POINTS, ("point",))
+    columns = len(ITERATIONS_SHOWN)
+    figure, panels = new_figure(2.6 * columns, 5.2, columns, 2)
+    for row, part in enumerate((names.SYNTHETIC, names.PETAL_LENGTHS)):
         data = points.loc[points["part"] == part, "point"].to_numpy()
         trace = read_trace(folder, part)
-        took = trace.groupby("start")["iteration"].max().sort_values(kind="stable")
-        path = trace[trace["start"] == took.index[len(took) // 2]].set_index("iteration")
-        shown = [min(t, len(path) - 1) for t in SHOWN]
-        own = panels[row * columns : (row + 1) * columns]
+        lengths = trace.groupby("start")["iteration"].max().sort_values(kind="stable")
+        median = trace[trace["start"] == lengths.index[len(lengths) // 2]].set_index("iteration")
+        iterations = [min(t, len(median) - 1) for t in ITERATIONS_SHOWN]
+        row_panels = panels[row * columns : (row + 1) * columns]
         top = 0.0
-        for axes, iteration in zip(own, shown, strict=True):
-            top = max(top, _densities(axes, data, path.loc[iteration]))
+        for axes, iteration in zip(row_panels, iterations, strict=True):
+            top = max(top, _densities(axes, data, median.loc[iteration]))
             name = "start" if iteration == 0 else f"iteration {iteration}"
             axes.set_title(name, fontsize="small")
             axes.set_xlabel(UNITS[part])
-        for axes in own:
+        for axes in row_panels:
             axes.set_ylim(0, 1.05 * top)
-        own[0].set_ylabel(f"{tables.SETTINGS[part]}: density")
+        row_panels[0].set_ylabel(f"{names.SETTINGS[part]}: density")
     legend(figure, panels[0])
     return figure
 
 
 def _densities(axes: Axes, data: np.ndarray, row: pd.Series) -> float:
-    """Draws data and mixture; the height of the highest of both."""
+    """Draw data and mixture, and return the largest density of both."""
     margin = 0.1 * np.ptp(data)
     grid = np.linspace(data.min() - margin, data.max() + margin, 400)
     pairs = (row[[f"{name}_1", f"{name}_2"]] for name in ("weight", "loc", "variance"))
-    parameters = Parameters(*(pair.to_numpy(dtype=float) for pair in pairs)).in_order()
+    parameters = Parameters(*(pair.to_numpy(dtype=float) for pair in pairs)).sorted_by_mean()
     components = np.exp(log_joint(grid, parameters))
     counts, _, _ = axes.hist(data, bins=25, density=True, color="#D9D9D9", label="data")
     total = components.sum(1)
@@ -69,56 +69,62 @@ def _densities(axes: Axes, data: np.ndarray, row: pd.Series) -> float:
 
 
 def bound_figure(folder: RunFolder) -> Figure:
-    """The bound of three E-steps, each touching the log-likelihood where EM stood."""
-    numbers = ("iteration", "touches_at", "touched", "mean", "log_likelihood", "bound")
-    table = read_table(folder, tables.TOUCH, numbers)
-    figure, (axes,) = sketch(6.8, 4.4)
+    """Plot the bounds of three E-steps, each tight at the current iterate."""
+    numbers = (
+        "iteration",
+        "current_mean",
+        "current_log_likelihood",
+        "mean",
+        "log_likelihood",
+        "bound",
+    )
+    table = read_table(folder, names.BOUNDS, numbers)
+    figure, (axes,) = new_figure(6.8, 4.4)
     curve = table[table["iteration"] == table["iteration"].min()]
     label = "log-likelihood"
     axes.plot(curve["mean"], curve["log_likelihood"], color="black", linewidth=1.8, label=label)
-    for iteration, own in table.groupby("iteration"):
+    for iteration, rows in table.groupby("iteration"):
         colour = PALETTE[(0, 5, 2)[int(str(iteration)) % 3]]
         label = f"bound after E-step {int(str(iteration)) + 1}"
-        axes.plot(own["mean"], own["bound"], "--", color=colour, label=label)
-        touch = own[["touches_at", "touched"]].iloc[0]
-        axes.plot(*touch, "o", color=colour, markersize=6)
-        best = own.loc[own["bound"].idxmax(), ["mean", "bound"]].astype(float)
+        axes.plot(rows["mean"], rows["bound"], "--", color=colour, label=label)
+        current = rows[["current_mean", "current_log_likelihood"]].iloc[0]
+        axes.plot(*current, "o", color=colour, markersize=6)
+        best = rows.loc[rows["bound"].idxmax(), ["mean", "bound"]].astype(float)
         axes.plot(*best, "^", color=colour, markersize=6)
-    low, high = table["touched"].min(), table["log_likelihood"].max()
+    low, high = table["current_log_likelihood"].min(), table["log_likelihood"].max()
     axes.set_ylim(low - 0.1 * (high - low), high + 0.06 * (high - low))
-    axes.plot([], [], "o", color=GREY, label="touches: E-step")
-    axes.plot([], [], "^", color=GREY, label="top of the bound: M-step")
-    axes.set_xlabel("mean of the lower component, all else held")
+    axes.plot([], [], "o", color=GREY, label="point of contact (E-step)")
+    axes.plot([], [], "^", color=GREY, label="maximum of the bound (M-step)")
+    axes.set_xlabel("mean of the lower component, other parameters fixed")
     axes.set_ylabel("log-likelihood and its bounds [nats]")
     legend(figure, axes, columns=2)
     return figure
 
 
 def likelihood_figure(folder: RunFolder) -> Figure:
-    """Log-likelihood against iteration, and where it has no maximum."""
-    figure, panels = sketch(11.5, 3.7, 3)
+    """Plot the log-likelihood against the iteration, and where it is unbounded."""
+    figure, panels = new_figure(11.5, 3.7, 3)
     best = {}
-    for axes, part in zip(panels, (tables.MADE, tables.PETALS), strict=False):
+    for axes, part in zip(panels, (names.SYNTHETIC, names.PETAL_LENGTHS), strict=False):
         trace = read_trace(folder, part)
-        for start, path in trace.groupby("start"):
+        for start, rows in trace.groupby("start"):
             colour = PALETTE[int(str(start)) % len(PALETTE)]
-            axes.plot(path["iteration"], path["log_likelihood"], color=colour, linewidth=1)
-            end = path[["iteration", "log_likelihood"]].to_numpy()[-1]
+            axes.plot(rows["iteration"], rows["log_likelihood"], color=colour, linewidth=1)
+            end = rows[["iteration", "log_likelihood"]].to_numpy()[-1]
             axes.plot(*end, "o", color=colour, markersize=4)
         ends = trace.groupby("start")["log_likelihood"].last()
         best[part] = ends.max()
         starts = trace.loc[trace["iteration"] == 0, "log_likelihood"]
         axes.set(xlabel="iteration", ylabel="log-likelihood [nats]")
         axes.set_ylim(starts.min(), best[part] + 0.05 * (best[part] - starts.min()))
-        axes.set_title(f"{tables.SETTINGS[part]}: {len(ends)} starts", fontsize="small")
-    profile = read_table(folder, tables.PROFILE, ("variance", "log_likelihood"))
+        axes.set_title(f"{names.SETTINGS[part]}: {len(ends)} starts", fontsize="small")
+    profile = read_table(folder, names.PROFILE, ("variance", "log_likelihood"))
     axes = panels[2]
     axes.plot(profile["variance"], profile["log_likelihood"], color=BLUE)
-    line = axes.axhline(best[tables.MADE], color="black", linewidth=1, linestyle="--")
-    axes.legend([line], ["where EM ends"], loc="lower right", frameon=False, fontsize="small")
-    axes.set(
-        xscale="log", xlabel="variance of a component on one point", ylabel="log-likelihood [nats]"
-    )
+    line = axes.axhline(best[names.SYNTHETIC], color="black", linewidth=1, linestyle="--")
+    axes.legend([line], ["result of EM"], loc="lower right", frameon=False, fontsize="small")
+    axes.set(xscale="log", ylabel="log-likelihood [nats]")
+    axes.set_xlabel("variance of the component on one point")
     axes.invert_xaxis()
-    axes.set_title("made data: no maximum", fontsize="small")
+    axes.set_title("synthetic data: no maximum", fontsize="small")
     return figure

@@ -1,41 +1,41 @@
-"""What a run of EM shows: its figures, and what the lecture says."""
+"""The page of a run of EM."""
 
 from __future__ import annotations
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
-from bnnbench.suites.inference_toys.expectation_maximisation import rules, tables
+from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.suites.inference_toys.expectation_maximisation import names, rules
 from bnnbench.suites.inference_toys.expectation_maximisation.figures import (
     bound_figure,
     densities_figure,
     likelihood_figure,
 )
-from bnnbench.suites.inference_toys.reading import read_table
+from bnnbench.suites.inference_toys.saved_tables import read_table
 from bnnbench.suites.inference_toys.sources import BOOK, LECTURE
 
 STATEMENTS = (
     (
-        "An iteration never lowers the log-likelihood",
+        "No iteration decreases the log-likelihood",
         f"{LECTURE}, parameter estimation; {BOOK}, (2.49)-(2.50)",
-        rules.AtMostRounding(tables.FALL),
+        rules.IsZeroUpToRounding(names.LARGEST_DECREASE),
     ),
     (
-        "The bound by Jensen's inequality lies below the log-likelihood",
+        "Jensen's inequality gives a lower bound of the log-likelihood",
         f"{LECTURE}, Jensen's inequality",
-        rules.AtMostRounding(tables.ABOVE, (tables.SETTINGS[tables.MADE],)),
+        rules.IsZeroUpToRounding(names.BOUND_EXCESS, (names.SETTINGS[names.SYNTHETIC],)),
     ),
     (
-        "With q the posterior of z given theta the bound touches it",
+        "The bound is tight when q is the posterior of z given theta",
         f"{LECTURE}, Jensen's inequality",
-        rules.AtMostRounding(tables.TOUCHING),
+        rules.IsZeroUpToRounding(names.BOUND_GAP),
     ),
     (
-        "The pseudo-code's steps are EM as other programs have it",
+        "The steps of the pseudo-code are those of EM in other software",
         f"{LECTURE}, pseudo-code",
-        rules.AsElsewhere(),
+        rules.MatchesScikitLearn(),
     ),
     (
-        "Maximising the easier objective maximises the likelihood",
+        "Maximising the simpler objective maximises the likelihood",
         f"{LECTURE}, summary of EM",
         rules.ReachesMaximum(),
     ),
@@ -45,35 +45,46 @@ STATEMENTS = (
         rules.NoClosedForm(),
     ),
     (
-        "There is a theta with the highest likelihood",
+        "The likelihood has a maximum",
         f"{LECTURE}, problem definition",
         rules.MaximumExists(),
     ),
 )
 
 
-def unsound_endings(folder: RunFolder) -> list[str]:
-    """A sentence on each start that did not converge."""
-    starts = read_table(folder, tables.STARTS, ("start", "log_likelihood"))
+def convergence_notes(folder: RunFolder) -> list[str]:
+    """Return a note on each start that did not converge."""
+    starts = read_table(folder, names.STARTS, ("start", "log_likelihood"))
     return [
-        f"{tables.SETTINGS[row['part']]}, start {row['start']}: {row['said']}."
+        f"{names.SETTINGS[row['part']]}, start {row['start']}: {row['message']}."
         for row in starts.to_dict("records")
         if row["status"] != "converged"
     ]
 
 
-EXHIBIT = Exhibit(
-    kind=tables.KIND,
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=names.KIND,
     title="Expectation maximisation",
     caption=(
-        "EM: the best of the random starts on each set of data; exact: the maximum beside it, by a "
-        "general optimiser; lower and upper component: by their means; petal lengths in cm"
+        "EM: the best random start on each data set. Exact: the nearby maximum found by BFGS. The "
+        "lower and upper components are ordered by mean. Petal lengths in cm."
     ),
     figures={
         "bound": bound_figure,
         "densities": densities_figure,
         "log_likelihood": likelihood_figure,
     },
+    captions={
+        "bound": "Log-likelihood against the mean of one component (black) and its lower bounds "
+        "after the first E-steps (dashed). Circles: the current estimate, where the bound touches "
+        "the log-likelihood; triangles: the maximum of the bound, which is the next estimate",
+        "densities": "Mixture (thick line) and its components (thin lines) at selected iterations "
+        "of EM, over a histogram of the data (grey). Of all random starts, the one with the "
+        "median number of iterations is shown",
+        "log_likelihood": "First two panels: log-likelihood by iteration of EM, one line per "
+        "random start; dots: last iteration. Last panel: log-likelihood with a component centred "
+        "on one data point as its variance shrinks; dashed line: the best result of EM",
+    },
     statements=STATEMENTS,
-    notes=unsound_endings,
+    notes=convergence_notes,
 )

@@ -1,4 +1,4 @@
-"""What EM is held against: scikit-learn's, and the maximum by a general optimiser."""
+"""Reference solutions: EM of scikit-learn, and the maximum by BFGS."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     log_likelihood,
 )
 
-DISPLACED = 0.3
-"""How far from EM's end a search starts: log-odds, deviations of each component, log variances."""
+START_OFFSET = 0.3
+"""Offset of the start from EM's result, in log-odds, standard deviations and log variances."""
 
 
-def by_scikit_learn(points: np.ndarray, start: Parameters, iterations: int) -> Parameters:
-    """Theta after so many iterations of its `GaussianMixture`, nothing added to variances.
+def fit_scikit_learn(points: np.ndarray, start: Parameters, iterations: int) -> Parameters:
+    """Return theta after the given number of iterations of an unregularised `GaussianMixture`.
 
     Args:
         points: `[N]`.
-        start: theta.
-        iterations: at least one.
+        start: initial theta.
+        iterations: number of iterations, at least one.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -39,25 +39,24 @@ def by_scikit_learn(points: np.ndarray, start: Parameters, iterations: int) -> P
         precisions_init=1 / start.variance[:, None],
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance of zero is never met
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance of zero is never reached
         mixture.fit(points[:, None])
     return Parameters(mixture.weights_, mixture.means_[:, 0], mixture.covariances_[:, 0])
 
 
-def nearest_maximum(points: np.ndarray, near: Parameters) -> Parameters:
-    """The maximum of the likelihood that BFGS finds around `near`, without EM's steps.
+def local_maximum(points: np.ndarray, near: Parameters) -> Parameters:
+    """Maximise the likelihood with BFGS from a start close to, but not at, `near`.
 
-    Over the log-odds of the weight, the means and the logarithms of the variances, and started
-    beside `near`, so that it has to find the way itself.
+    The free variables are the log-odds of the weight, the means and the log variances.
     """
 
-    def parameters(place: np.ndarray) -> Parameters:
-        weight = expit(place[0])
-        return Parameters(np.array([weight, 1 - weight]), place[1:3], np.exp(place[3:]))
+    def parameters(free: np.ndarray) -> Parameters:
+        weight = expit(free[0])
+        return Parameters(np.array([weight, 1 - weight]), free[1:3], np.exp(free[3:]))
 
-    def loss(place: np.ndarray) -> float:
-        return -log_likelihood(points, parameters(place)) / len(points)
+    def loss(free: np.ndarray) -> float:
+        return -log_likelihood(points, parameters(free)) / len(points)
 
-    place = np.concatenate([[logit(near.weight[0])], near.loc, np.log(near.variance)])
-    beside = place + DISPLACED * np.concatenate([[1], np.sqrt(near.variance), [1, 1]])
-    return parameters(minimize(loss, beside, options={"gtol": 1e-8}).x)
+    free = np.concatenate([[logit(near.weight[0])], near.loc, np.log(near.variance)])
+    start = free + START_OFFSET * np.concatenate([[1], np.sqrt(near.variance), [1, 1]])
+    return parameters(minimize(loss, start, options={"gtol": 1e-8}).x)

@@ -1,4 +1,4 @@
-"""The rules by which what the lecture says of EM is judged."""
+"""Rules that check the lecture's claims about EM on a run's answers."""
 
 from __future__ import annotations
 
@@ -8,66 +8,68 @@ from math import isnan
 import pandas as pd
 
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Finding
-from bnnbench.suites.inference_toys.expectation_maximisation import tables
+from bnnbench.results.claims import CheckResult
+from bnnbench.suites.inference_toys.expectation_maximisation import names
 
-ROUNDING = 1e-8
-"""Nats that rounding may move a log-likelihood of hundreds."""
+ROUNDING_TOLERANCE = 1e-8
+"""Rounding error allowed in a log-likelihood of hundreds, nats."""
 
-FITTED = (tables.SETTINGS[tables.MADE], tables.SETTINGS[tables.PETALS])
-"""Data that are fitted from random starts."""
+FITTED_SETTINGS = (names.SETTINGS[names.SYNTHETIC], names.SETTINGS[names.PETAL_LENGTHS])
+"""Settings with random starts."""
 
-NOT_RUN: Finding = (None, "not run")
+NOT_RUN: CheckResult = (None, "not run")
 
 
 @dataclass(frozen=True)
-class AtMostRounding:
-    """Whether a quantity is zero but for rounding, on all data where it was measured."""
+class IsZeroUpToRounding:
+    """A quantity is zero up to rounding on all its data sets."""
 
     quantity: str
-    settings: tuple[str, ...] = FITTED
+    settings: tuple[str, ...] = FITTED_SETTINGS
 
     @property
     def rule(self) -> str:
-        return f"{self.quantity}: at most {ROUNDING:g}"
+        return f"the {self.quantity} is at most {ROUNDING_TOLERANCE:g}"
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        found = [value_of(answers, self.quantity, tables.EM, s) for s in self.settings]
-        if any(map(isnan, found)):
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        values = [value_of(answers, self.quantity, names.EM, s) for s in self.settings]
+        if any(map(isnan, values)):
             return NOT_RUN
-        evidence = ", ".join(f"{s} {v:.1e}" for s, v in zip(self.settings, found, strict=True))
-        return max(found) <= ROUNDING, evidence
+        evidence = ", ".join(f"{s} {v:.1e}" for s, v in zip(self.settings, values, strict=True))
+        return max(values) <= ROUNDING_TOLERANCE, evidence
 
 
 @dataclass(frozen=True)
-class AsElsewhere:
-    """Whether another program makes the same iterations."""
+class MatchesScikitLearn:
+    """The iterations equal those of scikit-learn."""
 
     rule: str = (
-        "after as many iterations from the same start no parameter differs from scikit-learn's "
-        f"GaussianMixture by more than {ROUNDING:g} of itself"
+        "after the same number of iterations from the same start, every parameter agrees with "
+        f"scikit-learn's GaussianMixture to a relative {ROUNDING_TOLERANCE:g}"
     )
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        found = [value_of(answers, tables.APART, tables.SKLEARN, s) for s in FITTED]
-        if any(map(isnan, found)):
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        values = [
+            value_of(answers, names.PARAMETER_DIFFERENCE, names.SKLEARN, s) for s in FITTED_SETTINGS
+        ]
+        if any(map(isnan, values)):
             return NOT_RUN
-        evidence = ", ".join(f"{s} {v:.1e}" for s, v in zip(FITTED, found, strict=True))
-        return max(found) <= ROUNDING, evidence
+        evidence = ", ".join(f"{s} {v:.1e}" for s, v in zip(FITTED_SETTINGS, values, strict=True))
+        return max(values) <= ROUNDING_TOLERANCE, evidence
 
 
 @dataclass(frozen=True)
 class ReachesMaximum:
-    """Whether EM ends at a maximum of the likelihood itself."""
+    """EM converges to a maximum of the likelihood."""
 
-    rule: str = "a general optimiser started where EM ends gains at most 1e-6 nats"
+    rule: str = "BFGS, started near the result of EM, gains at most 1e-6 nats"
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        chosen = (answers["quantity"] == tables.LIKELIHOOD) & (
-            answers["approximation"] == tables.EM
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        selected = (answers["quantity"] == names.LOG_LIKELIHOOD) & (
+            answers["approximation"] == names.EM
         )
-        rows = answers[chosen & answers["setting"].isin(FITTED)]
-        if len(rows) < len(FITTED):
+        rows = answers[selected & answers["setting"].isin(FITTED_SETTINGS)]
+        if len(rows) < len(FITTED_SETTINGS):
             return NOT_RUN
         gains = rows["exact"] - rows["value"]
         return bool(gains.max() <= 1e-6), f"gains at most {gains.max():.1e} nats"
@@ -75,31 +77,34 @@ class ReachesMaximum:
 
 @dataclass(frozen=True)
 class NoClosedForm:
-    """Whether the gradient lacks a closed form."""
+    """The closed form of the gradient is wrong."""
 
-    rule: str = "the formula by Fisher's identity is more than 1e-5 from central differences"
+    rule: str = (
+        "the gradient by Fisher's identity differs from central differences by more than a "
+        "relative 1e-5"
+    )
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        apart = value_of(answers, tables.SLOPE, tables.FISHER)
-        if isnan(apart):
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        difference = value_of(answers, names.GRADIENT_DIFFERENCE, names.FISHER)
+        if isnan(difference):
             return NOT_RUN
-        return apart > 1e-5, f"the formula is {apart:.1e} from them, relative to the slope"
+        return difference > 1e-5, f"relative difference {difference:.1e}"
 
 
 @dataclass(frozen=True)
 class MaximumExists:
-    """Whether nothing has a higher likelihood than where EM ends."""
+    """A component on one point does not exceed the likelihood of EM's result."""
 
     rule: str = (
-        "a component that sits on one point has no higher log-likelihood than EM's end, "
-        "however narrow it is"
+        "a component centred on one point, however narrow, has at most the log-likelihood of EM's "
+        "result"
     )
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        best = value_of(answers, tables.LIKELIHOOD, tables.EM, tables.SETTINGS[tables.MADE])
-        spikes = answers[answers["quantity"] == tables.SPIKE]
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        best = value_of(answers, names.LOG_LIKELIHOOD, names.EM, names.SETTINGS[names.SYNTHETIC])
+        spikes = answers[answers["quantity"] == names.SPIKE_LOG_LIKELIHOOD]
         if isnan(best) or spikes.empty:
             return NOT_RUN
         spike = spikes.iloc[0]
-        evidence = f"{spike['value']:.1f} with {spike['approximation']}, EM's end {best:.1f}"
+        evidence = f"{spike['value']:.1f} with {spike['approximation']}, EM {best:.1f}"
         return bool(spike["value"] <= best), evidence

@@ -1,4 +1,4 @@
 """A Bayesian mixture of Gaussians: coordinate ascent, variational EM, stochastic VI, enumeration.
 
-May import what suites may. `tables`, `rules`, `figures` and `page` import no torch.
+`names`, `rules`, `figures` and `page` do not import torch.
 """

@@ -1,7 +1,7 @@
 """Coordinate ascent variational inference for the mixture.
 
-Density-ratio thesis, Algorithm 3: responsibilities, then the means' factors, until the ELBO
-converges.
+Density-ratio thesis, Algorithm 3: update the responsibilities, then the factors of the means, until
+the ELBO converges.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, elbo
 
 
 @dataclass(frozen=True)
-class Ascent:
-    """The path of one start; index 0 of every array is the start.
+class Trajectory:
+    """The iterates of one start; index 0 of every array is the initial state.
 
     Attributes:
         elbo: after each iteration, `[T + 1]`, nats.
-        loc: means of the means, `[T + 1, K]`.
-        variance: of the means, `[T + 1, K]`.
-        converged: whether the ELBO stood still before the iterations ran out.
+        loc: expectations of the means, `[T + 1, K]`.
+        variance: variances of the means, `[T + 1, K]`.
+        converged: whether the ELBO converged within the maximum number of iterations.
     """
 
     elbo: np.ndarray
@@ -31,18 +31,18 @@ class Ascent:
     converged: bool
 
     @property
-    def largest_fall(self) -> float:
-        """The most by which an iteration lowered the ELBO, nats; 0 if none did."""
+    def largest_decrease(self) -> float:
+        """The largest decrease of the ELBO in an iteration, nats; 0 if it never decreased."""
         return float(max(0.0, -np.diff(self.elbo).min()))
 
 
 def random_start(components: int, prior_variance: float, random: np.random.Generator) -> np.ndarray:
-    """Means `[K]` drawn from the prior."""
+    """Draw means `[K]` from the prior."""
     return random.normal(scale=np.sqrt(prior_variance), size=components)
 
 
 def responsibilities(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """The best `q(c_i)` given the means' factors, `[..., N, K]` (thesis, below 3.6.2).
+    """Return the optimal `q(c_i)` given `q(mu)`, `[..., N, K]` (thesis, below 3.6.2).
 
     Args:
         points: `[..., N]`.
@@ -50,52 +50,53 @@ def responsibilities(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) 
         variance: `[..., K]`.
     """
     logs = points[..., None] * loc[..., None, :] - 0.5 * (variance + loc**2)[..., None, :]
-    found: np.ndarray = softmax(logs, axis=-1)
-    return found
+    weights: np.ndarray = softmax(logs, axis=-1)
+    return weights
 
 
-def means(
+def update_means(
     points: np.ndarray, weights: np.ndarray, prior_variance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best `q(mu_k)` given responsibilities: means and variances, `[K]` each.
+    """Return the mean and variance of the optimal `q(mu_k)` given responsibilities, `[K]` each.
 
-    The thesis derives it by completing a square whose last line lost its leading minus sign; the
-    density and the updates below it are right.
+    The last line of the thesis's completed square lacks its leading minus sign; the density and
+    the updates below it are correct.
 
     Args:
         points: `[N]`.
         weights: responsibilities, `[N, K]`.
-        prior_variance: of the means.
+        prior_variance: prior variance of the means.
     """
     precision = 1 / prior_variance + weights.sum(0)
     return points @ weights / precision, 1 / precision
 
 
-def ascend(
+def run_cavi(
     points: np.ndarray,
     start: np.ndarray,
     prior_variance: float,
     iterations: int,
     tolerance: float,
-) -> Ascent:
-    """Coordinate ascent from one start.
+) -> Trajectory:
+    """Run coordinate ascent from one start.
 
     Args:
         points: `[N]`.
-        start: means of the means, `[K]`; their variances start at 1, responsibilities at `1 / K`.
-        prior_variance: of the means.
-        iterations: at the most.
-        tolerance: change of the ELBO, relative to its size, at which it stands still.
+        start: initial expectations of the means, `[K]`; variances start at 1, responsibilities at
+            `1 / K`.
+        prior_variance: prior variance of the means.
+        iterations: maximum number of iterations.
+        tolerance: relative change of the ELBO at convergence.
     """
     loc, variance = start, np.ones_like(start)
     weights = np.full((len(points), len(start)), 1 / len(start))
     bound = elbo(points, Factors(loc, variance, weights), prior_variance)
-    path, converged = [(bound, loc, variance)], False
-    while len(path) <= iterations and not converged:
+    states, converged = [(bound, loc, variance)], False
+    while len(states) <= iterations and not converged:
         weights = responsibilities(points, loc, variance)
-        loc, variance = means(points, weights, prior_variance)
+        loc, variance = update_means(points, weights, prior_variance)
         before, bound = bound, elbo(points, Factors(loc, variance, weights), prior_variance)
-        path.append((bound, loc, variance))
+        states.append((bound, loc, variance))
         converged = abs(bound - before) <= tolerance * abs(bound)
-    bounds, locs, variances = map(np.array, zip(*path, strict=True))
-    return Ascent(bounds, locs, variances, bool(converged))
+    bounds, locs, variances = map(np.array, zip(*states, strict=True))
+    return Trajectory(bounds, locs, variances, bool(converged))

@@ -1,7 +1,7 @@
-"""The exact posterior of a small mixture: a sum over every assignment of points to components.
+"""The exact posterior of a small mixture by summing over all assignments of points to components.
 
-Given the assignments the means are independent and conjugate, so evidence, predictions and moments
-are finite sums over `K^N` terms.
+Given the assignments, the means are independent with conjugate priors, so evidence, predictions and
+moments are finite sums over `K^N` terms.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from scipy.special import logsumexp
 
 from bnnbench.suites.inference_toys.gaussian_mixture.model import LOG_TWO_PI, log_predictive
 
-MOST = 3**10
-"""Assignments that are enumerated at the most: ten points of three components, some seconds."""
+MAX_ASSIGNMENTS = 3**10
+"""Maximum number of enumerated assignments: ten points, three components, a few seconds."""
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Every one of the `C = K^N` assignments, and the posterior given each.
+    """All `C = K^N` assignments, and the posterior given each.
 
     Attributes:
-        log_joint: of each assignment and the points, means integrated out, `[C]`, nats.
-        loc: posterior means of the means given the assignment, `[C, K]`.
-        variance: their posterior variances, `[C, K]`.
+        log_joint: log density of each assignment and the points, means integrated out, `[C]`, nats.
+        loc: posterior expectations of the means given each assignment, `[C, K]`.
+        variance: posterior variances of the means given each assignment, `[C, K]`.
     """
 
     log_joint: np.ndarray
@@ -34,24 +34,24 @@ class Enumeration:
 
     @property
     def log_evidence(self) -> float:
-        """Of the points, nats."""
+        """The log evidence in nats."""
         return float(logsumexp(self.log_joint))
 
     @property
     def weights(self) -> np.ndarray:
-        """Posterior probability of each assignment, `[C]`."""
+        """The posterior probability of each assignment, `[C]`."""
         return np.exp(self.log_joint - self.log_evidence)
 
 
 def enumerate_assignments(
     points: np.ndarray, components: int, prior_variance: float
 ) -> Enumeration:
-    """The exact posterior of a mixture.
+    """Return the exact posterior of a mixture.
 
     Args:
         points: `[N]`.
-        components: how many, `K`; `K^N` must not exceed `MOST`.
-        prior_variance: of the means.
+        components: number of components `K`; `K^N` must not exceed `MAX_ASSIGNMENTS`.
+        prior_variance: prior variance of the means.
     """
     codes = np.arange(components ** len(points))
     counts = np.zeros((len(codes), components))
@@ -68,7 +68,7 @@ def enumerate_assignments(
 
 
 def exact_log_predictive(posterior: Enumeration, points: np.ndarray) -> np.ndarray:
-    """Log density `[M]` of new points `[M]` under the exact posterior, nats."""
+    """Return the log density `[M]` of new points `[M]` under the exact posterior, in nats."""
     log_weights = posterior.log_joint - posterior.log_evidence
     given = posterior.loc, posterior.variance
     logs = [logsumexp(log_weights + log_predictive(point[None], *given)[:, 0]) for point in points]
@@ -76,11 +76,11 @@ def exact_log_predictive(posterior: Enumeration, points: np.ndarray) -> np.ndarr
 
 
 def lowest_mean(posterior: Enumeration) -> tuple[float, float]:
-    """Mean and standard deviation of the lowest component's mean.
+    """Return the posterior mean and standard deviation of the lowest component mean.
 
-    The model does not tell components apart, and neither does the exact posterior: every `mu_k` has
-    the same marginal. Here the components of an assignment are told apart by the order of their
-    means given that assignment.
+    Model and exact posterior are invariant to permutations of the components, so every `mu_k` has
+    the same marginal. Here the components are identified, for each assignment, by the order of
+    their posterior means given that assignment.
     """
     rows = np.arange(len(posterior.loc))
     lowest = posterior.loc.argmin(1)
@@ -90,11 +90,11 @@ def lowest_mean(posterior: Enumeration) -> tuple[float, float]:
 
 
 def exact_prior_variance(points: np.ndarray, components: int, low: float, high: float) -> float:
-    """The prior variance between two with the highest exact evidence, by a bounded search."""
+    """Return the prior variance between `low` and `high` that maximises the exact evidence."""
 
     def loss(log_variance: float) -> float:
         return -enumerate_assignments(points, components, np.exp(log_variance)).log_evidence
 
     limits = (np.log(low), np.log(high))
-    found = minimize_scalar(loss, bounds=limits, method="bounded", options={"xatol": 1e-8})
-    return float(np.exp(found.x))
+    result = minimize_scalar(loss, bounds=limits, method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(result.x))

@@ -1,8 +1,8 @@
 """A Bayesian mixture of Gaussians by coordinate ascent, stochastic VI and variational EM.
 
-Beside them stands the exact posterior of ten points, by a sum over all assignments. Density-ratio
-thesis, section 3.6; book, sections 3.2.1.4 and 3.2.1.5. Neither reports a number, so what is known
-comes from the enumeration and from the means that made the data.
+Density-ratio thesis, section 3.6; book, sections 3.2.1.4 and 3.2.1.5. Neither reports a number, so
+the references are the exact posterior of ten points, by a sum over all assignments, and the true
+means.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from bnnbench.checks import check_between, check_int
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.gaussian_mixture import parts, tables
-from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import MOST
-from bnnbench.suites.inference_toys.gaussian_mixture.model import MadeData, check_means
-from bnnbench.suites.inference_toys.gaussian_mixture.scene import Part, Scene
+from bnnbench.suites.inference_toys.gaussian_mixture import names, parts
+from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import MAX_ASSIGNMENTS
+from bnnbench.suites.inference_toys.gaussian_mixture.model import SyntheticData, check_means
+from bnnbench.suites.inference_toys.gaussian_mixture.problem import PartResults, Problem
 from bnnbench.suites.inference_toys.gaussian_mixture.stochastic import Schedule
-from bnnbench.suites.inference_toys.gaussian_mixture.stochastic_part import Budget, stochastic
+from bnnbench.suites.inference_toys.gaussian_mixture.stochastic_part import Budget, stochastic_vi
 from bnnbench.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianMixture(Experiment):
-    """Coordinate ascent from several starts, beside exact answers where they can be had.
+    """Compares variational approximations of a mixture with exact values where they are feasible.
 
-    Its parts are its units. `few`: points whose exact posterior is a sum over all assignments.
-    `many`: so many that starts end in different optima. `fitted`: variational EM for the prior
-    variance on the few points, beside the exact evidence. `stochastic`: stochastic VI on the many
-    points, by three schedules of steps.
+    Each part is a unit. `few`: coordinate ascent on so few points that the exact posterior is a
+    feasible sum over all assignments. `many`: on so many points that starts converge to different
+    optima. `fitted`: variational EM for the prior variance on the few points. `stochastic`:
+    stochastic VI on the many points with three step-size schedules.
 
     Attributes:
-        few_loc: the means that make the data whose assignments are enumerated.
-        few_points: how many.
-        many_loc: the means that make data of the size that the source has in mind.
-        many_points: how many.
-        data_seed: of both.
-        prior_variance: of the means.
-        starts: of coordinate ascent on each, their means drawn from the prior.
-        iterations: of coordinate ascent at the most.
-        tolerance: relative change of the ELBO at which it has converged.
-        held_out: points that predictions are scored on.
-        batch: points of a minibatch of stochastic VI.
-        passes: of stochastic VI through the many points.
-        repetitions: of stochastic VI, each with minibatches of its own.
-        decreasing: power of the steps that meet the book's (3.19), above 1/2 and at most 1.
-        constant: size of the steps that do not decrease.
-        too_fast: power of the steps whose sum is finite, above 1.
-        seed: of starts and minibatches.
+        few_means: true means of the small data set, whose assignments are enumerated.
+        few_points: number of points of the small data set.
+        many_means: true means of the large data set.
+        many_points: number of points of the large data set.
+        data_seed: seed of both data sets.
+        prior_variance: prior variance of the means.
+        starts: number of starts of coordinate ascent, drawn from the prior.
+        iterations: maximum number of iterations of coordinate ascent.
+        tolerance: relative change of the ELBO at convergence.
+        held_out: number of held-out points.
+        batch: minibatch size of stochastic VI.
+        passes: number of passes of stochastic VI through the large data set.
+        repetitions: repetitions of stochastic VI, each with its own minibatches.
+        decreasing_power: power of step sizes that meet the book's (3.19), above 1/2, at most 1.
+        constant_step: size of constant steps.
+        too_fast_power: power of step sizes with a finite sum, above 1.
+        seed: seed of starts and minibatches.
     """
 
-    few_loc: tuple[float, ...]
+    few_means: tuple[float, ...]
     few_points: int
-    many_loc: tuple[float, ...]
+    many_means: tuple[float, ...]
     many_points: int
     data_seed: int
     prior_variance: float
@@ -67,82 +67,91 @@ class GaussianMixture(Experiment):
     batch: int
     passes: int
     repetitions: int
-    decreasing: float
-    constant: float
-    too_fast: float
+    decreasing_power: float
+    constant_step: float
+    too_fast_power: float
     seed: int
-    kind: ClassVar[str] = tables.KIND
+    kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "part"
     step_noun: ClassVar[str] = "parts"
 
     def check(self) -> None:
-        """Raises `UserError` for settings that cannot be run, or would take hours."""
-        check_means("experiment.few_loc", self.few_loc)
-        check_means("experiment.many_loc", self.many_loc)
-        most = int(np.log(MOST) / np.log(len(self.few_loc)) + 1e-9)
-        check_int("experiment.few_points", self.few_points, least=2)
-        if self.few_points > most:
+        """Raise `UserError` for settings that are invalid or would take hours."""
+        check_means("experiment.few_means", self.few_means)
+        check_means("experiment.many_means", self.many_means)
+        max_points = int(np.log(MAX_ASSIGNMENTS) / np.log(len(self.few_means)) + 1e-9)
+        check_int("experiment.few_points", self.few_points, minimum=2)
+        if self.few_points > max_points:
             raise UserError(
-                f"experiment.few_points must be at most {most} for {len(self.few_loc)} components, "
-                f"whose assignments are enumerated, not {self.few_points}."
+                f"experiment.few_points must be at most {max_points} for {len(self.few_means)} "
+                f"components, because all assignments are enumerated, not {self.few_points}.",
+                setting="experiment.few_points",
+                code="too_large",
             )
-        check_int("seed", self.seed, least=0)
-        check_int("experiment.data_seed", self.data_seed, least=0)
-        check_int("experiment.many_points", self.many_points, least=2)
+        check_int("seed", self.seed, minimum=0)
+        check_int("experiment.data_seed", self.data_seed, minimum=0)
+        check_int("experiment.many_points", self.many_points, minimum=2)
         for name in ("starts", "iterations", "held_out", "batch", "passes"):
             check_int(f"experiment.{name}", getattr(self, name))
-        check_int("experiment.repetitions", self.repetitions, least=2)
+        check_int("experiment.repetitions", self.repetitions, minimum=2)
         check_between("experiment.prior_variance", self.prior_variance, 0, 1e9)
         check_between("experiment.tolerance", self.tolerance, 0, 1)
-        if self.decreasing != 1:
-            check_between("experiment.decreasing", self.decreasing, 0.5, 1)
-        check_between("experiment.constant", self.constant, 0, 1)
-        check_between("experiment.too_fast", self.too_fast, 1, 10)
+        if self.decreasing_power != 1:
+            check_between("experiment.decreasing_power", self.decreasing_power, 0.5, 1)
+        check_between("experiment.constant_step", self.constant_step, 0, 1)
+        check_between("experiment.too_fast_power", self.too_fast_power, 1, 10)
         if self.batch > self.many_points:
             raise UserError(
-                f"experiment.batch must be at most experiment.many_points, {self.many_points}, "
-                f"not {self.batch}."
+                f"experiment.batch must be at most experiment.many_points={self.many_points}, "
+                f"not {self.batch}.",
+                setting="experiment.batch",
+                code="too_large",
             )
 
     @property
     def title(self) -> str:
         return "mixture of Gaussians"
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"seed{self.seed}",)
 
-    def names(self) -> dict[str, Any]:
-        drawn = {"points": self.many_points, "starts": self.starts, "seed": self.seed}
-        return {"dataset": "mixture", "method": "cavi", **drawn}
+    def metadata(self) -> dict[str, Any]:
+        return {
+            "dataset": "mixture",
+            "method": "cavi",
+            "points": self.many_points,
+            "starts": self.starts,
+            "seed": self.seed,
+        }
 
     def units(self) -> tuple[str, ...]:
-        return (tables.FEW, tables.MANY, tables.FITTED, tables.SAMPLED)
+        return (names.FEW, names.MANY, names.FITTED, names.STOCHASTIC_UNIT)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Runs one part and saves its tables and answers."""
-        found = self._part(unit)
-        rows = {ANSWERS: [answer.row() for answer in found.answers], **found.tables}
+        """Run one part and save its tables and answers."""
+        results = self._part(unit)
+        rows = {ANSWERS: [answer.row() for answer in results.answers], **results.tables}
         store.save(unit, rows, {})
 
-    def _part(self, unit: str) -> Part:
-        few = self._scene(MadeData(self.few_loc, self.few_points, self.data_seed))
-        many = self._scene(MadeData(self.many_loc, self.many_points, self.data_seed))
-        if unit == tables.FEW:
+    def _part(self, unit: str) -> PartResults:
+        few = self._problem(SyntheticData(self.few_means, self.few_points, self.data_seed))
+        many = self._problem(SyntheticData(self.many_means, self.many_points, self.data_seed))
+        if unit == names.FEW:
             return parts.few_points(few)
-        if unit == tables.MANY:
+        if unit == names.MANY:
             return parts.many_points(many)
-        if unit == tables.FITTED:
+        if unit == names.FITTED:
             return parts.fitted_prior_variance(few)
         budget = Budget(self.batch, self.passes, self.repetitions)
-        return stochastic(many, self._schedules(), budget)
+        return stochastic_vi(many, self._schedules(), budget)
 
     def _schedules(self) -> tuple[Schedule, ...]:
         return (
-            Schedule(tables.DECREASING, self.decreasing),
-            Schedule(tables.CONSTANT, 0.0, self.constant),
-            Schedule(tables.TOO_FAST, self.too_fast),
+            Schedule(names.DECREASING, self.decreasing_power),
+            Schedule(names.CONSTANT, 0.0, self.constant_step),
+            Schedule(names.TOO_FAST, self.too_fast_power),
         )
 
-    def _scene(self, data: MadeData) -> Scene:
+    def _problem(self, data: SyntheticData) -> Problem:
         limits = self.iterations, self.tolerance
-        return Scene(data, self.held_out, self.prior_variance, self.starts, *limits, self.seed)
+        return Problem(data, self.held_out, self.prior_variance, self.starts, *limits, self.seed)

@@ -1,9 +1,9 @@
-"""The mixture: its data, its variational factors, its evidence lower bound and its predictions.
+"""The mixture model: synthetic data, variational factors, ELBO and predictions.
 
-Means `mu_k ~ N(0, prior variance)`, `k = 1..K`; each point is of one component, all equally likely,
-and `x_i ~ N(mu_{c_i}, 1)` (density-ratio thesis, section 3.6, after Blei, Kucukelbir and McAuliffe,
-2017). The factors are `q(mu_k) = N(loc_k, variance_k)`, the thesis's `m_k` and `s_k^2`, and
-`q(c_i = k) = responsibilities_ik`, its `phi_ik`.
+Means `mu_k ~ N(0, prior_variance)`, `k = 1..K`; each point belongs to one component, all equally
+likely, and `x_i ~ N(mu_{c_i}, 1)` (density-ratio thesis, section 3.6, after Blei, Kucukelbir and
+McAuliffe, 2017). The factors are `q(mu_k) = N(loc_k, variance_k)`, the thesis's `m_k` and `s_k^2`,
+and `q(c_i = k) = responsibilities_ik`, its `phi_ik`.
 """
 
 from __future__ import annotations
@@ -20,38 +20,42 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 def check_means(key: str, means: tuple[float, ...]) -> None:
-    """Raises `UserError` unless they are those of a mixture; `key` is where they stand."""
+    """Raise `UserError` unless `means`, the value of setting `key`, are means of a mixture."""
     if not isinstance(means, tuple) or len(means) < 2:
-        raise UserError(f"{key} must be a list of at least two means, not {means!r}.")
+        raise UserError(
+            f"{key} must be a list of at least two means, not {means!r}.",
+            setting=key,
+            code="too_few",
+        )
     for mean in means:
         check_between(key, mean, -1e4, 1e4)
 
 
 @dataclass(frozen=True)
-class MadeData:
-    """Points drawn from a mixture whose means are given.
+class SyntheticData:
+    """Data drawn from a mixture with given means.
 
     Attributes:
-        loc: the means that make the points, one per component.
-        points: how many.
-        seed: of the draw.
+        means: the true means, one per component.
+        n_points: number of points.
+        seed: seed of the points.
     """
 
-    loc: tuple[float, ...]
-    points: int
+    means: tuple[float, ...]
+    n_points: int
     seed: int
 
     def draw(self) -> np.ndarray:
-        """The points `[N]`."""
-        return self._draw(np.random.default_rng(self.seed), self.points)
+        """Return the points, `[N]`."""
+        return self._draw(np.random.default_rng(self.seed), self.n_points)
 
     def draw_held_out(self, count: int) -> np.ndarray:
-        """Further points `[count]`, independent of those of `draw`."""
+        """Return new points, `[count]`, independent of those of `draw`."""
         return self._draw(np.random.default_rng([self.seed, 1]), count)
 
     def _draw(self, random: np.random.Generator, count: int) -> np.ndarray:
-        labels = random.integers(0, len(self.loc), count)
-        return np.array(self.loc, dtype=float)[labels] + random.normal(size=count)
+        labels = random.integers(0, len(self.means), count)
+        return np.array(self.means, dtype=float)[labels] + random.normal(size=count)
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ class Factors:
     """A mean-field distribution over the means and the assignments.
 
     Attributes:
-        loc: means of the means, `[K]`.
-        variance: of the means, `[K]`.
+        loc: expectations of the means, `[K]`.
+        variance: variances of the means, `[K]`.
         responsibilities: probability of each component for each point, `[N, K]`.
     """
 
@@ -70,15 +74,15 @@ class Factors:
 
 
 def elbo(points: np.ndarray, factors: Factors, prior_variance: float) -> float:
-    """The evidence lower bound, nats.
+    """Return the evidence lower bound, `E_q[log p(mu, c, x)] - E_q[log q(mu, c)]`, in nats.
 
-    `E_q[log p(mu, c, x)] - E_q[log q(mu, c)]`. The thesis prints its first expectations, and that
-    in (3.6.2), over `p`; they are over `q`, as its next lines use them.
+    The thesis prints the first expectations, and the one in (3.6.2), over `p`; its next lines
+    correctly use expectations over `q`.
 
     Args:
         points: `[N]`.
-        factors: of the means and assignments.
-        prior_variance: of the means.
+        factors: the variational distribution.
+        prior_variance: prior variance of the means.
     """
     loc, variance, weights = factors.loc, factors.variance, factors.responsibilities
     ratio = variance / prior_variance
@@ -88,18 +92,18 @@ def elbo(points: np.ndarray, factors: Factors, prior_variance: float) -> float:
 
 
 def log_predictive(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Log density of new points, nats: components of equal weight, `N(loc_k, 1 + variance_k)`.
+    """Return the log density of new points under equally weighted `N(loc_k, 1 + variance_k)`.
 
     Args:
         points: `[M]`.
         loc: `[..., K]`.
-        variance: of the means, `[..., K]`; zero for means that are known.
+        variance: variances of the means, `[..., K]`; zero for known means.
 
     Returns:
-        `[..., M]`.
+        Log densities in nats, `[..., M]`.
     """
-    spread = 1 + variance[..., None, :]
-    squares = (points[:, None] - loc[..., None, :]) ** 2 / spread
-    logs = -0.5 * (LOG_TWO_PI + np.log(spread) + squares)
-    found: np.ndarray = logsumexp(logs, axis=-1) - np.log(loc.shape[-1])
-    return found
+    total = 1 + variance[..., None, :]
+    squares = (points[:, None] - loc[..., None, :]) ** 2 / total
+    logs = -0.5 * (LOG_TWO_PI + np.log(total) + squares)
+    log_density: np.ndarray = logsumexp(logs, axis=-1) - np.log(loc.shape[-1])
+    return log_density

@@ -1,9 +1,9 @@
-"""What a run on the Bayesian mixture shows: its figures, and what its sources say."""
+"""The page of a run on the Bayesian mixture."""
 
 from __future__ import annotations
 
-from bnnbench.report.exhibit import Exhibit
-from bnnbench.suites.inference_toys.gaussian_mixture import rules, tables
+from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.suites.inference_toys.gaussian_mixture import names, rules
 from bnnbench.suites.inference_toys.gaussian_mixture.figures import (
     densities_figure,
     prior_variance_figure,
@@ -12,80 +12,94 @@ from bnnbench.suites.inference_toys.gaussian_mixture.figures import (
 )
 from bnnbench.suites.inference_toys.sources import BOOK, LECTURE, THESIS
 
-SETTINGS = (tables.FEW_POINTS, tables.MANY_POINTS)
+SETTINGS = (names.FEW_POINTS, names.MANY_POINTS)
 
 STATEMENTS = (
     (
-        "Coordinate ascent raises the ELBO in every iteration",
+        "Coordinate ascent increases the ELBO in every iteration",
         f"{THESIS}, Alg. 3; {BOOK}, 3.2.1.4",
-        rules.NeverFalls(tables.ASCENT, SETTINGS),
+        rules.ELBONeverDecreases(names.CAVI, SETTINGS),
     ),
     (
-        "The optimum it reaches is a local one",
+        "Coordinate ascent reaches a local optimum",
         f"{BOOK}, 3.2.1.4",
         rules.LocalOptima(),
     ),
     (
         "The ELBO is a lower bound of the log evidence",
         f"{THESIS}, 3.4; {LECTURE}, variational EM",
-        rules.BelowEvidence(),
+        rules.IsLowerBound(),
     ),
     (
         "The approximation matches a single mode of the posterior",
         f"{BOOK}, 3.2.1.6",
-        rules.OneMode(),
+        rules.FitsOneMode(),
     ),
     (
-        "It underestimates the marginal variances",
+        "The approximation underestimates the marginal variances",
         f"{BOOK}, 3.2.1.6",
-        rules.TooNarrow(),
+        rules.UnderestimatesVariance(),
     ),
     (
-        "Stochastic VI converges with steps whose sum is infinite, that of their squares finite",
+        "Stochastic VI converges if step sizes have an infinite sum and a finite sum of squares",
         f"{BOOK}, (3.19)",
-        rules.Converges(tables.DECREASING, True),
+        rules.Converges(names.DECREASING, True),
     ),
     (
-        "Without a finite sum of squares it does not: constant steps",
+        "Stochastic VI does not converge without a finite sum of squares: constant steps",
         f"{BOOK}, (3.19), second condition",
-        rules.Converges(tables.CONSTANT, False),
+        rules.Converges(names.CONSTANT, False),
     ),
     (
-        "Without an infinite sum it does not: steps that fall too fast",
+        "Stochastic VI does not converge without an infinite sum: steps that decrease too fast",
         f"{BOOK}, (3.19), first condition",
-        rules.Converges(tables.TOO_FAST, False),
+        rules.Converges(names.TOO_FAST, False),
     ),
     (
-        "Stochastic VI is faster than assessing all data",
+        "Stochastic VI is faster than processing all data in each iteration",
         f"{BOOK}, 3.2.1.5",
-        rules.Sooner(),
+        rules.FasterThanCAVI(),
     ),
     (
-        "Variational EM raises the ELBO in every iteration",
+        "Variational EM increases the ELBO in every iteration",
         f"{BOOK}, 3.2.1.4, steps 1 and 2; {LECTURE}",
-        rules.NeverFalls(tables.VARIATIONAL_EM, (tables.FEW_POINTS,)),
+        rules.ELBONeverDecreases(names.VARIATIONAL_EM, (names.FEW_POINTS,)),
     ),
     (
-        "Maximising the ELBO by a parameter stands for maximising the evidence",
+        "Maximising the ELBO over a parameter approximates maximising the evidence",
         f"{BOOK}, 3.2.1.4, step 2",
         rules.MaximisesEvidence(),
     ),
 )
 
-EXHIBIT = Exhibit(
-    kind=tables.KIND,
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=names.KIND,
     title="Bayesian mixture of Gaussians",
     caption=(
-        "CAVI and variational EM: the best of all starts, whose ELBO approximates the log "
-        "evidence; few points: exact by a sum over all assignments; held-out: mean over new "
-        "points; stochastic VI: mean ± standard error over repetitions, distance = root mean "
-        "square over the means of the components, one pass = as many points as there are"
+        "CAVI and variational EM: the start with the highest ELBO, which approximates the log "
+        "evidence. Few points: exact values by a sum over all assignments. Held-out: mean over new "
+        "points. Stochastic VI: mean ± standard error over repetitions; distance is the root mean "
+        "square over the means of the components, one pass is N points."
     ),
     figures={
         "densities": densities_figure,
         "starts": starts_figure,
         "stochastic": stochastic_figure,
         "prior_variance": prior_variance_figure,
+    },
+    captions={
+        "densities": "Predictive density (blue line) at selected iterations of the best start of "
+        "CAVI, over a histogram of the data (grey). Dashed vertical lines: means of the components",
+        "starts": "ELBO and mean log density of held-out points by iteration of CAVI, one line "
+        "per random start; dots: last iteration. Black line: exact log evidence; dashed line: the "
+        "same minus log K!, since each start finds one of K! equivalent modes; dotted line: log "
+        "density under the true means",
+        "stochastic": "Root mean square distance of the component means to the fixed point of "
+        "CAVI, against passes through the data. Lines and bands: mean and range over repetitions "
+        "of stochastic VI; dashed line: CAVI",
+        "prior_variance": "Exact log evidence and ELBO against the prior variance of the "
+        "component means. Dots: E-steps of variational EM; dashed lines: bounds with the factors "
+        "of the first two E-steps fixed, each maximised by the next prior variance",
     },
     statements=STATEMENTS,
 )

@@ -1,4 +1,4 @@
-"""The part of a run on stochastic VI: distances to coordinate ascent's fixed point."""
+"""The part of a run on stochastic VI: distances to CAVI's fixed point."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnbench.results.answers import Answer
-from bnnbench.suites.inference_toys.gaussian_mixture import tables
-from bnnbench.suites.inference_toys.gaussian_mixture.scene import Part, Row, Scene, best_of
-from bnnbench.suites.inference_toys.gaussian_mixture.stochastic import Schedule, stochastic_ascent
+from bnnbench.suites.inference_toys.gaussian_mixture import names
+from bnnbench.suites.inference_toys.gaussian_mixture.problem import (
+    PartResults,
+    Problem,
+    Row,
+    best_start,
+)
+from bnnbench.suites.inference_toys.gaussian_mixture.stochastic import Schedule, run_stochastic_vi
 
-NEAR = 0.1
-"""Distance to the fixed point whose first passing is timed."""
+CLOSE_DISTANCE = 0.1
+"""Distance from CAVI's fixed point for `names.PASSES`."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long stochastic VI runs.
+    """The size of the stochastic VI runs.
 
     Attributes:
-        batch: points of a minibatch.
-        passes: through all points.
-        repetitions: with minibatches of their own.
+        batch: size of a minibatch.
+        passes: number of passes through all points.
+        repetitions: number of repetitions, each with its own minibatches.
     """
 
     batch: int
@@ -31,55 +36,55 @@ class Budget:
     repetitions: int
 
 
-def stochastic(scene: Scene, schedules: Sequence[Schedule], budget: Budget) -> Part:
-    """Stochastic VI from the start that coordinate ascent does best from."""
-    ascents = scene.ascents()
-    number = best_of(ascents)
-    points, start, fixed_point = scene.data.draw(), scene.start(number), ascents[number].loc[-1]
-    by_ascent = distance(ascents[number].loc, fixed_point)
+def stochastic_vi(problem: Problem, schedules: Sequence[Schedule], budget: Budget) -> PartResults:
+    """Run stochastic VI from the start with the highest ELBO after coordinate ascent."""
+    cavi = problem.run_all_starts()
+    best = best_start(cavi)
+    points, start, fixed_point = problem.data.draw(), problem.start(best), cavi[best].loc[-1]
+    cavi_distances = distance(cavi[best].loc, fixed_point)
     steps = budget.passes * len(points) // budget.batch
     passes = np.arange(steps + 1) * budget.batch / len(points)
-    kept = np.unique(np.round(np.geomspace(1, steps, 80)).astype(int))
-    rows = _distances(tables.ASCENT, np.arange(1, len(by_ascent)), by_ascent[1:, None])
-    near = float(np.argmax(by_ascent < NEAR))
-    answers = [Answer(tables.PASSES, tables.ASCENT, near, tables.MANY_POINTS)]
-    for place, schedule in enumerate(schedules):
-        random = np.random.default_rng([scene.seed, number, place])
+    saved = np.unique(np.round(np.geomspace(1, steps, 80)).astype(int))
+    rows = _distance_rows(names.CAVI, np.arange(1, len(cavi_distances)), cavi_distances[1:, None])
+    cavi_passes = float(np.argmax(cavi_distances < CLOSE_DISTANCE))
+    answers = [Answer(names.PASSES, names.CAVI, cavi_passes, names.MANY_POINTS)]
+    for index, schedule in enumerate(schedules):
+        random = np.random.default_rng([problem.seed, best, index])
         sizes = budget.batch, steps, budget.repetitions
-        path = stochastic_ascent(points, start, scene.prior_variance, schedule, *sizes, random)
-        distances = distance(path, fixed_point)
-        rows += _distances(schedule.name, passes[kept], distances[kept])
-        answers += _stochastic_answers(schedule.name, passes, distances)
-    return Part(answers, {tables.STOCHASTIC: rows})
+        loc = run_stochastic_vi(points, start, problem.prior_variance, schedule, *sizes, random)
+        distances = distance(loc, fixed_point)
+        rows += _distance_rows(schedule.name, passes[saved], distances[saved])
+        answers += _answers(schedule.name, passes, distances)
+    return PartResults(answers, {names.STOCHASTIC: rows})
 
 
-def _distances(schedule: str, passes: np.ndarray, distances: np.ndarray) -> list[Row]:
-    """A row per pass `[T]` and repetition of `distances`, `[T, R]`."""
+def _distance_rows(schedule: str, passes: np.ndarray, distances: np.ndarray) -> list[Row]:
+    """Return one row per element of `passes`, `[T]`, and repetition; `distances` is `[T, R]`."""
     return [
-        {"schedule": schedule, "repetition": r, "passes": float(done), "distance": value}
-        for done, own in zip(passes, distances.tolist(), strict=True)
-        for r, value in enumerate(own)
+        {"schedule": schedule, "repetition": r, "passes": float(n_passes), "distance": value}
+        for n_passes, values in zip(passes, distances.tolist(), strict=True)
+        for r, value in enumerate(values)
     ]
 
 
 def distance(loc: np.ndarray, fixed_point: np.ndarray) -> np.ndarray:
-    """Root mean square over components of `loc - fixed_point`, `[..., K]` to `[...]`."""
+    """Return the root mean square over components of `loc - fixed_point`, `[..., K]` to `[...]`."""
     return np.sqrt(((loc - fixed_point) ** 2).mean(-1))
 
 
-def _stochastic_answers(name: str, passes: np.ndarray, distances: np.ndarray) -> list[Answer]:
-    """Mean and standard error over repetitions of `distances`, `[T + 1, R]`."""
+def _answers(schedule: str, passes: np.ndarray, distances: np.ndarray) -> list[Answer]:
+    """Return means and standard errors over repetitions; `distances` is `[T + 1, R]`."""
 
     def summary(quantity: str, values: np.ndarray) -> Answer:
         error = float(values.std(ddof=1) / np.sqrt(len(values)))
         mean = float(values.mean())
-        return Answer(quantity, tables.STOCHASTIC_VI, mean, name, standard_error=error)
+        return Answer(quantity, names.STOCHASTIC_VI, mean, schedule, standard_error=error)
 
     tenth = max(1, len(distances) // 10)
     answers = [
-        summary(tables.EARLY_DISTANCE, distances[tenth : 2 * tenth].mean(0)),
-        summary(tables.DISTANCE, distances[-tenth:].mean(0)),
+        summary(names.EARLY_DISTANCE, distances[tenth : 2 * tenth].mean(0)),
+        summary(names.LATE_DISTANCE, distances[-tenth:].mean(0)),
     ]
-    if (distances < NEAR).any(0).all():
-        answers.append(summary(tables.PASSES, passes[np.argmax(distances < NEAR, axis=0)]))
+    if (distances < CLOSE_DISTANCE).any(0).all():
+        answers.append(summary(names.PASSES, passes[np.argmax(distances < CLOSE_DISTANCE, axis=0)]))
     return answers

@@ -1,8 +1,8 @@
 """Variational EM for the prior variance of the mixture's means.
 
-The E-step is coordinate ascent to its end at the present prior variance, "an iterative process" as
-Alvarez's lecture has it; the M-step is the prior variance with the highest ELBO under that factor
-(book, section 3.2.1.4, steps 1 and 2).
+The E-step runs coordinate ascent to convergence at the current prior variance ("an iterative
+process" in Alvarez's lecture); the M-step maximises the ELBO over the prior
+variance with these factors fixed (book, section 3.2.1.4, steps 1 and 2).
 """
 
 from __future__ import annotations
@@ -11,70 +11,74 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.suites.inference_toys.gaussian_mixture.coordinate_ascent import ascend
+from bnnbench.suites.inference_toys.gaussian_mixture.coordinate_ascent import run_cavi
 
 
 @dataclass(frozen=True)
 class PriorVarianceFit:
-    """The path of one start, an entry after every E-step.
+    """The iterates of one start, one entry per E-step.
 
     Attributes:
-        prior_variance: at which the E-step was, `[T]`.
-        elbo: at its end, nats, `[T]`.
-        square: sum over components of `E_q[mu_k^2]`, `[T]`.
-        loc: means of the means, `[T, K]`.
-        converged: whether the ELBO stood still before the iterations ran out.
+        prior_variance: prior variance in the E-step, `[T]`.
+        elbo: ELBO after the E-step, nats, `[T]`.
+        second_moment: sum over components of `E_q[mu_k^2]`, `[T]`.
+        loc: expectations of the means, `[T, K]`.
+        converged: whether the ELBO converged within the maximum number of iterations.
     """
 
     prior_variance: np.ndarray
     elbo: np.ndarray
-    square: np.ndarray
+    second_moment: np.ndarray
     loc: np.ndarray
     converged: bool
 
     @property
-    def largest_fall(self) -> float:
-        """The most by which an iteration lowered the ELBO, nats; 0 if none did."""
+    def largest_decrease(self) -> float:
+        """The largest decrease of the ELBO in an iteration, nats; 0 if it never decreased."""
         return float(max(0.0, (-np.diff(self.elbo)).max(initial=0.0)))
 
 
-def bound_of_prior_variance(
-    prior_variance: np.ndarray, at: float, elbo: float, square: float, components: int
+def elbo_with_fixed_factors(
+    prior_variance: np.ndarray,
+    current: float,
+    elbo: float,
+    second_moment: float,
+    components: int,
 ) -> np.ndarray:
-    """The ELBO as a function of the prior variance while the factors stay as they are, nats.
+    """Return the ELBO in nats as a function of the prior variance, with all factors fixed.
 
     Args:
-        prior_variance: where it is wanted.
-        at: a prior variance at which the ELBO is known.
-        elbo: there.
-        square: sum over components of `E_q[mu_k^2]`.
-        components: how many, `K`.
+        prior_variance: prior variances at which to evaluate the ELBO.
+        current: the prior variance at which the ELBO is `elbo`.
+        elbo: ELBO at `current`.
+        second_moment: sum over components of `E_q[mu_k^2]`.
+        components: number of components `K`.
     """
-    logs = -0.5 * components * np.log(prior_variance / at)
-    found: np.ndarray = elbo + logs - 0.5 * square * (1 / prior_variance - 1 / at)
-    return found
+    logs = -0.5 * components * np.log(prior_variance / current)
+    values: np.ndarray = elbo + logs - 0.5 * second_moment * (1 / prior_variance - 1 / current)
+    return values
 
 
 def fit_prior_variance(
     points: np.ndarray, start: np.ndarray, prior_variance: float, iterations: int, tolerance: float
 ) -> PriorVarianceFit:
-    """E-steps and M-steps in turn, from one start.
+    """Alternate E-steps and M-steps, from one start.
 
     Args:
         points: `[N]`.
-        start: means of the means, `[K]`.
-        prior_variance: of the first E-step.
-        iterations: E-steps at the most, and iterations of each.
-        tolerance: change of the ELBO, relative to its size, at which it stands still.
+        start: initial expectations of the means, `[K]`.
+        prior_variance: prior variance in the first E-step.
+        iterations: maximum number of E-steps, and of iterations in each.
+        tolerance: relative change of the ELBO at convergence.
     """
-    path: list[tuple[float, float, float, np.ndarray]] = []
+    states: list[tuple[float, float, float, np.ndarray]] = []
     loc, converged = start, False
-    while len(path) < iterations and not converged:
-        ascent = ascend(points, loc, prior_variance, iterations, tolerance)
-        loc, bound = ascent.loc[-1], float(ascent.elbo[-1])
-        square = float((loc**2 + ascent.variance[-1]).sum())
-        converged = bool(path) and abs(bound - path[-1][1]) <= tolerance * abs(bound)
-        path.append((prior_variance, bound, square, loc))
-        prior_variance = square / len(loc)
-    variances, bounds, squares, locs = map(np.array, zip(*path, strict=True))
-    return PriorVarianceFit(variances, bounds, squares, locs, converged)
+    while len(states) < iterations and not converged:
+        e_step = run_cavi(points, loc, prior_variance, iterations, tolerance)
+        loc, bound = e_step.loc[-1], float(e_step.elbo[-1])
+        second_moment = float((loc**2 + e_step.variance[-1]).sum())
+        converged = bool(states) and abs(bound - states[-1][1]) <= tolerance * abs(bound)
+        states.append((prior_variance, bound, second_moment, loc))
+        prior_variance = second_moment / len(loc)
+    variances, bounds, moments, locs = map(np.array, zip(*states, strict=True))
+    return PriorVarianceFit(variances, bounds, moments, locs, converged)

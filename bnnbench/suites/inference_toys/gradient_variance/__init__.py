@@ -1,1 +1,1 @@
-"""How noisy estimates of a gradient of an expectation are: score function against pathwise."""
+"""Variance of score-function and pathwise estimates of the gradient of an expectation."""

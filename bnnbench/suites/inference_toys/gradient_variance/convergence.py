@@ -1,7 +1,7 @@
-"""Gradient ascent on an ELBO with each estimator, from the same draws.
+"""Gradient ascent on an ELBO with each estimator.
 
-Every estimator gets as many draws of z in a step as the others, and the same ones. The control
-variate's baseline is made of the draws of the step before, so that the estimate stays unbiased.
+All estimators use the same samples of z. The baseline of the control variate is estimated from the
+samples of the previous step, so that the gradient estimate remains unbiased.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import numpy as np
 import torch
 
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
-    baseline_of,
     estimates,
+    weighted_baseline,
 )
+from bnnbench.suites.inference_toys.gradient_variance.names import CONTROL_VARIATE
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
+    LinearModel,
     Normal,
-    OneWeight,
     Values,
     kl,
 )
-from bnnbench.suites.inference_toys.gradient_variance.tables import CONTROLLED
 
 
 @dataclass(frozen=True)
-class Ascent:
-    """How the ELBO is climbed.
+class AscentSettings:
+    """Settings of gradient ascent.
 
     Attributes:
-        steps: of Adam.
-        samples: draws of z in a step.
-        learning_rate: of Adam.
+        steps: number of Adam steps.
+        samples: samples of z per step.
+        learning_rate: learning rate of Adam.
     """
 
     steps: int
@@ -39,35 +39,42 @@ class Ascent:
     learning_rate: float
 
 
-def climb(
-    name: str, line: OneWeight, ascent: Ascent, random: np.random.Generator, repetitions: int
+def gradient_ascent(
+    name: str,
+    model: LinearModel,
+    ascent: AscentSettings,
+    random: np.random.Generator,
+    repetitions: int,
 ) -> Values:
-    """`KL(q || posterior)` in nats, `[repetitions, steps + 1]`, from the prior on.
+    """Return `KL(q || posterior)` in nats before and after each step, starting at the prior.
 
     Args:
-        name: of the estimator.
-        line: the model.
-        ascent: how.
-        random: draws the noise of all repetitions, which is their only difference.
-        repetitions: that go side by side.
+        name: the estimator.
+        model: the model.
+        ascent: the settings.
+        random: generator of the noise, the only difference between repetitions.
+        repetitions: number of repetitions.
+
+    Returns:
+        Divergences, `[repetitions, steps + 1]`.
     """
-    objective, posterior = line.elbo(), line.posterior
-    start = torch.tensor([line.prior.loc, np.log(line.prior.scale)], dtype=torch.float64)
-    place = torch.nn.Parameter(start.repeat(repetitions, 1))
-    adam = torch.optim.Adam([place], lr=ascent.learning_rate, maximize=True)
+    objective, posterior = model.elbo(), model.posterior
+    start = torch.tensor([model.prior.loc, np.log(model.prior.scale)], dtype=torch.float64)
+    parameters = torch.nn.Parameter(start.repeat(repetitions, 1))
+    adam = torch.optim.Adam([parameters], lr=ascent.learning_rate, maximize=True)
     weights = np.full(ascent.samples, 1 / ascent.samples)
     baseline: Values = np.zeros((repetitions, 2))
-    distances = []
+    divergences = []
     for step in range(ascent.steps + 1):
-        loc, log_scale = np.hsplit(place.detach().numpy(), 2)
+        loc, log_scale = np.hsplit(parameters.detach().numpy(), 2)
         q = Normal(loc, np.exp(log_scale))
-        distances.append(kl(q, posterior))
+        divergences.append(kl(q, posterior))
         if step == ascent.steps:
             break
         noise = random.standard_normal((repetitions, ascent.samples))
-        found = estimates(name, objective, q, noise, baseline[:, None])
-        if name == CONTROLLED:
-            baseline = baseline_of(objective, q, noise, weights)
-        place.grad = torch.from_numpy(found.mean(1))
+        gradients = estimates(name, objective, q, noise, baseline[:, None])
+        if name == CONTROL_VARIATE:
+            baseline = weighted_baseline(objective, q, noise, weights)
+        parameters.grad = torch.from_numpy(gradients.mean(1))
         adam.step()
-    return np.concatenate(distances, axis=1)
+    return np.concatenate(divergences, axis=1)

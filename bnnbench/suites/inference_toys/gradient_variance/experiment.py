@@ -1,6 +1,6 @@
-"""Score function against pathwise gradients: their variance, their mean, and what they cost.
+"""Score-function and pathwise gradients: variance, bias and convergence.
 
-Book, sections 3.2.4.1 and 3.2.4.2 and Appendix A.1. The book prints no numbers; functions and
+Book, sections 3.2.4.1 and 3.2.4.2 and Appendix A.1. The book prints no numbers; the functions and
 settings are ours.
 """
 
@@ -15,74 +15,74 @@ from bnnbench.checks import check_between, check_finite, check_int
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.inference_toys.gradient_variance.convergence import Ascent
-from bnnbench.suites.inference_toys.gradient_variance.measured import (
-    Place,
+from bnnbench.suites.inference_toys.gradient_variance.convergence import AscentSettings
+from bnnbench.suites.inference_toys.gradient_variance.minibatches import MAX_MINIBATCHES
+from bnnbench.suites.inference_toys.gradient_variance.names import (
+    COSINE,
+    KIND,
+    OPTIMUM,
+    QUADRATIC,
+    START,
+)
+from bnnbench.suites.inference_toys.gradient_variance.objectives import (
+    Cosine,
+    LinearModel,
+    Normal,
+    simulate,
+    squared_distance,
+)
+from bnnbench.suites.inference_toys.gradient_variance.tables import (
+    Setup,
     bias_tables,
     convergence_tables,
     latent_tables,
     variance_tables,
 )
-from bnnbench.suites.inference_toys.gradient_variance.minibatches import MOST_BATCHES
-from bnnbench.suites.inference_toys.gradient_variance.objectives import (
-    Normal,
-    OneWeight,
-    Wave,
-    simulate,
-    squared_distance,
-)
-from bnnbench.suites.inference_toys.gradient_variance.tables import (
-    KIND,
-    OPTIMUM,
-    QUADRATIC,
-    START,
-    WAVE,
-)
 from bnnbench.types import UserError
 
-MOST_NUMBERS = 10**7
-"""Drawn at once: 80 MB, and some times that for what is made of them."""
+MAX_SAMPLED_VALUES = 10**7
+"""Maximum number of values sampled at once: 80 MB, and a few times that for derived arrays."""
 
 
-class Counted(NamedTuple):
-    """A setting that is a whole number, and the least it may be."""
+class IntegerSetting(NamedTuple):
+    """An integer setting and its minimum."""
 
     name: str
-    least: int
+    minimum: int
 
 
-COUNTS = (
-    Counted("draws", 100),
-    Counted("rows", 2),
-    Counted("minibatch", 1),
-    Counted("ascent_steps", 1),
-    Counted("samples_per_step", 2),
-    Counted("repetitions", 2),
+INTEGER_SETTINGS = (
+    IntegerSetting("draws", 100),
+    IntegerSetting("rows", 2),
+    IntegerSetting("minibatch", 1),
+    IntegerSetting("ascent_steps", 1),
+    IntegerSetting("samples_per_step", 2),
+    IntegerSetting("repetitions", 2),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientVariance(Experiment):
-    """Estimates of gradients of `E_q[f]` for a quadratic, a wave and the ELBO of one weight.
+    """Estimates gradients of `E_q[f]` for a quadratic, a cosine and the ELBO of one weight.
 
     Attributes:
-        seed: of all draws of z; the data have their own.
-        draws: estimates that each mean and variance is measured on.
-        scales: standard deviations of q on the quadratic and the wave, mean 0.
-        samples: draws of z that an estimate is the mean of, on the ELBO.
+        seed: seed of all samples of z.
+        draws: number of estimates behind each mean and variance.
+        scales: standard deviations of q for the quadratic and the cosine; the mean is 0.
+        samples: numbers of samples of z per estimate, for the ELBO.
         target: the quadratic is `(z - target)^2`.
-        frequency: the wave is `cos(frequency z)`, at most 50.
-        rows: of the regression `y = w x + noise`, inputs evenly spaced from -2 to 2.
+        frequency: the cosine is `cos(frequency z)`; below 50.
+        rows: observations of the regression `y = w x + noise`, inputs evenly spaced from -2 to 2.
         weight: true `w`.
-        noise_precision: known.
-        prior_precision: of `w`.
-        data_seed: of the noise in the targets.
-        minibatch: rows of a minibatch, all of which are enumerated.
-        latents: numbers of independent unknowns, for Rao-Blackwellisation.
-        ascent_steps: of gradient ascent on the ELBO, by Adam.
-        samples_per_step: draws of z, for every estimator.
-        learning_rate: of Adam.
-        repetitions: of the ascent.
+        noise_precision: known precision of the noise.
+        prior_precision: prior precision of `w`.
+        data_seed: seed of the noise in the targets.
+        minibatch: minibatch size; all minibatches are enumerated.
+        latents: numbers of independent latent variables, for Rao-Blackwellisation.
+        ascent_steps: number of Adam steps on the ELBO.
+        samples_per_step: samples of z per step, for every estimator.
+        learning_rate: learning rate of Adam.
+        repetitions: repetitions of the ascent.
     """
 
     seed: int
@@ -107,15 +107,17 @@ class GradientVariance(Experiment):
     step_noun: ClassVar[str] = "parts"
 
     def check(self) -> None:
-        check_int("seed", self.seed, least=0)
-        check_int("experiment.data_seed", self.data_seed, least=0)
-        for name, least in COUNTS:
-            check_int(f"experiment.{name}", getattr(self, name), least)
+        check_int("seed", self.seed, minimum=0)
+        check_int("experiment.data_seed", self.data_seed, minimum=0)
+        for name, minimum in INTEGER_SETTINGS:
+            check_int(f"experiment.{name}", getattr(self, name), minimum)
         for name in ("scales", "samples", "latents"):
             values = getattr(self, name)
             if not isinstance(values, tuple) or not values:
                 raise UserError(
-                    f"experiment.{name} must be a list of numbers, such as [1], not {values!r}."
+                    f"experiment.{name} must be a non-empty list of numbers, not {values!r}.",
+                    setting=f"experiment.{name}",
+                    code="not_a_list",
                 )
         for value in self.scales:
             check_between("experiment.scales", value, 0)
@@ -130,22 +132,28 @@ class GradientVariance(Experiment):
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        """Raises `UserError` if more would be drawn or enumerated than a toy should."""
+        """Raise `UserError` if the settings would need too much memory or time."""
         if self.minibatch > self.rows:
             raise UserError(
                 f"experiment.minibatch must be at most experiment.rows={self.rows}, "
-                f"not {self.minibatch}."
+                f"not {self.minibatch}.",
+                setting="experiment.minibatch",
+                code="too_large",
             )
-        if math.comb(self.rows, self.minibatch) > MOST_BATCHES:
+        if math.comb(self.rows, self.minibatch) > MAX_MINIBATCHES:
             raise UserError(
-                f"experiment.minibatch={self.minibatch} of experiment.rows={self.rows} makes more "
-                f"than the {MOST_BATCHES} minibatches that are enumerated; use fewer rows."
+                f"experiment.minibatch={self.minibatch} with experiment.rows={self.rows} gives "
+                f"more than {MAX_MINIBATCHES} minibatches to enumerate; use fewer rows.",
+                setting="experiment.minibatch",
+                code="too_many",
             )
         largest = self.draws * max(*self.samples, *self.latents, self.rows)
-        if max(largest, self.repetitions * self.samples_per_step) > MOST_NUMBERS:
+        if max(largest, self.repetitions * self.samples_per_step) > MAX_SAMPLED_VALUES:
             raise UserError(
-                f"experiment.draws={self.draws} with these samples, latents and rows draws more "
-                f"than {MOST_NUMBERS:.0e} numbers at once; use fewer."
+                f"experiment.draws={self.draws} with these samples, latents, rows and repetitions "
+                f"would sample more than {MAX_SAMPLED_VALUES:.0e} values at once; use fewer.",
+                setting="experiment.draws",
+                code="too_many",
             )
 
     @property
@@ -153,8 +161,8 @@ class GradientVariance(Experiment):
         return "gradient variance"
 
     @property
-    def line(self) -> OneWeight:
-        """The regression."""
+    def model(self) -> LinearModel:
+        """The regression model with its data."""
         return simulate(
             self.rows, self.weight, self.noise_precision, self.prior_precision, self.data_seed
         )
@@ -162,33 +170,33 @@ class GradientVariance(Experiment):
     def units(self) -> tuple[str, ...]:
         return ("variances", "bias", "latents", "convergence")
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return ("one-unknown", f"seed{self.seed}")
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"draws": self.draws, "seed": self.seed}
 
     def run(self, unit: str, store: UnitStore) -> None:
         seed = derive_seed(self.seed, unit)
         if unit == "variances":
-            tables = variance_tables(tuple(self.places()), self.draws, seed)
+            tables = variance_tables(tuple(self.setups()), self.draws, seed)
         elif unit == "bias":
-            tables = bias_tables(self.line, self.minibatch, self.draws, seed)
+            tables = bias_tables(self.model, self.minibatch, self.draws, seed)
         elif unit == "latents":
             q = Normal(0.0, 1.0)
             tables = latent_tables(squared_distance(self.target), q, self.latents, self.draws, seed)
         else:
-            ascent = Ascent(self.ascent_steps, self.samples_per_step, self.learning_rate)
-            tables = convergence_tables(self.line, ascent, self.repetitions, seed)
+            ascent = AscentSettings(self.ascent_steps, self.samples_per_step, self.learning_rate)
+            tables = convergence_tables(self.model, ascent, self.repetitions, seed)
         store.save(unit, tables, {})
 
-    def places(self) -> Iterator[Place]:
-        """Where variances are measured."""
+    def setups(self) -> Iterator[Setup]:
+        """Yield the setups in which variances are measured."""
         for scale in self.scales:
             q = Normal(0.0, scale)
-            yield Place(QUADRATIC, squared_distance(self.target), q, 1)
-            yield Place(WAVE, Wave(self.frequency), q, 1)
-        line = self.line
+            yield Setup(QUADRATIC, squared_distance(self.target), q, 1)
+            yield Setup(COSINE, Cosine(self.frequency), q, 1)
+        model = self.model
         for samples in self.samples:
-            yield Place(START, line.elbo(), line.prior, samples)
-        yield Place(OPTIMUM, line.elbo(), line.posterior, 1)
+            yield Setup(START, model.elbo(), model.prior, samples)
+        yield Setup(OPTIMUM, model.elbo(), model.posterior, 1)

@@ -1,4 +1,4 @@
-"""The figures of a run."""
+"""The figures of a run on gradient variances."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, PALETTE, legend, sketch
-from bnnbench.suites.inference_toys.gradient_variance.findings import read_findings
-from bnnbench.suites.inference_toys.gradient_variance.tables import (
-    CONTROLLED,
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.suites.inference_toys.gradient_variance.names import (
+    CONTROL_VARIATE,
+    COSINE,
     ESTIMATORS,
     OPTIMUM,
     PARAMETERS,
@@ -21,84 +21,85 @@ from bnnbench.suites.inference_toys.gradient_variance.tables import (
     RAO_BLACKWELL,
     SCORE,
     START,
-    WAVE,
 )
+from bnnbench.suites.inference_toys.gradient_variance.saved_run import read_run
 
 COLOURS = {
     SCORE: ORANGE,
-    CONTROLLED: PALETTE[1],
+    CONTROL_VARIATE: PALETTE[1],
     PATHWISE: BLUE,
     PATH_DERIVATIVE: PALETTE[4],
     RAO_BLACKWELL: PALETTE[3],
 }
 
-WIDTH = 0.2
-"""Of a bar, where four stand side by side."""
+BAR_WIDTH = 0.2
+"""Width of a bar in a group of up to four."""
 
 
 def variances_figure(folder: RunFolder) -> Figure:
-    """Bars of the measured variances, with the exact ones as lines across them."""
-    rows = read_findings(folder).variances
+    """Plot measured variances as bars, with exact values as lines."""
+    rows = read_run(folder).variances
     groups = {
         f"{QUADRATIC}, 1 sample": (rows[rows["objective"] == QUADRATIC], "scale"),
-        f"{WAVE}, 1 sample": (rows[rows["objective"] == WAVE], "scale"),
+        f"{COSINE}, 1 sample": (rows[rows["objective"] == COSINE], "scale"),
         START: (rows[rows["objective"] == START], "samples"),
         OPTIMUM: (rows[rows["objective"] == OPTIMUM], "samples"),
     }
-    figure, panels = sketch(11.0, 5.6, len(groups), len(PARAMETERS))
+    figure, panels = new_figure(11.0, 5.6, len(groups), len(PARAMETERS))
     for i, parameter in enumerate(PARAMETERS):
-        for j, (title, (own, over)) in enumerate(groups.items()):
+        for j, (title, (group, column)) in enumerate(groups.items()):
             axes = panels[i * len(groups) + j]
-            _draw_bars(axes, own[own["parameter"] == parameter], over)
+            _draw_bars(axes, group[group["parameter"] == parameter], column)
             axes.set_title(title if i == 0 else "", fontsize="medium")
             if i == len(PARAMETERS) - 1:
-                axes.set_xlabel("deviation of q" if over == "scale" else "samples")
-            axes.set_ylabel(f"variance of the gradient\nby the {parameter}" if j == 0 else "")
+                axes.set_xlabel("standard deviation of q" if column == "scale" else "samples")
+            axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}" if j == 0 else "")
     legend(figure, panels[2], columns=5)
     return figure
 
 
 def convergence_figure(folder: RunFolder) -> Figure:
-    """Distance to the posterior against draws, and variance against the number of unknowns."""
-    found = read_findings(folder)
-    figure, (left, right) = sketch(9.6, 4.0, 2)
+    """Plot KL to the posterior during ascent, and variance by number of latent variables."""
+    run = read_run(folder)
+    figure, (left, right) = new_figure(9.6, 4.0, 2)
     for name in ESTIMATORS:
-        own = found.convergence[found.convergence["estimator"] == name]
-        left.plot(own["samples"], own["median"], color=COLOURS[name], linewidth=1.5, label=name)
+        rows = run.convergence[run.convergence["estimator"] == name]
+        left.plot(rows["samples"], rows["median"], color=COLOURS[name], linewidth=1.5, label=name)
         left.fill_between(
-            own["samples"], own["low"], own["high"], color=COLOURS[name], alpha=0.2, linewidth=0
+            rows["samples"], rows["low"], rows["high"], color=COLOURS[name], alpha=0.2, linewidth=0
         )
     left.set_yscale("log")
     left.set_ylim(1e-7, None)
-    left.set(xlabel="samples of z spent", ylabel="KL(q || posterior) [nats]")
-    left.set_title("ascent of the ELBO: median, and 10% to 90%", fontsize="medium")
-    for name, own in found.latents.groupby("estimator", sort=False):
+    left.set(xlabel="samples of z", ylabel="KL(q || posterior) [nats]")
+    left.set_title("ascent of the ELBO: median, 10 % to 90 %", fontsize="medium")
+    for name, rows in run.latents.groupby("estimator", sort=False):
         colour = COLOURS[str(name)]
-        right.plot(own["latents"], own["exact"], color=colour, linewidth=1, label="_exact")
-        right.plot(own["latents"], own["variance"], "o", color=colour, label=str(name))
-    right.set(xscale="log", yscale="log", xlabel="independent unknowns")
-    right.set_ylabel("variance of the gradient by one mean")
-    right.set_title("terms of other unknowns: dots measured, lines exact", fontsize="medium")
+        right.plot(rows["latents"], rows["exact"], color=colour, linewidth=1, label="_exact")
+        right.plot(rows["latents"], rows["variance"], "o", color=colour, label=str(name))
+    right.set(xscale="log", yscale="log", xlabel="latent variables")
+    right.set_ylabel("variance of the gradient w.r.t. one mean")
+    right.set_title("Rao-Blackwellisation: measured (dots), exact (lines)", fontsize="medium")
     right.legend(frameon=False, fontsize="small")
     legend(figure, left)
     return figure
 
 
-def _draw_bars(axes: Axes, rows: pd.DataFrame, over: str) -> None:
-    """A group of bars per value of a column, a bar per estimator."""
-    values = sorted(rows[over].unique())
+def _draw_bars(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Draw a group of bars per value of a column, one bar per estimator."""
+    values = sorted(rows[column].unique())
     names = [name for name in ESTIMATORS if name in set(rows["estimator"])]
     for k, name in enumerate(names):
-        own = rows[rows["estimator"] == name].set_index(over).loc[values]
-        places = np.arange(len(values)) + (k - (len(names) - 1) / 2) * WIDTH
-        heights = own["variance"].where(own["variance"] > 0)
-        axes.bar(places, heights, WIDTH * 0.9, color=COLOURS[name], label=name)
-        exact, label = own["exact"].where(own["exact"] > 0), "exact" if k == 0 else "_exact"
-        ends = places - WIDTH / 2, places + WIDTH / 2
-        axes.hlines(exact, *ends, "black", linewidth=1, label=label)
-        for place in places[heights.isna()]:
+        selected = rows[rows["estimator"] == name].set_index(column).loc[values]
+        positions = np.arange(len(values)) + (k - (len(names) - 1) / 2) * BAR_WIDTH
+        heights = selected["variance"].where(selected["variance"] > 0)
+        axes.bar(positions, heights, BAR_WIDTH * 0.9, color=COLOURS[name], label=name)
+        exact = selected["exact"].where(selected["exact"] > 0)
+        label = "exact" if k == 0 else "_exact"
+        limits = positions - BAR_WIDTH / 2, positions + BAR_WIDTH / 2
+        axes.hlines(exact, *limits, "black", linewidth=1, label=label)
+        for position in positions[heights.isna()]:
             axes.text(
-                place, 0.02, "0", transform=axes.get_xaxis_transform(), ha="center", color=GREY
+                position, 0.02, "0", transform=axes.get_xaxis_transform(), ha="center", color=GREY
             )
     axes.set_yscale("log")
     axes.set_ylim(rows.loc[rows["variance"] > 0, "variance"].min() / 3, None)

@@ -1,4 +1,4 @@
-"""Functions whose expectation under `q = Normal(loc, scale^2)` has a gradient to be estimated."""
+"""Functions whose expectation under `q = Normal(loc, scale^2)` is differentiated."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Normal:
     """The distribution q; its parameters are `loc` and the logarithm of `scale`.
 
     Attributes:
-        loc: mean; an array is as many distributions, `[R, 1]` against noise `[R, S]`.
-        scale: standard deviation, likewise.
+        loc: mean; a number, or `[R, 1]` for R distributions with noise `[R, S]`.
+        scale: standard deviation; same shape.
     """
 
     loc: Numbers
@@ -30,22 +30,22 @@ class Normal:
 
 
 class Objective(Protocol):
-    """A function of z, whose expectation under q is sought."""
+    """A function of z whose expectation under q is the objective."""
 
     @property
     def entropy(self) -> bool:
-        """Whether `-log q(z)` is added to it: then the expectation is an ELBO."""
+        """Whether the objective includes the entropy of q, as an ELBO does."""
 
     def value(self, z: Values) -> Values:
-        """At points of any shape."""
+        """Return the function values at points of any shape."""
 
     def derivative(self, z: Values) -> Values:
-        """At points of any shape."""
+        """Return the derivatives at points of any shape."""
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """`constant + slope z + curvature z^2`; arrays of coefficients are as many functions."""
+    """`constant + slope z + curvature z^2`; arrays of coefficients represent several functions."""
 
     constant: Numbers
     slope: Numbers
@@ -58,8 +58,8 @@ class Quadratic:
     def derivative(self, z: Values) -> Values:
         return np.asarray(self.slope + 2 * self.curvature * z)
 
-    def around(self, q: Normal) -> tuple[Numbers, Numbers, Numbers]:
-        """`c0, c1, c2` of `c0 + c1 e + c2 e^2` where `z = loc + scale e`, without the entropy."""
+    def coefficients(self, q: Normal) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the coefficients of `c0 + c1 e + c2 e^2` where `z = loc + scale e`."""
         return (
             self.constant + q.loc * (self.slope + q.loc * self.curvature),
             q.scale * (self.slope + 2 * self.curvature * q.loc),
@@ -67,14 +67,14 @@ class Quadratic:
         )
 
     def gradient(self, q: Normal) -> Values:
-        """Of the expectation by `loc` and `log scale`, `[2]`, with the entropy's if it has one."""
-        _, first, second = self.around(q)
+        """Return the exact gradient with respect to `loc` and `log scale`, `[2]`."""
+        _, first, second = self.coefficients(q)
         return np.array([first / q.scale, 2 * second + self.entropy])
 
 
 @dataclass(frozen=True)
-class Wave:
-    """`cos(frequency z)`: values say little of slopes here."""
+class Cosine:
+    """`cos(frequency z)`, whose derivative is large although its values are bounded by 1."""
 
     frequency: float
     entropy: bool = False
@@ -92,14 +92,14 @@ def squared_distance(target: float) -> Quadratic:
 
 
 @dataclass(frozen=True)
-class OneWeight:
-    """`y_i = w x_i + noise` of known precision, with the prior `w ~ N(0, 1 / prior_precision)`.
+class LinearModel:
+    """`y_i = w x_i + noise` with known noise precision and prior `w ~ N(0, 1 / prior_precision)`.
 
     Attributes:
         inputs: `x`, `[N]`.
         targets: `y`, `[N]`.
-        noise_precision: of the targets about the line.
-        prior_precision: of the weight.
+        noise_precision: precision of the noise.
+        prior_precision: prior precision of the weight.
     """
 
     inputs: Values
@@ -109,7 +109,7 @@ class OneWeight:
 
     @property
     def posterior(self) -> Normal:
-        """Exact."""
+        """The exact posterior of the weight."""
         precision = self.prior_precision + self.noise_precision * self.inputs @ self.inputs
         mean = self.noise_precision * self.inputs @ self.targets / precision
         return Normal(float(mean), float(precision**-0.5))
@@ -119,11 +119,11 @@ class OneWeight:
         return Normal(0.0, self.prior_precision**-0.5)
 
     def elbo(self, rows: NDArray[np.intp] | None = None) -> Quadratic:
-        """Whose expectation under q is the ELBO (eq. 3.7): `log p(y, w)`, with the entropy.
+        """Return the objective whose expectation under q is the ELBO (eq. 3.7).
 
         Args:
-            rows: of minibatches, `[..., B]`, whose log-likelihoods are scaled to all N rows; all
-                rows if not given.
+            rows: row numbers of minibatches, `[..., B]`, whose log-likelihoods are scaled to all N
+                rows; None for all rows.
 
         Returns:
             Coefficients of shape `[...]`.
@@ -132,8 +132,8 @@ class OneWeight:
         x, y = (
             (self.inputs, self.targets) if rows is None else (self.inputs[rows], self.targets[rows])
         )
-        share = precision * count / x.shape[-1]
-        xx, xy, yy = (share * (a * b).sum(-1) for a, b in ((x, x), (x, y), (y, y)))
+        scaled = precision * count / x.shape[-1]
+        xx, xy, yy = (scaled * (a * b).sum(-1) for a, b in ((x, x), (x, y), (y, y)))
         log_scales = 0.5 * (count * math.log(precision) + math.log(self.prior_precision))
         constant = log_scales - (count + 1) * HALF_LOG_TWO_PI
         return Quadratic(constant - 0.5 * yy, xy, -0.5 * (xx + self.prior_precision), entropy=True)
@@ -141,22 +141,22 @@ class OneWeight:
 
 def simulate(
     rows: int, weight: float, noise_precision: float, prior_precision: float, seed: int
-) -> OneWeight:
-    """Draws targets about a line through the origin at inputs evenly spaced from -2 to 2.
+) -> LinearModel:
+    """Simulate a regression through the origin with inputs evenly spaced from -2 to 2.
 
     Args:
-        rows: observations.
-        weight: true slope.
-        noise_precision: of the targets about the line.
-        prior_precision: of the model.
-        seed: of the noise.
+        rows: number of observations.
+        weight: true weight.
+        noise_precision: precision of the noise.
+        prior_precision: prior precision of the weight.
+        seed: seed of the noise.
     """
     inputs = np.linspace(-2.0, 2.0, rows)
     noise = np.random.default_rng(seed).normal(0.0, noise_precision**-0.5, rows)
-    return OneWeight(inputs, weight * inputs + noise, noise_precision, prior_precision)
+    return LinearModel(inputs, weight * inputs + noise, noise_precision, prior_precision)
 
 
 def kl(q: Normal, p: Normal) -> Numbers:
-    """KL(q || p) in nats."""
-    ratio, away = q.scale / p.scale, (q.loc - p.loc) / p.scale
-    return 0.5 * (ratio**2 + away**2 - 1) - np.log(ratio)
+    """Return KL(q || p) in nats."""
+    ratio, distance = q.scale / p.scale, (q.loc - p.loc) / p.scale
+    return 0.5 * (ratio**2 + distance**2 - 1) - np.log(ratio)

@@ -1,4 +1,4 @@
-"""The rules by which statements on gradient estimators are checked."""
+"""Rules that check claims about gradient estimators on a run's results."""
 
 from __future__ import annotations
 
@@ -6,119 +6,129 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.claims import MOST, Finding
-from bnnbench.suites.inference_toys.gradient_variance.findings import Findings
-from bnnbench.suites.inference_toys.gradient_variance.tables import (
-    CONTROLLED,
+from bnnbench.results.claims import MAJORITY, CheckResult
+from bnnbench.suites.inference_toys.gradient_variance.names import (
+    CONTROL_VARIATE,
     OPTIMUM,
     PATH_DERIVATIVE,
     PATHWISE,
     RAO_BLACKWELL,
     SCORE,
 )
+from bnnbench.suites.inference_toys.gradient_variance.saved_run import GradientVarianceRun
 
-ERRORS = 5.0
-"""Standard errors beyond which a mean is said to differ: by chance in one of a million."""
+MAX_STANDARD_ERRORS = 5.0
+"""A mean differs if it is off by more standard errors; the false alarm rate is one in a million."""
 
-ROUNDING = 1e-9
-"""Relative to a gradient, what quadrature and sums of floats may leave."""
+RELATIVE_TOLERANCE = 1e-9
+"""Relative error of a gradient allowed for quadrature and rounding."""
 
 
 @dataclass(frozen=True)
 class Unbiased:
-    """Whether the mean of each estimator is the gradient."""
+    """The mean of each estimator is the gradient."""
 
-    rule: str = f"every mean is within {ERRORS:g} standard errors of the gradient, or of rounding"
+    rule: str = f"every mean is within {MAX_STANDARD_ERRORS:g} standard errors of the gradient"
 
-    def find(self, given: Findings) -> Finding:
-        away = _away(given.variances, "mean", "mean_error", "gradient")
-        return bool(away.max() <= ERRORS), f"largest of {len(away)}: {away.max():.1f}"
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        distance = _in_standard_errors(run.variances, "mean", "mean_error", "gradient")
+        return bool(
+            distance.max() <= MAX_STANDARD_ERRORS
+        ), f"largest of {len(distance)}: {distance.max():.1f}"
 
 
 @dataclass(frozen=True)
-class BiasedByTheLog:
-    """Whether the mean of eq. 3.77 is something else than the gradient of the ELBO."""
+class BiasedByLogarithm:
+    """The mean of eq. 3.77 differs from the gradient of the ELBO."""
 
     rule: str = (
-        f"of all rows or of minibatches, the mean of draws is more than {ERRORS:g} standard errors "
-        f"off, or that over every minibatch, by quadrature, more than {ROUNDING:g} of the gradient"
+        f"with all rows or with minibatches, the mean differs from the gradient by more than "
+        f"{MAX_STANDARD_ERRORS:g} standard errors, or the mean over all minibatches (by "
+        f"quadrature) by a relative error of more than {RELATIVE_TOLERANCE:g}"
     )
 
-    def find(self, given: Findings) -> Finding:
-        drawn, listed = (given.bias[given.bias["error"].isna() == nan] for nan in (False, True))
-        away = _away(drawn, "mean", "error", "gradient").max()
-        off = ((listed["mean"] - listed["gradient"]) / listed["gradient"]).abs().max()
-        evidence = f"{away:.1f} standard errors; over every minibatch {off:.0e} of the gradient"
-        return bool(away > ERRORS or off > ROUNDING), evidence
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        sampled, enumerated = (run.bias[run.bias["error"].isna() == nan] for nan in (False, True))
+        distance = _in_standard_errors(sampled, "mean", "error", "gradient").max()
+        error = (enumerated["mean"] / enumerated["gradient"] - 1).abs().max()
+        evidence = (
+            f"{distance:.1f} standard errors; relative error over all minibatches {error:.0e}"
+        )
+        return bool(distance > MAX_STANDARD_ERRORS or error > RELATIVE_TOLERANCE), evidence
 
 
 @dataclass(frozen=True)
 class HigherVariance:
-    """Whether the score function estimator generally has the higher variance."""
+    """The score-function estimator generally has a higher variance than the pathwise estimator."""
 
-    rule: str = f"its variance is above the pathwise one's in {MOST:.0%} of places and parameters"
+    rule: str = (
+        "its variance exceeds that of the pathwise estimator in at least "
+        f"{MAJORITY:.0%} of setups and parameters"
+    )
 
-    def find(self, given: Findings) -> Finding:
-        table = given.by_estimator()
-        above = table[SCORE] > table[PATHWISE]
-        others = sorted({str(place[1]) for place in table.index[~above]})
-        but = f"; not on {'; '.join(others)}" if others else ""
-        return bool(above.mean() >= MOST), f"in {above.sum()} of {len(above)}{but}"
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        table = run.by_estimator()
+        higher = table[SCORE] > table[PATHWISE]
+        others = sorted({str(index[1]) for index in table.index[~higher]})
+        exceptions = f"; not for {'; '.join(others)}" if others else ""
+        return bool(higher.mean() >= MAJORITY), f"in {higher.sum()} of {len(higher)}{exceptions}"
 
 
 @dataclass(frozen=True)
-class ControlLowersVariance:
-    """Whether the control variate lowers the variance of the score function estimator."""
+class ControlVariateReducesVariance:
+    """The control variate reduces the variance of the score-function estimator."""
 
     rule: str = (
-        "the best control variate raises its variance at no place and parameter, and at half of "
-        "them more than halves it"
+        "the optimal control variate never increases the variance, and reduces it by more than "
+        "half in the median over setups and parameters"
     )
 
-    def find(self, given: Findings) -> Finding:
-        table = given.by_estimator()
-        ratio = table[CONTROLLED] / table[SCORE]
-        evidence = f"to {ratio.median():.0%} of it in the middle, from {ratio.min():.0%}"
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        table = run.by_estimator()
+        ratio = table[CONTROL_VARIATE] / table[SCORE]
+        evidence = f"reduced to {ratio.median():.0%} in the median, range {ratio.min():.0%}"
         return bool(ratio.max() <= 1 and ratio.median() < 0.5), f"{evidence} to {ratio.max():.0%}"
 
 
 @dataclass(frozen=True)
-class VanishesAtTheOptimum:
-    """Whether estimators that sample `log q` have no variance where q is the posterior."""
+class ZeroVarianceAtPosterior:
+    """Estimators that sample `log q` have zero variance when q is the posterior."""
 
     rule: str = (
-        "at the posterior the score function with control variate and the pathwise one with log q "
-        "along its path have no variance, and the pathwise one with the known entropy has some"
+        "at the posterior, the score function with control variate and the path derivative have "
+        "zero variance, and the pathwise estimator with exact entropy does not"
     )
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.variances[given.variances["objective"] == OPTIMUM]
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        rows = run.variances[run.variances["objective"] == OPTIMUM]
         table = rows.pivot_table("variance", "estimator", "parameter", "max").max(axis=1)
-        least = table[[CONTROLLED, PATH_DERIVATIVE]].max()
-        return bool(least == 0 < table[PATHWISE]), f"{least:.3g}; {PATHWISE} {table[PATHWISE]:.3g}"
+        largest = table[[CONTROL_VARIATE, PATH_DERIVATIVE]].max()
+        return bool(
+            largest == 0 < table[PATHWISE]
+        ), f"{largest:.3g}; {PATHWISE} {table[PATHWISE]:.3g}"
 
 
 @dataclass(frozen=True)
-class RaoBlackwellLowersVariance:
-    """Whether leaving out the terms of others lowers the variance, the more the more there are."""
+class RaoBlackwellReducesVariance:
+    """The more latent variables, the more omitting their terms reduces the variance."""
 
-    rule: str = "its share of the whole variance falls with every larger number of unknowns"
+    rule: str = "the ratio of variances decreases with every larger number of latent variables"
 
-    def find(self, given: Findings) -> Finding:
-        table = given.latents.pivot_table("exact", "latents", "estimator")
-        share = (table[RAO_BLACKWELL] / table[SCORE]).sort_index()
-        evidence = ", ".join(f"{value:.2g} of {count}" for count, value in share.items())
-        if len(share) < 2:
-            return None, f"one number of unknowns: {evidence}"
-        return bool((share.diff().dropna() < 0).all()), evidence
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        table = run.latents.pivot_table("exact", "latents", "estimator")
+        ratio = (table[RAO_BLACKWELL] / table[SCORE]).sort_index()
+        evidence = ", ".join(f"{value:.2g} (K = {count})" for count, value in ratio.items())
+        if len(ratio) < 2:
+            return None, f"needs several numbers of latent variables: {evidence}"
+        return bool((ratio.diff().dropna() < 0).all()), evidence
 
 
 @dataclass(frozen=True)
-class EndsNearer:
-    """Whether the pathwise gradient leads nearer to the posterior with as many draws.
+class ConvergesCloser:
+    """The pathwise gradient gets closer to the posterior with the same number of samples.
 
     Attributes:
-        other: the estimator that it is held against.
+        other: the estimator compared with.
     """
 
     other: str
@@ -126,22 +136,22 @@ class EndsNearer:
     @property
     def rule(self) -> str:
         return (
-            f"the median of KL(q || posterior) is lower with the {PATHWISE} gradient than with "
-            f"the {self.other}, at a tenth of the steps and at the end"
+            f"the median KL(q || posterior) is lower with the {PATHWISE} gradient than with "
+            f"{self.other}, after a tenth of the steps and at the end"
         )
 
-    def find(self, given: Findings) -> Finding:
-        table = given.convergence.pivot_table("median", "samples", "estimator")
+    def check(self, run: GradientVarianceRun) -> CheckResult:
+        table = run.convergence.pivot_table("median", "samples", "estimator")
         early = table.index[table.index >= table.index.max() / 10].min()
         rows = table.loc[[early, table.index.max()]]
         evidence = "; ".join(
-            f"after {samples} samples {row[PATHWISE]:.2g} and {row[self.other]:.2g} nats"
+            f"{row[PATHWISE]:.2g} vs {row[self.other]:.2g} nats after {samples} samples"
             for samples, row in rows.iterrows()
         )
         return bool((rows[PATHWISE] < rows[self.other]).all()), evidence
 
 
-def _away(rows: pd.DataFrame, mean: str, error: str, exact: str) -> pd.Series:
-    """Distances in standard errors, which are never less than rounding leaves."""
-    least = ROUNDING * rows[exact].abs().clip(lower=1.0)
-    return (rows[mean] - rows[exact]).abs() / rows[error].clip(lower=least)
+def _in_standard_errors(rows: pd.DataFrame, mean: str, error: str, exact: str) -> pd.Series:
+    """Return differences in units of the standard error, which is at least the rounding error."""
+    minimum = RELATIVE_TOLERANCE * rows[exact].abs().clip(lower=1.0)
+    return (rows[mean] - rows[exact]).abs() / rows[error].clip(lower=minimum)

@@ -1,4 +1,4 @@
-"""Which Gaussian each divergence picks, and what a factorised one cannot say.
+"""The Gaussian that minimises each divergence from a mixture, and mean-field approximations.
 
-Imports what its experiment and its page need; the modules that a page reads know no torch.
+The modules that a page imports do not import torch.
 """

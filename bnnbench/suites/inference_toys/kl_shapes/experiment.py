@@ -1,4 +1,4 @@
-"""Fits a Gaussian to mixtures by every alpha-divergence, and a factorised one to a correlated pair.
+"""Gaussians fitted to mixtures by alpha-divergences, and factorised ones to a correlated pair.
 
 Book, sections 3.2.1.3, 3.2.2.1 and 3.2.3.3, Figs. 3.5, 3.7, 3.9 and 3.12. The book draws these
 figures and prints no numbers; the mixtures here are ours.
@@ -19,60 +19,60 @@ from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.suites.inference_toys.kl_shapes.correlated import (
-    Correlated,
+    CorrelatedPair,
     Factorised,
     coordinate_ascent,
+    fit_factorised,
     forward_kl,
-    nearest_variances,
     reverse_kl,
 )
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     Fit,
     divergence,
-    least_mass_on_a_part,
     local_optima,
-    mass_where_p_has_none,
+    mass_outside,
+    min_component_mass,
 )
 from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture
-from bnnbench.suites.inference_toys.kl_shapes.tables import (
+from bnnbench.suites.inference_toys.kl_shapes.names import (
+    COORDINATE_ASCENT,
     FACTORISED,
     FITS,
     FORWARD,
     HELLINGER,
     KIND,
-    NEAR,
+    NEAR_LIMIT,
     REVERSE,
-    STEPS,
-    name_of,
+    order_name,
 )
 from bnnbench.types import UserError
 
 PAIR = "correlated-pair"
-"""The unit that is no mixture."""
+"""Name of the unit with the correlated pair; all others are mixtures."""
 
 START = (-1.6, 1.6)
-"""Means from which coordinate ascent sets out: across the ridge, where its way is longest."""
+"""Initial means of coordinate ascent: across the ridge, where convergence is slowest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KLShapes(Experiment):
-    """A Gaussian q for each mixture p and each order, and all that is nearly as good.
+    """Fits a Gaussian q to each mixture p by each divergence, with all local optima.
 
-    The mixtures are `share N(-separation, 1) + (1 - share) N(separation, scale^2)`, all
-    combinations. Nothing is random.
+    The mixtures are `weight N(-separation, 1) + (1 - weight) N(separation, scale^2)`, in all
+    combinations. The experiment is deterministic.
 
     Attributes:
-        separations: of the parts from zero, from 0 to below 8.
-        shares: of the left part, between 0 and 1.
-        scales: standard deviations of the right part, from 0.25 to below 10.
-        orders: of the alpha-divergences in the book's convention, between -10 and 10; those with
-            names, and two next to KL, are fitted besides.
-        correlation: of the pair of variables, between 0 and 1.
-        sweeps: of coordinate ascent over the pair, at least 2.
+        separations: distances of the components from zero, at least 0 and below 8.
+        weights: weights of the left component, between 0 and 1.
+        scales: standard deviations of the right component, at least 0.25 and below 10.
+        orders: orders of the alpha-divergences in the book's convention, between -10 and 10;
+            -1, 0, 1 and two orders close to KL are always included.
+        correlation: correlation of the pair of variables, between 0 and 1.
+        sweeps: sweeps of coordinate ascent over the pair, at least 2.
     """
 
     separations: tuple[float, ...]
-    shares: tuple[float, ...]
+    weights: tuple[float, ...]
     scales: tuple[float, ...]
     orders: tuple[float, ...]
     correlation: float
@@ -82,22 +82,24 @@ class KLShapes(Experiment):
     step_noun: ClassVar[str] = "shapes"
 
     def check(self) -> None:
-        for name in ("separations", "shares", "scales", "orders"):
+        for name in ("separations", "weights", "scales", "orders"):
             values = getattr(self, name)
             if not isinstance(values, tuple) or not values:
                 raise UserError(
-                    f"experiment.{name} must be a list of numbers, such as [1], not {values!r}."
+                    f"experiment.{name} must be a non-empty list of numbers, not {values!r}.",
+                    setting=f"experiment.{name}",
+                    code="not_a_list",
                 )
         for value in self.separations:
             check_between("experiment.separations", value, 0, 8, low_included=True)
-        for value in self.shares:
-            check_between("experiment.shares", value, 0, 1)
+        for value in self.weights:
+            check_between("experiment.weights", value, 0, 1)
         for value in self.scales:
             check_between("experiment.scales", value, 0.25, 10, low_included=True)
         for value in self.orders:
             check_between("experiment.orders", value, -10, 10)
         check_between("experiment.correlation", self.correlation, 0, 1)
-        check_int("experiment.sweeps", self.sweeps, least=2)
+        check_int("experiment.sweeps", self.sweeps, minimum=2)
 
     @property
     def title(self) -> str:
@@ -105,86 +107,96 @@ class KLShapes(Experiment):
 
     @property
     def mixtures(self) -> tuple[Mixture, ...]:
-        """In the order of their units."""
-        combined = product(self.shares, self.scales, self.separations)
-        return tuple(Mixture(separation, share, scale) for share, scale, separation in combined)
+        """All mixtures, in the order of their units."""
+        settings = product(self.weights, self.scales, self.separations)
+        return tuple(Mixture(separation, weight, scale) for weight, scale, separation in settings)
 
-    def quoted(self, p: Mixture) -> bool:
-        """Whether its numbers are among the answers: the first kind, and the others far apart."""
-        first = (p.share, p.scale) == (self.shares[0], self.scales[0])
+    def in_answers(self, p: Mixture) -> bool:
+        """Return whether a mixture is in the answers: the first kind, others if well separated."""
+        first = (p.weight, p.scale) == (self.weights[0], self.scales[0])
         gaussian = p.separation == 0 and p.scale == 1
         return not gaussian and (first or p.separation == max(self.separations))
 
     @property
     def fitted_orders(self) -> tuple[float, ...]:
-        """Rising."""
-        return tuple(sorted({*self.orders, REVERSE, -NEAR, HELLINGER, NEAR, FORWARD}))
+        """All orders, increasing."""
+        return tuple(sorted({*self.orders, REVERSE, -NEAR_LIMIT, HELLINGER, NEAR_LIMIT, FORWARD}))
 
     def units(self) -> tuple[str, ...]:
         return (*(f"mixture-{k}" for k in range(len(self.mixtures))), PAIR)
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return ("mixtures",)
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"mixtures": len(self.mixtures), "correlation": self.correlation}
 
     def run(self, unit: str, store: UnitStore) -> None:
         if unit == PAIR:
-            store.save(unit, pair_tables(Correlated(self.correlation), self.sweeps), {})
+            store.save(unit, pair_tables(CorrelatedPair(self.correlation), self.sweeps), {})
             return
         p = self.mixtures[int(unit.split("-")[1])]
         fits = {order: local_optima(p, order) for order in self.fitted_orders}
-        rows = [row_of(p, fit, rank) for own in fits.values() for rank, fit in enumerate(own)]
-        best = {order: own[0] for order, own in fits.items()}
-        answers = [answer.row() for answer in mixture_answers(p, best)] if self.quoted(p) else []
+        rows = [
+            fit_row(p, fit, rank) for optima in fits.values() for rank, fit in enumerate(optima)
+        ]
+        best = {order: optima[0] for order, optima in fits.items()}
+        answers = (
+            [answer.row() for answer in mixture_answers(p, best)] if self.in_answers(p) else []
+        )
         store.save(unit, {ANSWERS: answers, FITS: rows}, {})
 
 
-def row_of(p: Mixture, fit: Fit, rank: int) -> dict[str, Any]:
-    """A row of `fits.csv`.
+def fit_row(p: Mixture, fit: Fit, rank: int) -> dict[str, Any]:
+    """Return a row of `fits.csv`.
 
     Args:
         p: the mixture.
         fit: one local optimum.
-        rank: 0 for the best of its order.
+        rank: 0 for the best optimum of its order.
     """
     return {
         "mixture": p.name,
         "separation": p.separation,
-        "share": p.share,
-        "scale_of_part": p.scale,
+        "weight": p.weight,
+        "component_scale": p.scale,
         "order": fit.order,
         "rank": rank,
         "loc": fit.loc,
         "scale": fit.scale,
         "divergence": fit.divergence,
-        "swapped": divergence(p, fit.loc, fit.scale, -fit.order),
-        "at_edge": int(fit.at_edge),
-        "stray": mass_where_p_has_none(p, fit),
-        "least_part": least_mass_on_a_part(p, fit),
+        "swapped_divergence": divergence(p, fit.loc, fit.scale, -fit.order),
+        "at_bound": int(fit.at_bound),
+        "mass_outside": mass_outside(p, fit),
+        "min_component_mass": min_component_mass(p, fit),
     }
 
 
 def mixture_answers(p: Mixture, best: Mapping[float, Fit]) -> Iterator[Answer]:
-    """Standard deviations by the orders that have names, and where reverse KL puts the mean."""
-    yield Answer("mean of q", name_of(REVERSE), best[REVERSE].loc, p.name)
+    """Return the standard deviations for the named orders, and the mean for reverse KL."""
+    yield Answer("mean of q", order_name(REVERSE), best[REVERSE].loc, p.name)
     for order in (REVERSE, HELLINGER, FORWARD):
         exact = {"exact": p.standard_deviation} if order == FORWARD else {}
-        yield Answer("standard deviation of q", name_of(order), best[order].scale, p.name, **exact)
+        yield Answer(
+            "standard deviation of q", order_name(order), best[order].scale, p.name, **exact
+        )
 
 
-def pair_tables(p: Correlated, sweeps: int) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the correlated pair, by table.
+def pair_tables(p: CorrelatedPair, sweeps: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of the correlated pair.
 
     Args:
         p: the pair.
-        sweeps: of coordinate ascent, at least 2.
+        sweeps: sweeps of coordinate ascent, at least 2.
     """
-    variances = {order: nearest_variances(p, order == FORWARD) for order in (REVERSE, FORWARD)}
-    way = list(coordinate_ascent(p, Factorised(np.array(START), np.ones(2)), sweeps))
+    variances = {order: fit_factorised(p, order == FORWARD) for order in (REVERSE, FORWARD)}
+    trajectory = list(coordinate_ascent(p, Factorised(np.array(START), np.ones(2)), sweeps))
     factorised = [
-        {"divergence": name_of(order), "correlation": p.correlation, "variance": float(variance[0])}
+        {
+            "divergence": order_name(order),
+            "correlation": p.correlation,
+            "variance": float(variance[0]),
+        }
         for order, variance in variances.items()
     ]
     steps = [
@@ -194,26 +206,32 @@ def pair_tables(p: Correlated, sweeps: int) -> dict[str, list[dict[str, Any]]]:
             "loc_2": float(q.loc[1]),
             "reverse_kl": reverse_kl(q, p),
         }
-        for step, q in enumerate(way)
+        for step, q in enumerate(trajectory)
     ]
-    answers = [answer.row() for answer in pair_answers(p, variances, way)]
-    return {ANSWERS: answers, FACTORISED: factorised, STEPS: steps}
+    answers = [answer.row() for answer in pair_answers(p, variances, trajectory)]
+    return {ANSWERS: answers, FACTORISED: factorised, COORDINATE_ASCENT: steps}
 
 
 def pair_answers(
-    p: Correlated, variances: Mapping[float, np.ndarray], way: Sequence[Factorised]
+    p: CorrelatedPair, variances: Mapping[float, np.ndarray], trajectory: Sequence[Factorised]
 ) -> Iterator[Answer]:
-    """What was found by minimisation and by coordinate ascent, beside the closed forms."""
+    """Return the results of minimisation and coordinate ascent with their closed forms."""
     setting = f"correlation {p.correlation:g}"
     exact = {REVERSE: 1 / p.precision[0, 0], FORWARD: p.covariance[0, 0]}
-    least = -0.5 * math.log1p(-(p.correlation**2))  # of both directions
+    minimum = -0.5 * math.log1p(-(p.correlation**2))  # in both directions
     for order, variance in variances.items():
-        q, name = Factorised(np.zeros(2), variance), name_of(order)
+        q, name = Factorised(np.zeros(2), variance), order_name(order)
         kl = (forward_kl if order == FORWARD else reverse_kl)(q, p)
-        own = float(exact[order])
-        yield Answer("variance of each factor", name, float(variance[0]), setting, exact=own)
-        yield Answer("least divergence [nats]", name, kl, setting, exact=least)
-    rate = float(way[3].loc[0] / way[1].loc[0])
+        closed_form = float(exact[order])
+        yield Answer(
+            "variance of each factor", name, float(variance[0]), setting, exact=closed_form
+        )
+        yield Answer("minimum divergence [nats]", name, kl, setting, exact=minimum)
+    rate = float(trajectory[3].loc[0] / trajectory[1].loc[0])
     yield Answer(
-        "mean after a sweep / before", "coordinate ascent", rate, setting, exact=p.correlation**2
+        "mean after a sweep / mean before",
+        "coordinate ascent",
+        rate,
+        setting,
+        exact=p.correlation**2,
     )

@@ -1,4 +1,4 @@
-"""The figures of a run, in the manner of the book's."""
+"""The figures of a run, in the style of the book's."""
 
 from __future__ import annotations
 
@@ -11,39 +11,47 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import BLUE, GREY, ORANGE, PALETTE, Look, legend, sketch
-from bnnbench.suites.inference_toys.kl_shapes.findings import (
-    Findings,
-    read_findings,
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALETTE,
+    PlotOptions,
+    legend,
+    new_figure,
 )
 from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture, log_normal
-from bnnbench.suites.inference_toys.kl_shapes.tables import FORWARD, NAMES, NEAR, REVERSE
+from bnnbench.suites.inference_toys.kl_shapes.names import FORWARD, NEAR_LIMIT, ORDER_NAMES, REVERSE
+from bnnbench.suites.inference_toys.kl_shapes.saved_run import (
+    KLShapesRun,
+    read_run,
+)
 
-EXACT: Look = {"color": BLUE, "linewidth": 1.8}
+EXACT: PlotOptions = {"color": BLUE, "linewidth": 1.8}
 
-LOOKS: dict[float, Look] = {
+STYLES: dict[float, PlotOptions] = {
     FORWARD: {"color": PALETTE[2], "linestyle": "--", "linewidth": 1.6},
     REVERSE: {"color": ORANGE, "linestyle": ":", "linewidth": 2.0},
 }
 
-MOST_ROWS = 4
-"""Kinds of mixtures that a figure has room for."""
+MAX_ROWS = 4
+"""Maximum number of rows of a figure."""
 
-SHOWN_ORDERS = (-8.0, -1.0, 0.0, 1.0, 8.0)
-"""As many as the book's Fig. 3.12 has room for, where the run has them."""
+FIGURE_ORDERS = (-8.0, -1.0, 0.0, 1.0, 8.0)
+"""Orders plotted as in the book's Fig. 3.12, if the run has them."""
 
 
 def directions_figure(folder: RunFolder) -> Figure:
-    """The book's Fig. 3.9, a row per kind of mixture: p, and the best q in each direction of KL."""
-    found = read_findings(folder)
-    kinds = _kinds(found.fits)
-    separations = _three(sorted(found.fits["separation"].unique()))
+    """Plot the book's Fig. 3.9: p, and the best q in each direction of KL."""
+    run = read_run(folder)
+    kinds = _kinds(run.fits)
+    separations = _first_middle_last(sorted(run.fits["separation"].unique()))
     columns = len(separations)
-    figure, panels = sketch(2.9 * columns, 1.6 * len(kinds) + 0.5, columns, len(kinds))
-    for i, (share, scale) in enumerate(kinds):
+    figure, panels = new_figure(2.9 * columns, 1.6 * len(kinds) + 0.5, columns, len(kinds))
+    for i, (weight, scale) in enumerate(kinds):
         for j, separation in enumerate(separations):
             axes = panels[i * columns + j]
-            _draw_directions(axes, found, Mixture(separation, share, scale))
+            _draw_directions(axes, run, Mixture(separation, weight, scale))
             axes.set_ylabel("density" if j == 0 else "")
             axes.set_xlabel("x" if i == len(kinds) - 1 else "")
     legend(figure, panels[-1])
@@ -51,22 +59,22 @@ def directions_figure(folder: RunFolder) -> Figure:
 
 
 def orders_figure(folder: RunFolder) -> Figure:
-    """The book's Fig. 3.12: the best q by order, a row per kind of mixture."""
-    found = read_findings(folder)
-    kinds = _kinds(found.fits)
-    orders = [order for order in SHOWN_ORDERS if len(found.best_at(order))]
-    separations = _three(sorted(found.fits["separation"].unique()))
+    """Plot the book's Fig. 3.12: the best q by order."""
+    run = read_run(folder)
+    kinds = _kinds(run.fits)
+    orders = [order for order in FIGURE_ORDERS if len(run.best_at(order))]
+    separations = _first_middle_last(sorted(run.fits["separation"].unique()))
     separation = separations[len(separations) // 2]
-    figure, panels = sketch(2.0 * len(orders), 1.5 * len(kinds) + 0.5, len(orders), len(kinds))
-    for i, (share, scale) in enumerate(kinds):
-        p = Mixture(separation, share, scale)
+    figure, panels = new_figure(2.0 * len(orders), 1.5 * len(kinds) + 0.5, len(orders), len(kinds))
+    for i, (weight, scale) in enumerate(kinds):
+        p = Mixture(separation, weight, scale)
         for j, order in enumerate(orders):
             axes = panels[i * len(orders) + j]
             grid = _draw_mixture(axes, p, fill=True)
-            row = _row(found.best_at(order), p)
+            row = _row_of(run.best_at(order), p)
             axes.plot(grid, _density(grid, row), color=ORANGE, linewidth=1.6, label="best q")
             if i == 0:
-                name = f"\n{NAMES[order]}" if order in NAMES else "\n"
+                name = f"\n{ORDER_NAMES[order]}" if order in ORDER_NAMES else "\n"
                 axes.set_title(f"alpha = {order:g}{name}", fontsize="medium")
             axes.set_ylabel(p.name.replace(" + ", "\n+ ") if j == 0 else "", fontsize="small")
             axes.set_xlabel("x" if i == len(kinds) - 1 else "")
@@ -76,69 +84,81 @@ def orders_figure(folder: RunFolder) -> Figure:
 
 
 def widths_figure(folder: RunFolder) -> Figure:
-    """The standard deviation of the best q against the order, a line per separation."""
-    found = read_findings(folder)
-    kinds = _kinds(found.fits)
-    figure, panels = sketch(2.7 * len(kinds) + 0.4, 3.2, len(kinds))
-    separations = sorted(found.fits["separation"].unique())
-    for axes, (share, scale) in zip(panels, kinds, strict=True):
-        of_kind = (found.best["share"] == share) & (found.best["scale_of_part"] == scale)
-        rows = found.best[of_kind & (found.best["order"].abs() != NEAR)].sort_values("order")
-        for place, separation in enumerate(separations):
-            own = rows[rows["separation"] == separation]
-            look: Look = {"color": PALETTE[place % len(PALETTE)], "markersize": 4}
+    """Plot the standard deviation of the best q against the order, one line per separation."""
+    run = read_run(folder)
+    kinds = _kinds(run.fits)
+    figure, panels = new_figure(2.7 * len(kinds) + 0.4, 3.2, len(kinds))
+    separations = sorted(run.fits["separation"].unique())
+    for axes, (weight, scale) in zip(panels, kinds, strict=True):
+        of_kind = (run.best["weight"] == weight) & (run.best["component_scale"] == scale)
+        rows = run.best[of_kind & (run.best["order"].abs() != NEAR_LIMIT)].sort_values("order")
+        for index, separation in enumerate(separations):
+            selected = rows[rows["separation"] == separation]
+            style: PlotOptions = {"color": PALETTE[index % len(PALETTE)], "markersize": 4}
             axes.plot(
-                own["order"], own["scale"], "o-", **look, linewidth=1, label=f"d = {separation:g}"
+                selected["order"],
+                selected["scale"],
+                "o-",
+                **style,
+                linewidth=1,
+                label=f"d = {separation:g}",
             )
-            edge = own[own["at_edge"] == 1]
-            axes.plot(edge["order"], edge["scale"], "o", **look, markerfacecolor="white")
+            at_bound = selected[selected["at_bound"] == 1]
+            axes.plot(at_bound["order"], at_bound["scale"], "o", **style, markerfacecolor="white")
         for order in (REVERSE, FORWARD):
             axes.axvline(order, color=GREY, linewidth=0.6, linestyle=":")
-        axes.set_title(_kind_name(share, scale), fontsize="medium")
+        axes.set_title(_kind_name(weight, scale), fontsize="medium")
         axes.set_xlabel("order alpha")
         axes.set_ylim(0, None)
-    panels[0].plot([], [], "o", color=GREY, markerfacecolor="white", label="as wide as can be")
-    panels[0].set_ylabel("deviation of the best q")
+    panels[0].plot(
+        [],
+        [],
+        "o",
+        color=GREY,
+        markerfacecolor="white",
+        label="largest scale with a finite divergence",
+    )
+    panels[0].set_ylabel("standard deviation of the best q")
     legend(figure, panels[0], columns=len(separations) + 1)
     return figure
 
 
 def factorised_figure(folder: RunFolder) -> Figure:
-    """What factorised Gaussians make of two correlated variables, and the way there."""
-    found = read_findings(folder)
-    figure, (left, right) = sketch(8.6, 4.2, 2)
-    correlation = float(found.factorised["correlation"].iloc[0])
-    _draw_ellipses(left, found, correlation)
-    excess = found.steps["reverse_kl"] + 0.5 * np.log1p(-(correlation**2))
+    """Plot the best factorised Gaussians for two correlated variables, and coordinate ascent."""
+    run = read_run(folder)
+    figure, (left, right) = new_figure(8.6, 4.2, 2)
+    correlation = float(run.factorised["correlation"].iloc[0])
+    _draw_ellipses(left, run, correlation)
+    excess = run.steps["reverse_kl"] + 0.5 * np.log1p(-(correlation**2))
     right.plot(
-        found.steps["step"] / 2, excess.clip(lower=1e-16), color=ORANGE, marker="o", markersize=3
+        run.steps["step"] / 2, excess.clip(lower=1e-16), color=ORANGE, marker="o", markersize=3
     )
     right.set_yscale("log")
-    right.set(xlabel="sweeps over both factors", ylabel="KL(q || p) above its least value [nats]")
+    right.set(xlabel="sweeps over both factors", ylabel="KL(q || p) above its minimum [nats]")
     right.set_title("coordinate ascent converges linearly", fontsize="medium")
     left.legend(loc="upper left", fontsize="small", frameon=False)
     return figure
 
 
-def _draw_directions(axes: Axes, found: Findings, p: Mixture) -> None:
+def _draw_directions(axes: Axes, run: KLShapesRun, p: Mixture) -> None:
     grid = _draw_mixture(axes, p)
-    for order, look in LOOKS.items():
-        row = _row(found.best_at(order), p)
-        axes.plot(grid, _density(grid, row), label=f"best q, {NAMES[order]}", **look)
-    others = found.fits[(found.fits["order"] == REVERSE) & (found.fits["rank"] > 0)]
+    for order, style in STYLES.items():
+        row = _row_of(run.best_at(order), p)
+        axes.plot(grid, _density(grid, row), label=f"best q, {ORDER_NAMES[order]}", **style)
+    others = run.fits[(run.fits["order"] == REVERSE) & (run.fits["rank"] > 0)]
     label = "other local optima of reverse KL"
     for _, row in others[others["mixture"] == p.name].iterrows():
-        look = {**LOOKS[REVERSE], "linewidth": 0.9, "alpha": 0.6}
-        axes.plot(grid, _density(grid, row), label=label, **look)
+        style = {**STYLES[REVERSE], "linewidth": 0.9, "alpha": 0.6}
+        axes.plot(grid, _density(grid, row), label=label, **style)
         label = "_again"
     axes.set_title(p.name, fontsize="small")
     axes.set_ylim(0, None)
 
 
 def _draw_mixture(axes: Axes, p: Mixture, fill: bool = False) -> np.ndarray:
-    """Draws p and returns the points of its panel."""
-    reach = 3.3 * p.widest
-    grid = np.linspace(-p.separation - reach, p.separation + reach, 400)
+    """Draw p and return the grid of its panel."""
+    half_width = p.separation + 3.3 * p.max_scale
+    grid = np.linspace(-half_width, half_width, 400)
     density = np.exp(p.log_density(grid))
     axes.plot(grid, density, label="p", **EXACT)
     if fill:
@@ -146,51 +166,51 @@ def _draw_mixture(axes: Axes, p: Mixture, fill: bool = False) -> np.ndarray:
     return grid
 
 
-def _draw_ellipses(axes: Axes, found: Findings, correlation: float) -> None:
-    """The lines that one and two standard deviations away enclose, and the way of the mean."""
-    wide, narrow = np.sqrt([1 + correlation, 1 - correlation])
-    variances = found.factorised.set_index("divergence")["variance"]
-    for deviations in (1, 2):
-        name = "p" if deviations == 2 else "_inner"
-        size = {"width": 2 * deviations * wide, "height": 2 * deviations * narrow, "angle": 45.0}
-        axes.add_patch(_ring(size, EXACT, name))
-        for order, look in LOOKS.items():
-            side = 2 * deviations * float(np.sqrt(variances[NAMES[order]]))
-            label = f"best factorised q, {NAMES[order]}" if deviations == 2 else "_inner"
-            axes.add_patch(_ring({"width": side, "height": side}, look, label))
-    way = found.steps
+def _draw_ellipses(axes: Axes, run: KLShapesRun, correlation: float) -> None:
+    """Draw the 1 and 2 standard deviation contours, and the trajectory of the mean."""
+    major, minor = np.sqrt([1 + correlation, 1 - correlation])
+    variances = run.factorised.set_index("divergence")["variance"]
+    for multiple in (1, 2):
+        name = "p" if multiple == 2 else "_inner"
+        size = {"width": 2 * multiple * major, "height": 2 * multiple * minor, "angle": 45.0}
+        axes.add_patch(_ellipse(size, EXACT, name))
+        for order, style in STYLES.items():
+            diameter = 2 * multiple * float(np.sqrt(variances[ORDER_NAMES[order]]))
+            label = f"best factorised q, {ORDER_NAMES[order]}" if multiple == 2 else "_inner"
+            axes.add_patch(_ellipse({"width": diameter, "height": diameter}, style, label))
+    trajectory = run.steps
     axes.plot(
-        way["loc_1"],
-        way["loc_2"],
+        trajectory["loc_1"],
+        trajectory["loc_2"],
         color=GREY,
         marker=".",
         linewidth=0.8,
         label="mean of q, coordinate ascent",
     )
     axes.set(xlim=(-3, 3), ylim=(-3, 4.6), xlabel="$z_1$", ylabel="$z_2$", aspect="equal")
-    axes.set_title(f"correlation {correlation:g}; 1 and 2 deviations", fontsize="medium")
+    axes.set_title(f"correlation {correlation:g}; 1 and 2 standard deviations", fontsize="medium")
 
 
-def _ring(size: dict[str, Any], look: Look, label: str) -> Ellipse:
-    return Ellipse((0, 0), **size, fill=False, label=label, **look)
+def _ellipse(size: dict[str, Any], style: PlotOptions, label: str) -> Ellipse:
+    return Ellipse((0, 0), **size, fill=False, label=label, **style)
 
 
 def _kinds(fits: pd.DataFrame) -> list[tuple[float, float]]:
-    """Share and width of the parts, without how far they are apart, the first ones of the run."""
-    kinds = fits[["share", "scale_of_part"]].drop_duplicates().to_numpy()[:MOST_ROWS]
-    return [(float(share), float(scale)) for share, scale in kinds]
+    """Return weight and scale of the first kinds of mixtures, ignoring separations."""
+    kinds = fits[["weight", "component_scale"]].drop_duplicates().to_numpy()[:MAX_ROWS]
+    return [(float(weight), float(scale)) for weight, scale in kinds]
 
 
-def _kind_name(share: float, scale: float) -> str:
-    return Mixture(1.0, share, scale).name.replace("-1,", "-d,").replace("N(1,", "N(d,")
+def _kind_name(weight: float, scale: float) -> str:
+    return Mixture(1.0, weight, scale).name.replace("-1,", "-d,").replace("N(1,", "N(d,")
 
 
-def _three(values: list[float]) -> list[float]:
-    """The first, the middle and the last of rising values."""
+def _first_middle_last(values: list[float]) -> list[float]:
+    """Return the first, the middle and the last value, without duplicates."""
     return [float(v) for v in dict.fromkeys([values[0], values[len(values) // 2], values[-1]])]
 
 
-def _row(rows: pd.DataFrame, p: Mixture) -> pd.Series:
+def _row_of(rows: pd.DataFrame, p: Mixture) -> pd.Series:
     return rows[rows["mixture"] == p.name].iloc[0]
 
 

@@ -1,4 +1,4 @@
-"""A mixture of two Gaussians on a line, and the nodes on which everything about it is summed."""
+"""A mixture of two univariate Gaussians, and the nodes for numerical integration."""
 
 from __future__ import annotations
 
@@ -11,94 +11,99 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 
-REACH = 12.0
-"""Of the nodes before they are stretched by the hyperbolic sine, to 81,000 on either side."""
+GRID_HALF_WIDTH = 12.0
+"""Half-width of the grid before it is stretched by the hyperbolic sine, to 81,000."""
 
-COUNT = 1601
-"""Enough for parts up to 8 away that are no narrower than 0.25, to the power of 5."""
+N_NODES = 1601
+"""Enough for components of standard deviation 0.25 up to 8 from zero, to the power of 5."""
 
-_steps = np.linspace(-REACH, REACH, COUNT)
+_steps = np.linspace(-GRID_HALF_WIDTH, GRID_HALF_WIDTH, N_NODES)
 
 NODES: Values = np.sinh(_steps)
-"""`[X]`: 0.015 apart at the centre, and far out as much of their distance from it."""
+"""`[X]`; the spacing is 0.015 at the centre and 1.5 % of the distance from it far out."""
 
 LOG_WEIGHTS: Values = np.log(np.cosh(_steps) * (_steps[1] - _steps[0]))
-"""Of the trapezium rule, which errs by less than rounding on smooth functions that die out."""
+"""Log weights of the trapezoidal rule, accurate to rounding for smooth decaying functions."""
 
-WIDEST = 1e4
-"""The standard deviation of a tail beyond which it is not told from one that never ends."""
+MAX_TAIL_SCALE = 1e4
+"""Largest standard deviation of a tail that the grid can distinguish from a constant."""
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """One Gaussian of a mixture.
 
     Attributes:
-        share: of the whole.
+        weight: its probability.
         loc: its mean.
         scale: its standard deviation.
     """
 
-    share: float
+    weight: float
     loc: float
     scale: float
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """`share Normal(-separation, 1) + (1 - share) Normal(separation, scale^2)`.
+    """`weight Normal(-separation, 1) + (1 - weight) Normal(separation, scale^2)`.
 
     Attributes:
-        separation: of each part from zero.
-        share: of the left part.
-        scale: standard deviation of the right part.
+        separation: distance of each component's mean from zero.
+        weight: weight of the left component.
+        scale: standard deviation of the right component.
     """
 
     separation: float
-    share: float = 0.5
+    weight: float = 0.5
     scale: float = 1.0
 
     @property
     def name(self) -> str:
-        """As it is written: `0.5 N(-2, 1) + 0.5 N(2, 0.5²)`."""
-        left, right = self.parts
-        wide = "1" if right.scale == 1 else f"{right.scale:g}²"
-        return f"{left.share:g} N({left.loc + 0.0:g}, 1) + {right.share:g} N({right.loc:g}, {wide})"
+        """The formula: `0.5 N(-2, 1) + 0.5 N(2, 0.5²)`."""
+        left, right = self.components
+        variance = "1" if right.scale == 1 else f"{right.scale:g}²"
+        left_name = f"{left.weight:g} N({left.loc + 0.0:g}, 1)"
+        return f"{left_name} + {right.weight:g} N({right.loc:g}, {variance})"
 
     @property
-    def parts(self) -> tuple[Part, Part]:
-        """Left and right."""
-        left = Part(self.share, -self.separation, 1.0)
-        return left, Part(1 - self.share, self.separation, self.scale)
+    def components(self) -> tuple[Component, Component]:
+        """The left and the right component."""
+        left = Component(self.weight, -self.separation, 1.0)
+        return left, Component(1 - self.weight, self.separation, self.scale)
 
     @property
     def mean(self) -> float:
-        return sum(part.share * part.loc for part in self.parts)
+        return sum(component.weight * component.loc for component in self.components)
 
     @property
     def standard_deviation(self) -> float:
-        second = sum(part.share * (part.loc**2 + part.scale**2) for part in self.parts)
+        second = sum(
+            component.weight * (component.loc**2 + component.scale**2)
+            for component in self.components
+        )
         return math.sqrt(second - self.mean**2)
 
     @property
-    def widest(self) -> float:
-        """The standard deviation of the part that rules the tails."""
-        return max(part.scale for part in self.parts)
+    def max_scale(self) -> float:
+        """The largest standard deviation of a component, which determines the tails."""
+        return max(component.scale for component in self.components)
 
     def log_density(self, points: Values) -> Values:
-        """At points of any shape."""
+        """Return the log density at points of any shape."""
         left, right = (
-            math.log(part.share) + log_normal(points, part.loc, part.scale) for part in self.parts
+            math.log(component.weight) + log_normal(points, component.loc, component.scale)
+            for component in self.components
         )
         return np.logaddexp(left, right)
 
 
 def log_normal(points: Values, loc: float, scale: float) -> Values:
-    """The log density of `Normal(loc, scale^2)` at points of any shape."""
+    """Return the log density of `Normal(loc, scale^2)` at points of any shape."""
     return -0.5 * ((points - loc) / scale) ** 2 - math.log(scale) - 0.5 * math.log(2 * math.pi)
 
 
 @lru_cache(maxsize=4)
 def log_density_at_nodes(p: Mixture) -> Values:
-    """`[X]`; a fit asks for it a hundred times."""
+    """Return the log density at `NODES`, `[X]`; cached because each fit needs it many times."""
     return p.log_density(NODES)

@@ -1,34 +1,34 @@
-"""What a run of the KL shapes shows."""
+"""The page of a run on KL shapes."""
 
 from __future__ import annotations
 
-from bnnbench.report.exhibit import Exhibit
+from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.kl_shapes.figures import (
     directions_figure,
     factorised_figure,
     orders_figure,
     widths_figure,
 )
-from bnnbench.suites.inference_toys.kl_shapes.findings import read_findings
+from bnnbench.suites.inference_toys.kl_shapes.names import KIND
 from bnnbench.suites.inference_toys.kl_shapes.rules import (
-    CoversAll,
+    CoversAllComponents,
     FactorVariance,
     ForcesZeros,
-    HasAnOptimumPerPart,
+    HasKLLimits,
+    HasOptimumPerComponent,
     MatchesMoments,
     OnlyHellingerIsSymmetric,
-    ReachesItsLimits,
-    SeeksAPart,
+    SeeksComponent,
     WidensWithOrder,
 )
-from bnnbench.suites.inference_toys.kl_shapes.tables import KIND
+from bnnbench.suites.inference_toys.kl_shapes.saved_run import read_run
 from bnnbench.suites.inference_toys.sources import BOOK
 
 CAPTION = (
-    "the best Gaussian q for a mixture p, by minimisation of an integral; exact: the "
-    "moments of p, which forward KL matches, and closed forms for the correlated pair. Of equally "
-    "good optima the one further to the right stands here. Orders are in the book's convention, "
-    "alpha = 2 a - 1 for the order a of the GVI thesis with the same order of arguments"
+    "The best Gaussian q for a mixture p, by numerical minimisation. Exact: the moments of p, "
+    "which forward KL matches, and closed forms for the correlated pair. If two optima are equally "
+    "good, the table shows the one with the larger mean. Orders use the book's convention, "
+    "alpha = 2 a - 1 for the order a of the GVI thesis."
 )
 
 STATEMENTS = (
@@ -38,54 +38,58 @@ STATEMENTS = (
         MatchesMoments(),
     ),
     (
-        "As the modes get farther apart, reverse KL seeks the most probable mode, read as the part "
-        "with the most mass",
+        "As the modes move apart, reverse KL selects the most probable mode (the component with "
+        "the most mass)",
         f"{BOOK}, Fig. 3.9",
-        SeeksAPart("mass"),
+        SeeksComponent("mass"),
     ),
     (
-        "The same, read as the mode of the highest density",
+        "As the modes move apart, reverse KL selects the mode of the highest density",
         f"{BOOK}, Fig. 3.9",
-        SeeksAPart("height"),
+        SeeksComponent("height"),
     ),
     (
-        "Reverse KL has a local optimum for each mode, of which a start finds one",
-        f"{BOOK}, Fig. 3.9 shows the best one",
-        HasAnOptimumPerPart(),
+        "Reverse KL has a local optimum for each mode",
+        f"{BOOK}, Fig. 3.9 shows only the best one",
+        HasOptimumPerComponent(),
     ),
     ("alpha <= -1 is zero forcing", f"{BOOK}, 3.2.3.3", ForcesZeros()),
-    ("alpha >= 1 is zero avoiding: q stretches to cover all p", f"{BOOK}, 3.2.3.3", CoversAll()),
     (
-        "The family goes to reverse KL at alpha = -1 and to forward KL at 1",
+        "alpha >= 1 is zero avoiding: q stretches to cover all of p",
         f"{BOOK}, 3.2.3.3",
-        ReachesItsLimits(),
+        CoversAllComponents(),
     ),
     (
-        "Of two equal parts, q is the wider the larger alpha",
+        "The limits of the alpha-divergences are reverse KL at alpha = -1 and forward KL at 1",
+        f"{BOOK}, 3.2.3.3",
+        HasKLLimits(),
+    ),
+    (
+        "For two equal components, the width of q increases with alpha",
         f"{BOOK}, Fig. 3.12",
-        WidensWithOrder(True),
+        WidensWithOrder(equal_components=True),
     ),
     (
-        "Of any two parts, q is the wider the larger alpha",
+        "For any two components, the width of q increases with alpha",
         f"{BOOK}, Fig. 3.12",
-        WidensWithOrder(False),
+        WidensWithOrder(equal_components=False),
     ),
     (
-        "alpha = 0, Hellinger's, is the sole symmetric member",
+        "alpha = 0 (Hellinger) is the only symmetric alpha-divergence",
         f"{BOOK}, 3.2.4.2",
         OnlyHellingerIsSymmetric(),
     ),
-    ("Mean field under-estimates the variance", f"{BOOK}, 3.2.1.6", FactorVariance(captured=False)),
+    ("Mean field underestimates the variance", f"{BOOK}, 3.2.1.6", FactorVariance(is_exact=False)),
     (
         "Mean field captures any marginal density",
-        f"{BOOK}, 3.2.1.3, of the optimum and not of the family",
-        FactorVariance(captured=True),
+        f"{BOOK}, 3.2.1.3, about the optimum, not the family",
+        FactorVariance(is_exact=True),
     ),
 )
 
-EXHIBIT = Exhibit(
+EXPERIMENT_PAGE = ExperimentPage(
     kind=KIND,
-    title="Which Gaussian a divergence picks",
+    title="The Gaussian that minimises each divergence",
     caption=CAPTION,
     figures={
         "directions": directions_figure,
@@ -93,6 +97,20 @@ EXHIBIT = Exhibit(
         "widths": widths_figure,
         "factorised": factorised_figure,
     },
+    captions={
+        "directions": "Mixture p (solid) and the Gaussian q that minimises forward KL (dashed) or "
+        "reverse KL (dotted), one row per kind of mixture and one column per separation of the "
+        "components. Thin dotted lines: other local optima of reverse KL",
+        "orders": "Mixture p (filled) and the Gaussian q that minimises the alpha-divergence "
+        "(orange line), one row per mixture and one column per order alpha",
+        "widths": "Standard deviation of the best q against the order alpha, one line per "
+        "separation d of the components. Open circles: the scale stops at the largest value with "
+        "a finite divergence; dotted vertical lines: reverse KL (alpha = -1) and forward KL "
+        "(alpha = 1)",
+        "factorised": "Left: ellipses of 1 and 2 standard deviations of a correlated Gaussian p "
+        "and its best factorised approximations q; grey dots: mean of q during coordinate ascent. "
+        "Right: reverse KL above its minimum after each update of a factor",
+    },
     statements=STATEMENTS,
-    given=read_findings,
+    read_evidence=read_run,
 )

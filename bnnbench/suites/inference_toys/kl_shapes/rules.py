@@ -1,4 +1,4 @@
-"""The rules by which the book's statements on divergences are checked."""
+"""Rules that check the book's claims about divergences on a run's results."""
 
 from __future__ import annotations
 
@@ -8,240 +8,249 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Finding
-from bnnbench.suites.inference_toys.kl_shapes.findings import Findings, mixture_of
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Part
-from bnnbench.suites.inference_toys.kl_shapes.tables import (
+from bnnbench.results.claims import CheckResult
+from bnnbench.suites.inference_toys.kl_shapes.mixture import Component
+from bnnbench.suites.inference_toys.kl_shapes.names import (
     FORWARD,
     HELLINGER,
-    NAMES,
-    NEAR,
+    NEAR_LIMIT,
+    ORDER_NAMES,
     REVERSE,
-    name_of,
+    order_name,
 )
+from bnnbench.suites.inference_toys.kl_shapes.saved_run import KLShapesRun, mixture_of
 
-CLOSE = 1e-3
-"""Between numbers of two computations that should agree but for the minimiser's last digits."""
+NUMERICAL_TOLERANCE = 1e-3
+"""Largest difference of two computations of the same number, due to the minimiser."""
 
-ON_THE_PART = 0.1
-"""Deviations of a part within which a mean is said to be at it."""
+MAX_LOC_DISTANCE = 0.1
+"""Distance from a component within which q is at it, in standard deviations of the component."""
 
-NOTHING = 0.01
-"""A probability as good as none."""
+MAX_MASS_OUTSIDE = 0.01
+"""Largest mass of a zero-forcing q where p has (almost) none."""
 
-SOMETHING = 0.05
-"""A probability that is not left out."""
+MIN_COMPONENT_MASS = 0.05
+"""Smallest mass of a zero-avoiding q on a component of p."""
 
 
 @dataclass(frozen=True)
 class MatchesMoments:
-    """Whether minimising the forward KL divergence finds the moments of p."""
+    """Minimising forward KL matches the moments of p."""
 
-    rule: str = f"mean and standard deviation are within {CLOSE:g} of p's, for every mixture"
+    rule: str = (
+        "mean and standard deviation of q are within "
+        f"{NUMERICAL_TOLERANCE:g} of those of p, for every mixture"
+    )
 
-    def find(self, given: Findings) -> Finding:
+    def check(self, run: KLShapesRun) -> CheckResult:
         differences = [
             abs(difference)
-            for _, row in given.best_at(FORWARD).iterrows()
+            for _, row in run.best_at(FORWARD).iterrows()
             for p in [mixture_of(row)]
             for difference in (row["loc"] - p.mean, row["scale"] - p.standard_deviation)
         ]
-        worst = max(differences)
-        return worst < CLOSE, f"largest difference {worst:.1e} over {len(differences)} numbers"
+        largest = max(differences)
+        evidence = f"largest difference {largest:.1e} over {len(differences)} numbers"
+        return largest < NUMERICAL_TOLERANCE, evidence
 
 
 @dataclass(frozen=True)
-class SeeksAPart:
-    """Whether the reverse KL divergence ends at one part, once the parts are far apart.
+class SeeksComponent:
+    """Minimising reverse KL selects one component if the components are well separated.
 
     Attributes:
-        by: `mass` for the part that has more of the probability, `height` for the one where the
-            density is highest.
+        by: `mass` for the component with the larger weight, `height` for that with the higher peak.
     """
 
     by: str
 
     @property
     def rule(self) -> str:
-        which = "with the larger share" if self.by == "mass" else "with the higher peak"
+        which = "larger weight" if self.by == "mass" else "higher peak"
         return (
-            f"at the greatest separation the mean is within {ON_THE_PART:g} deviations of the part "
-            f"{which}, for every mixture that has one"
+            f"at the largest separation, the mean of q is within {MAX_LOC_DISTANCE:g} standard "
+            f"deviations of the component with the {which}, for every mixture that has one"
         )
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.best_at(REVERSE)
-        held = []
-        for _, row in rows[rows["separation"] == given.farthest].iterrows():
+    def check(self, run: KLShapesRun) -> CheckResult:
+        rows = run.best_at(REVERSE)
+        holds, evidence = [], []
+        for _, row in rows[rows["separation"] == run.max_separation].iterrows():
             p = mixture_of(row)
-            left, right = p.parts
-            if not np.isclose(self._weight(left), self._weight(right)):
-                sought = max(p.parts, key=self._weight)
-                held.append((_at(sought, row), f"{p.name}: mean {row['loc']:.2f}"))
-        if not held:
-            return None, "no mixture has such a part"
-        return all(one for one, _ in held), "; ".join(text for _, text in held)
+            left, right = p.components
+            if not np.isclose(self._score(left), self._score(right)):
+                expected = max(p.components, key=self._score)
+                holds.append(_is_at(expected, row))
+                evidence.append(f"{p.name}: mean {row['loc']:.2f}")
+        if not holds:
+            return None, "no mixture has such a component"
+        return all(holds), "; ".join(evidence)
 
-    def _weight(self, part: Part) -> float:
-        return part.share if self.by == "mass" else part.share / part.scale
+    def _score(self, component: Component) -> float:
+        return component.weight if self.by == "mass" else component.weight / component.scale
 
 
 @dataclass(frozen=True)
-class HasAnOptimumPerPart:
-    """Whether each part has a local optimum of the reverse KL divergence."""
+class HasOptimumPerComponent:
+    """Reverse KL has a local optimum at each component."""
 
     rule: str = (
-        f"at the greatest separation there is a local optimum within {ON_THE_PART:g} deviations "
-        "of each part, for every mixture"
+        f"at the largest separation, there is a local optimum within {MAX_LOC_DISTANCE:g} standard "
+        "deviations of each component, for every mixture"
     )
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.fits[given.fits["order"] == REVERSE]
-        rows = rows[rows["separation"] == given.farthest]
-        held, told = [], []
-        for name, own in rows.groupby("mixture", sort=False):
-            p = mixture_of(own.iloc[0])
-            held.append(all(any(_at(part, row) for _, row in own.iterrows()) for part in p.parts))
-            optima = ", ".join(f"{row['divergence']:.4f}" for _, row in own.iterrows())
-            told.append(f"{name}: KL {optima}")
-        return all(held), "; ".join(told)
+    def check(self, run: KLShapesRun) -> CheckResult:
+        rows = run.fits[run.fits["order"] == REVERSE]
+        rows = rows[rows["separation"] == run.max_separation]
+        holds, evidence = [], []
+        for name, optima in rows.groupby("mixture", sort=False):
+            holds.append(
+                all(
+                    any(_is_at(component, row) for _, row in optima.iterrows())
+                    for component in mixture_of(optima.iloc[0]).components
+                )
+            )
+            values = ", ".join(f"{value:.4f}" for value in optima["divergence"])
+            evidence.append(f"{name}: KL {values}")
+        return all(holds), "; ".join(evidence)
 
 
 @dataclass(frozen=True)
 class ForcesZeros:
-    """Whether q leaves out where p has nothing, for orders of at most -1."""
+    """For orders of at most -1, q is (almost) zero where p is."""
 
     rule: str = (
-        f"at the greatest separation every q of order -1 or less has at most {NOTHING:.0%} of its "
-        "probability where p has under 1% of its highest density"
+        f"at the largest separation, every q of order -1 or less has at most "
+        f"{MAX_MASS_OUTSIDE:.0%} of its mass where p is below 1% of its highest density"
     )
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.best[given.best["separation"] == given.farthest]
-        forcing, others = (
-            rows.loc[chosen, "stray"]
-            for chosen in (rows["order"] <= REVERSE, rows["order"] >= FORWARD)
-        )
-        evidence = f"at most {forcing.max():.2%}; {others.min():.0%} or more from order 1 on"
-        return bool(forcing.max() <= NOTHING), evidence
+    def check(self, run: KLShapesRun) -> CheckResult:
+        rows = run.best[run.best["separation"] == run.max_separation]
+        forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
+        others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
+        evidence = f"at most {forcing.max():.2%}; at least {others.min():.0%} for orders from 1"
+        return bool(forcing.max() <= MAX_MASS_OUTSIDE), evidence
 
 
 @dataclass(frozen=True)
-class CoversAll:
-    """Whether q leaves out no part of p, for orders of at least 1."""
+class CoversAllComponents:
+    """For orders of at least 1, q covers all components of p."""
 
     rule: str = (
-        f"every q of order 1 or more has at least {SOMETHING:.0%} of its probability within two "
-        "deviations of each part, for every mixture"
+        f"every q of order 1 or more has at least {MIN_COMPONENT_MASS:.0%} of its mass within two "
+        "standard deviations of each component, for every mixture"
     )
 
-    def find(self, given: Findings) -> Finding:
-        avoiding = given.best.loc[given.best["order"] >= FORWARD, "least_part"]
-        far = given.best[given.best["separation"] == given.farthest]
-        forcing = far.loc[far["order"] <= REVERSE, "least_part"]
+    def check(self, run: KLShapesRun) -> CheckResult:
+        avoiding = run.best.loc[run.best["order"] >= FORWARD, "min_component_mass"]
+        separated = run.best[run.best["separation"] == run.max_separation]
+        forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
         evidence = (
-            f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} up to order -1 at the "
-            "greatest separation"
+            f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} for orders up to -1 at "
+            "the largest separation"
         )
-        return bool(avoiding.min() >= SOMETHING), evidence
+        return bool(avoiding.min() >= MIN_COMPONENT_MASS), evidence
 
 
 @dataclass(frozen=True)
-class ReachesItsLimits:
-    """Whether the family's formula next to its limits gives the fits of the KL divergences."""
+class HasKLLimits:
+    """The alpha-divergences approach the KL divergences at their limits."""
 
     rule: str = (
-        f"mean and deviation at orders -{NEAR:g} and {NEAR:g} are within 0.01 of those of reverse "
-        "and forward KL, for every mixture"
+        f"mean and standard deviation at orders -{NEAR_LIMIT:g} and {NEAR_LIMIT:g} are within 0.01 "
+        "of those of reverse and forward KL, for every mixture"
     )
 
-    def find(self, given: Findings) -> Finding:
-        worst = {}
-        for limit, near in ((REVERSE, -NEAR), (FORWARD, NEAR)):
-            ours, theirs = (
-                given.best_at(order).set_index("mixture")[["loc", "scale"]]
-                for order in (near, limit)
+    def check(self, run: KLShapesRun) -> CheckResult:
+        largest = {}
+        for limit, order in ((REVERSE, -NEAR_LIMIT), (FORWARD, NEAR_LIMIT)):
+            near, exact = (
+                run.best_at(o).set_index("mixture")[["loc", "scale"]] for o in (order, limit)
             )
-            worst[name_of(limit)] = float((ours - theirs).abs().max(axis=None))
-        evidence = ", ".join(f"{name}: {value:.1e}" for name, value in worst.items())
-        return max(worst.values()) < 0.01, f"largest difference, {evidence}"
+            largest[order_name(limit)] = float((near - exact).abs().max(axis=None))
+        evidence = ", ".join(f"{value:.1e} ({name})" for name, value in largest.items())
+        return max(largest.values()) < 0.01, f"largest difference {evidence}"
 
 
 @dataclass(frozen=True)
 class WidensWithOrder:
-    """Whether q is the wider the larger the order.
+    """The variance of q increases with the order.
 
     Attributes:
-        like_parts: only mixtures whose parts are equally wide and equally heavy.
+        equal_components: check only mixtures of two components with equal scale and weight.
     """
 
-    like_parts: bool
+    equal_components: bool
 
     @property
     def rule(self) -> str:
-        which = "mixture of two equal parts" if self.like_parts else "mixture"
-        return f"the variance of q never falls from one order to the next, for every {which}"
+        which = "mixture of two equal components" if self.equal_components else "mixture"
+        return f"the variance of q never decreases from one order to the next, for every {which}"
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.best
-        if self.like_parts:
-            rows = rows[(rows["share"] == 0.5) & (rows["scale_of_part"] == 1)]
-        falls = {}
-        for name, own in rows.groupby("mixture", sort=False):
-            variance = own.sort_values("order").set_index("order")["scale"] ** 2
-            lost = 1 - variance / variance.cummax()
-            if lost.max() > CLOSE:
-                falls[str(name)] = f"{lost.max():.1%} down at alpha = {lost.idxmax():g}"
-        mixtures = rows["mixture"].nunique()
-        if mixtures == 0:
+    def check(self, run: KLShapesRun) -> CheckResult:
+        rows = run.best
+        if self.equal_components:
+            rows = rows[(rows["weight"] == 0.5) & (rows["component_scale"] == 1)]
+        n_mixtures = rows["mixture"].nunique()
+        if n_mixtures == 0:
             return None, "no such mixture"
-        told = "".join(f"; {name}: {fall}" for name, fall in falls.items())
-        return not falls, f"rises in {mixtures - len(falls)} of {mixtures}{told}"
+        exceptions = []
+        for name, fits in rows.groupby("mixture", sort=False):
+            variance = fits.sort_values("order").set_index("order")["scale"] ** 2
+            decrease = 1 - variance / variance.cummax()
+            if decrease.max() > NUMERICAL_TOLERANCE:
+                alpha = decrease.idxmax()
+                exceptions.append(
+                    f"; {name}: decreases by {decrease.max():.1%} at alpha = {alpha:g}"
+                )
+        n_increasing = n_mixtures - len(exceptions)
+        return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
 
 
 @dataclass(frozen=True)
 class OnlyHellingerIsSymmetric:
-    """Whether exchanging p and q changes the divergence of every order but 0."""
+    """Exchanging p and q changes the divergence of every order except 0."""
 
     rule: str = (
         "exchanging p and q changes the divergence at order 0 by less than 1e-9 for every mixture, "
         "and at every other order by more than 0.1% for some mixture"
     )
 
-    def find(self, given: Findings) -> Finding:
-        rows = given.best
-        changes = (rows["swapped"] - rows["divergence"]).abs()
+    def check(self, run: KLShapesRun) -> CheckResult:
+        rows = run.best
+        changes = (rows["swapped_divergence"] - rows["divergence"]).abs()
         relative = (changes / rows["divergence"].abs()).where(rows["divergence"] > 1e-6, 0.0)
         symmetric = float(changes[rows["order"] == HELLINGER].max())
         others = relative[rows["order"] != HELLINGER].groupby(rows["order"]).max()
-        evidence = f"order 0: {symmetric:.0e}; others: {others.min():.1%} or more"
+        evidence = f"{symmetric:.0e} at order 0, {others.min():.1%} or more at others"
         return bool(symmetric < 1e-9 and others.min() > 1e-3), evidence
 
 
 @dataclass(frozen=True)
 class FactorVariance:
-    """How the variance of the mean-field factors compares with that of the marginals.
+    """The variance of the mean-field factors compared with that of the marginals.
 
     Attributes:
-        captured: whether the claim is that it is the same; else that it is smaller.
+        is_exact: whether the claim is that they are equal; otherwise, that the factors' is smaller.
     """
 
-    captured: bool
+    is_exact: bool
 
     @property
     def rule(self) -> str:
-        relation = "within 1% of" if self.captured else "below"
-        return f"the variance of the factors that reverse KL picks is {relation} the marginals', 1"
-
-    def find(self, given: Findings) -> Finding:
-        variance = value_of(given.answers, "variance of each factor", NAMES[REVERSE])
-        forward = value_of(given.answers, "variance of each factor", NAMES[FORWARD])
-        holds = abs(variance - 1) < 0.01 if self.captured else variance < 1
-        correlation = float(given.factorised["correlation"].iloc[0])
-        return bool(holds), (
-            f"{variance:.3f} at correlation {correlation:g}; forward KL picks {forward:.3f}"
+        relation = "within 1% of" if self.is_exact else "below"
+        return (
+            f"the variance of the factors that minimise reverse KL is {relation} the marginal's, 1"
         )
 
+    def check(self, run: KLShapesRun) -> CheckResult:
+        reverse = value_of(run.answers, "variance of each factor", ORDER_NAMES[REVERSE])
+        forward = value_of(run.answers, "variance of each factor", ORDER_NAMES[FORWARD])
+        holds = abs(reverse - 1) < 0.01 if self.is_exact else reverse < 1
+        correlation = float(run.factorised["correlation"].iloc[0])
+        evidence = f"{reverse:.3f} at correlation {correlation:g}; {forward:.3f} for forward KL"
+        return bool(holds), evidence
 
-def _at(part: Part, row: pd.Series) -> bool:
-    return abs(row["loc"] - part.loc) <= ON_THE_PART * part.scale
+
+def _is_at(component: Component, row: pd.Series) -> bool:
+    return abs(row["loc"] - component.loc) <= MAX_LOC_DISTANCE * component.scale

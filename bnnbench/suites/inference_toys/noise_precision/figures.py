@@ -1,4 +1,4 @@
-"""The figures of a run: densities, objectives, orders, and a factor that comes again and again."""
+"""The figures of a run: densities, objectives, orders and repeated inclusion."""
 
 from __future__ import annotations
 
@@ -9,178 +9,182 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.figures.canvas import GREY, PALETTE, Look, sketch
-from bnnbench.suites.inference_toys.noise_precision import tables as words
+from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
+from bnnbench.suites.inference_toys.noise_precision import names
 from bnnbench.suites.inference_toys.noise_precision.rules import SETTINGS
-from bnnbench.suites.inference_toys.noise_precision.run_tables import NoiseRun, chosen, read_run
+from bnnbench.suites.inference_toys.noise_precision.saved_run import (
+    NoisePrecisionRun,
+    read_run,
+    select,
+)
 
 BLUE, YELLOW, GREEN, PINK, SKY, RED = PALETTE[:6]
 
 Key = tuple[str, str]
 """Approximation and setting."""
 
-DENSITIES: dict[Key, Look] = {
-    (words.EXACT, ""): {"color": "#BBBBBB", "linewidth": 5},
-    (words.EXACT, words.FACTORISED): {"color": "black", "linewidth": 1.5},
-    (words.CAVI, ""): {"color": BLUE, "linewidth": 1.6},
-    (words.ADVI, words.FULL): {"color": PINK, "linewidth": 1.6, "linestyle": (0, (1, 1.2))},
-    (words.ADF, words.GAUSSIAN_K): {"color": YELLOW, "linewidth": 1.8, "linestyle": "-."},
-    (words.EP, words.GAUSSIAN_K): {"color": RED, "linewidth": 1.6, "linestyle": (0, (5, 2))},
-    (words.EP, words.EXACT_K): {"color": GREEN, "linewidth": 1.6, "linestyle": (0, (3, 1, 1, 1))},
+DENSITIES: dict[Key, PlotOptions] = {
+    (names.EXACT, ""): {"color": "#BBBBBB", "linewidth": 5},
+    (names.EXACT, names.FACTORISED): {"color": "black", "linewidth": 1.5},
+    (names.CAVI, ""): {"color": BLUE, "linewidth": 1.6},
+    (names.ADVI, names.FULL): {"color": PINK, "linewidth": 1.6, "linestyle": (0, (1, 1.2))},
+    (names.ADF, names.GAUSSIAN_K): {"color": YELLOW, "linewidth": 1.8, "linestyle": "-."},
+    (names.EP, names.GAUSSIAN_K): {"color": RED, "linewidth": 1.6, "linestyle": (0, (5, 2))},
+    (names.EP, names.EXACT_K): {"color": GREEN, "linewidth": 1.6, "linestyle": (0, (3, 1, 1, 1))},
 }
-"""Curves of the density of the noise precision, those below first."""
+"""Styles of the densities of the noise precision, in drawing order."""
 
-STOCHASTIC: dict[Key, Look] = {
-    (words.ADVI, words.MEAN_FIELD): {"color": SKY, "linewidth": 1.2},
-    (words.ADVI, words.FULL): {"color": PINK, "linewidth": 1.2},
-    (words.SCORE, ""): {"color": YELLOW, "linewidth": 1.2},
-}
-
-BY_K: dict[str, Look] = {
-    words.GAUSSIAN_K: {"color": RED, "marker": "o", "markersize": 4},
-    words.EXACT_K: {"color": GREEN, "marker": "s", "markersize": 4},
+STOCHASTIC: dict[Key, PlotOptions] = {
+    (names.ADVI, names.MEAN_FIELD): {"color": SKY, "linewidth": 1.2},
+    (names.ADVI, names.FULL): {"color": PINK, "linewidth": 1.2},
+    (names.BLACK_BOX_VI, ""): {"color": YELLOW, "linewidth": 1.2},
 }
 
-LINE: Look = {"color": GREY, "linewidth": 1.2, "linestyle": "--"}
+EP_STYLES: dict[str, PlotOptions] = {
+    names.GAUSSIAN_K: {"color": RED, "marker": "o", "markersize": 4},
+    names.EXACT_K: {"color": GREEN, "marker": "s", "markersize": 4},
+}
 
-SMALL: Look = {"frameon": False, "fontsize": "small"}
+REFERENCE_STYLE: PlotOptions = {"color": GREY, "linewidth": 1.2, "linestyle": "--"}
+
+LEGEND_STYLE: PlotOptions = {"frameon": False, "fontsize": "small"}
 
 
 def densities_figure(folder: RunFolder) -> Figure:
-    """The density of the noise precision, how far approximations are off, spread by alpha."""
+    """Plot densities of the noise precision, their errors, and standard deviations by alpha."""
     run = read_run(folder)
-    figure, panels = sketch(13.5 if run.joint else 9.0, 3.9, 3 if run.joint else 2)
-    truth = (words.EXACT, "" if run.joint else words.FACTORISED)
-    exact = chosen(run.densities, *truth)["density"]
-    for key, look in DENSITIES.items():
-        own = chosen(run.densities, *key)
-        if len(own):
-            name = _named(key, run)
-            panels[0].plot(own["noise_precision"], own["density"], label=name, **look)
-        if len(own) and key[0] != words.EXACT:
-            panels[1].plot(own["noise_precision"], own["density"] - exact, **look)
+    figure, panels = new_figure(13.5 if run.joint else 9.0, 3.9, 3 if run.joint else 2)
+    exact_key = (names.EXACT, "" if run.joint else names.FACTORISED)
+    exact = select(run.densities, *exact_key)["density"]
+    for key, style in DENSITIES.items():
+        rows = select(run.densities, *key)
+        if len(rows):
+            name = _label(key, run)
+            panels[0].plot(rows["noise_precision"], rows["density"], label=name, **style)
+        if len(rows) and key[0] != names.EXACT:
+            panels[1].plot(rows["noise_precision"], rows["density"] - exact, **style)
     panels[0].set(xlabel="noise precision", ylabel="density", xlim=(0, None), ylim=(0, None))
-    panels[0].legend(**SMALL)
-    panels[1].axhline(0, **LINE)
-    of = "exact" if run.joint else "exact of the target"
-    panels[1].set(xlabel="noise precision", ylabel=f"density - {of}", xlim=(0, None))
+    panels[0].legend(**LEGEND_STYLE)
+    panels[1].axhline(0, **REFERENCE_STYLE)
+    reference = "exact" if run.joint else "exact target"
+    panels[1].set(xlabel="noise precision", ylabel=f"density - {reference}", xlim=(0, None))
     if run.joint:
-        _by_alpha(panels[2], run)
+        _plot_std_by_alpha(panels[2], run)
     return figure
 
 
-def _named(key: Key, run: NoiseRun) -> str:
+def _label(key: Key, run: NoisePrecisionRun) -> str:
     approximation, setting = key
-    if approximation == words.EXACT:
+    if approximation == names.EXACT:
         return "exact, target of (3.48)" if setting else "exact posterior"
     return f"{approximation}, {setting}" if setting else approximation
 
 
-def _by_alpha(axes: Axes, run: NoiseRun) -> None:
-    """Standard deviations from VI to EP."""
-    looks: dict[str, Look] = {
-        words.POWER_EP: {"color": BLUE, "marker": "o", "markersize": 4},
-        words.BLACK_BOX_ALPHA: {"color": RED, "marker": "s", "markersize": 4},
+def _plot_std_by_alpha(axes: Axes, run: NoisePrecisionRun) -> None:
+    """Plot standard deviations from VI to EP."""
+    looks: dict[str, PlotOptions] = {
+        names.POWER_EP: {"color": BLUE, "marker": "o", "markersize": 4},
+        names.BLACK_BOX_ALPHA: {"color": RED, "marker": "s", "markersize": 4},
     }
-    for name, look in looks.items():
-        own = run.powers[run.powers["approximation"] == name]
-        axes.plot(own["alpha"], own["std"], label=name, linewidth=1.2, **look)
-    axes.axhline(run.exact(words.STD), label="exact", **LINE)
+    for name, style in looks.items():
+        rows = run.powers[run.powers["approximation"] == name]
+        axes.plot(rows["alpha"], rows["std"], label=name, linewidth=1.2, **style)
+    axes.axhline(run.exact(names.STD), label="exact", **REFERENCE_STYLE)
     axes.set(xlabel="alpha (-1: VI, 1: EP)", ylabel="standard deviation of noise precision")
     axes.set_xticks([-1, -0.5, 0, 0.5, 1])
-    axes.legend(**SMALL)
+    axes.legend(**LEGEND_STYLE)
 
 
 def objectives_figure(folder: RunFolder) -> Figure:
-    """What each algorithm climbs, beside the exact log evidence."""
+    """Plot the objective of each algorithm against the exact log evidence."""
     run = read_run(folder)
-    figure, panels = sketch(12.0 if run.joint else 5.0, 3.6, 3 if run.joint else 1)
+    figure, panels = new_figure(12.0 if run.joint else 5.0, 3.6, 3 if run.joint else 1)
     if run.joint:
-        _ascent(panels[0], run)
-        _climbs(panels[1], run)
-    _energy(panels[-1], run)
+        _plot_cavi(panels[0], run)
+        _plot_gradient_ascent(panels[1], run)
+    _plot_energy(panels[-1], run)
     return figure
 
 
-def _ascent(axes: Axes, run: NoiseRun) -> None:
-    """The bound of coordinate ascent after every update of one factor."""
-    way = run.way(words.CAVI)
-    axes.axhline(run.exact(words.EVIDENCE), label="exact log evidence", **LINE)
-    axes.plot(way["step"] / 2, way["objective"], ".-", color=BLUE, label="lower bound of CAVI")
-    # The start is far below: what matters is what comes after.
-    _limits(axes, [*way["objective"].iloc[1:], run.exact(words.EVIDENCE)])
-    axes.set(xlabel="iteration (two updates)", ylabel="nats", xlim=(0, None))
-    axes.legend(loc="center right", **SMALL)
+def _plot_cavi(axes: Axes, run: NoisePrecisionRun) -> None:
+    """Plot the bound of coordinate ascent after every update of one factor."""
+    steps = run.trajectory(names.CAVI)
+    axes.axhline(run.exact(names.EVIDENCE), label="exact log evidence", **REFERENCE_STYLE)
+    axes.plot(steps["step"] / 2, steps["objective"], ".-", color=BLUE, label="lower bound of CAVI")
+    # The first bound is far below the others, so the limits ignore it.
+    _set_limits(axes, [*steps["objective"].iloc[1:], run.exact(names.EVIDENCE)])
+    axes.set(xlabel="iteration (two updates)", ylabel="log evidence [nats]", xlim=(0, None))
+    axes.legend(loc="center right", **LEGEND_STYLE)
 
 
-def _climbs(axes: Axes, run: NoiseRun) -> None:
-    """How far the bounds of stochastic gradients lie below the log evidence."""
-    exact = run.exact(words.EVIDENCE)
-    for key, look in STOCHASTIC.items():
-        way = run.way(*key)
-        axes.plot(way["step"], exact - way["objective"], label=_named(key, run), **look)
-    gap = exact - run.way(words.CAVI)["objective"].iloc[-1]
-    axes.axhline(gap, label="CAVI, at rest", **LINE)
+def _plot_gradient_ascent(axes: Axes, run: NoisePrecisionRun) -> None:
+    """Plot the gap between the log evidence and the bounds of stochastic gradients."""
+    exact = run.exact(names.EVIDENCE)
+    for key, style in STOCHASTIC.items():
+        steps = run.trajectory(*key)
+        axes.plot(steps["step"], exact - steps["objective"], label=_label(key, run), **style)
+    gap = exact - run.trajectory(names.CAVI)["objective"].iloc[-1]
+    axes.axhline(gap, label="CAVI, converged", **REFERENCE_STYLE)
     axes.set(xlabel="stochastic gradient step", ylabel="log evidence - bound [nats]", yscale="log")
-    axes.legend(**SMALL)
+    axes.legend(**LEGEND_STYLE)
 
 
-def _energy(axes: Axes, run: NoiseRun) -> None:
-    """EP's estimate of the log evidence after every pass; its energy is minus that."""
-    seen = [run.exact(words.EVIDENCE)]
-    axes.axhline(seen[0], label="exact log evidence", **LINE)
-    for setting, look in BY_K.items():
-        way = run.way(words.EP, setting).iloc[1:]
-        axes.plot(way["step"], way["objective"], label=f"EP's estimate, {setting}", **look)
-        seen += list(way["objective"])
-    _limits(axes, seen)
+def _plot_energy(axes: Axes, run: NoisePrecisionRun) -> None:
+    """Plot EP's estimate of the log evidence, its negative energy, after every pass."""
+    values = [run.exact(names.EVIDENCE)]
+    axes.axhline(values[0], label="exact log evidence", **REFERENCE_STYLE)
+    for setting, style in EP_STYLES.items():
+        steps = run.trajectory(names.EP, setting).iloc[1:]
+        axes.plot(steps["step"], steps["objective"], label=f"EP's estimate, {setting}", **style)
+        values += list(steps["objective"])
+    _set_limits(axes, values)
     low, high = axes.get_xlim()
-    axes.set_xlim(min(low, 0.5), max(high, 1.5))  # where nothing moves, one pass is all
+    axes.set_xlim(min(low, 0.5), max(high, 1.5))  # there may be only one pass
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="pass over the data", ylabel="nats (EP's energy is minus this)")
-    axes.legend(**SMALL)
+    axes.set(xlabel="pass over the data", ylabel="log evidence [nats]")
+    axes.legend(**LEGEND_STYLE)
 
 
-def _limits(axes: Axes, values: list[float]) -> None:
+def _set_limits(axes: Axes, values: list[float]) -> None:
     low, high = np.nanmin(values), np.nanmax(values)
     margin = 0.1 * (high - low) or 0.1
     axes.set_ylim(low - margin, high + margin)
 
 
 def orders_figure(folder: RunFolder) -> Figure:
-    """EP's mean from pass to pass, and where ADF and EP end by the order of the data."""
+    """Plot EP's mean by pass, and the results of ADF and EP by order of the data."""
     run = read_run(folder)
-    figure, (passes, strip) = sketch(10.0, 3.8, 2)
-    exact = run.exact(words.MEAN)
-    for setting, look in BY_K.items():
-        way = run.way(words.EP, setting)
-        passes.plot(way["step"], way["mean"], label=f"EP, {setting}", linewidth=1.2, **look)
-    passes.axhline(exact, label="exact", **LINE)
+    figure, (passes, strip) = new_figure(10.0, 3.8, 2)
+    exact = run.exact(names.MEAN)
+    for setting, style in EP_STYLES.items():
+        steps = run.trajectory(names.EP, setting)
+        passes.plot(steps["step"], steps["mean"], label=f"EP, {setting}", linewidth=1.2, **style)
+    passes.axhline(exact, label="exact", **REFERENCE_STYLE)
     passes.set(xlabel="pass over the data (0: prior, 1: ADF)", ylabel="mean of noise precision")
     passes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    passes.legend(loc="center right", **SMALL)
-    places: list[str] = []
-    for name in (words.ADF, words.EP):
-        for setting, look in BY_K.items():
-            own = chosen(run.orders, name, setting)["mean"].to_numpy()
-            # Side by side in the order of the draws, so that equal means are told apart.
-            across = len(places) + 0.35 * np.linspace(-1, 1, len(own) - 1)
-            strip.plot(across, own[1:], **{**look, "linestyle": "none", "alpha": 0.6})
-            strip.plot(len(places), own[0], "kx", markersize=8)
-            places.append(f"{name},\n{setting}")
-    strip.axhline(exact, **LINE)
-    strip.set_xticks(range(len(places)), places)
+    passes.legend(loc="center right", **LEGEND_STYLE)
+    tick_labels: list[str] = []
+    for name in (names.ADF, names.EP):
+        for setting, style in EP_STYLES.items():
+            rows = select(run.orders, name, setting)["mean"].to_numpy()
+            # Spread the orders horizontally so that equal means remain visible.
+            positions = len(tick_labels) + 0.35 * np.linspace(-1, 1, len(rows) - 1)
+            strip.plot(positions, rows[1:], **{**style, "linestyle": "none", "alpha": 0.6})
+            strip.plot(len(tick_labels), rows[0], "kx", markersize=8)
+            tick_labels.append(f"{name},\n{setting}")
+    strip.axhline(exact, **REFERENCE_STYLE)
+    strip.set_xticks(range(len(tick_labels)), tick_labels)
     count = int(run.orders["order"].max())
     strip.set(
         ylabel="mean of noise precision",
-        title=f"{count} random orders; x: that of the data",
+        title=f"{count} random orders; crosses: original order",
     )
     strip.title.set_fontsize("small")
     return figure
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Numbers such as 5 and 0.2 along logarithmic axes."""
+    """Label logarithmic axes with numbers such as 5 and 0.2."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         axis.set_major_formatter("{x:g}")
@@ -188,32 +192,35 @@ def _plain_ticks(axes: Axes) -> None:
 
 
 def repeated_figure(folder: RunFolder) -> Figure:
-    """The book's Fig. 3.10: the same factor comes again and again, nothing is taken out."""
+    """Plot the book's Fig. 3.10: repeated inclusion of the same factors."""
     run = read_run(folder)
-    figure, (axes, falls) = sketch(10.0, 3.8, 2)
-    single = run.again(words.ONE_FACTOR)
+    figure, (axes, right) = new_figure(10.0, 3.8, 2)
+    single = run.repeated_inclusions(names.ONE_FACTOR)
     first, shades = single.iloc[0], colormaps["Blues"]
     grid = np.linspace(first["mean"] - 3.5 * first["std"], first["mean"] + 3.5 * first["std"], 500)
     for row in single.to_dict("records"):
         height = np.exp(-0.5 * ((grid - row["mean"]) / row["std"]) ** 2) / row["std"]
-        colour = shades(0.25 + 0.75 * row["times"] / len(single))
-        label = f"after {row['times']}" if row["times"] in (1, len(single)) else ""
+        colour = shades(0.25 + 0.75 * row["inclusions"] / len(single))
+        is_labelled = row["inclusions"] in (1, len(single))
+        label = f"after {row['inclusions']}" if is_labelled else ""
         axes.plot(grid, height / np.sqrt(2 * np.pi), color=colour, linewidth=1.1, label=label)
     axes.set(xlabel="weight", ylabel="density", ylim=(0, None))
     axes.set_title(f"one observation included 1 to {len(single)} times", fontsize="small")
-    axes.legend(**SMALL)
+    axes.legend(**LEGEND_STYLE)
     label = "weight, one observation"
-    falls.plot(single["times"], single["relative"], ".-", color=BLUE, label=label)
+    right.plot(single["inclusions"], single["relative"], ".-", color=BLUE, label=label)
     for setting in SETTINGS:
-        look: Look = {**BY_K[setting], "linewidth": 1.0, "markersize": 3}
-        for name, line in ((words.ADF, "-"), (words.EP, ":")):
-            own = run.again(f"{name}, {setting}")
+        style: PlotOptions = {**EP_STYLES[setting], "linewidth": 1.0, "markersize": 3}
+        for name, linestyle in ((names.ADF, "-"), (names.EP, ":")):
+            rows = run.repeated_inclusions(f"{name}, {setting}")
             label = f"noise precision, {name} over all data, {setting}"
-            falls.plot(own["times"], own["relative"], label=label, linestyle=line, **look)
-    exact = run.exact(words.STD) / run.exact(words.MEAN)
-    falls.axhline(exact, label="noise precision, exact", **LINE)
-    falls.set(xscale="log", yscale="log", xlabel="inclusions of the same factors")
-    falls.set_ylabel("standard deviation / mean")
-    _plain_ticks(falls)
-    falls.legend(loc="lower left", **{**SMALL, "fontsize": "x-small"})
+            right.plot(
+                rows["inclusions"], rows["relative"], label=label, linestyle=linestyle, **style
+            )
+    exact = run.exact(names.STD) / run.exact(names.MEAN)
+    right.axhline(exact, label="noise precision, exact", **REFERENCE_STYLE)
+    right.set(xscale="log", yscale="log", xlabel="inclusions of the same factors")
+    right.set_ylabel("standard deviation / mean")
+    _plain_ticks(right)
+    right.legend(loc="lower left", **{**LEGEND_STYLE, "fontsize": "x-small"})
     return figure

@@ -1,7 +1,7 @@
-"""Assumed density filtering and (power) expectation propagation, over many orders at once.
+"""Assumed density filtering and (power) expectation propagation, over many orders rows once.
 
-ADF is the first pass of EP: every approximate factor is still 1, and a cavity is what was there
-before (section 3.2.3.1). Sections 3.2.2.4, 3.2.3.3 and 3.2.3.5.
+ADF is the first pass of EP: every approximate factor is still 1, so a cavity is the current belief
+(section 3.2.3.1). Sections 3.2.2.4, 3.2.3.3 and 3.2.3.5.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bnnbench.suites.inference_toys.noise_precision.belief import Array, Belief
-from bnnbench.suites.inference_toys.noise_precision.model import Line
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
     Normaliser,
     admissible,
@@ -21,19 +21,19 @@ from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
 )
 
 TOLERANCE = 1e-9
-"""Largest change of a natural parameter over a pass, relative to 1 or to itself, to be at rest."""
+"""Largest relative change of a natural parameter over a pass rows convergence."""
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How factors are included.
+class UpdateSettings:
+    """Settings of the updates.
 
     Attributes:
-        normaliser: of belief times factor.
-        reading: of the updates, `corrected` or `printed`.
-        with_weight: whether the weight is unknown too, as in the joint target; if not, every
-            factor sees the weight's prior, as in (3.48).
-        power: of the factors, a number or `[R]`; the normaliser's own.
+        normaliser: computes a belief times a factor.
+        reading: reading of the updates, `corrected` or `printed`.
+        with_weight: whether the weight is unknown, as in the joint target; otherwise every factor
+            uses the prior of the weight, as in (3.48).
+        power: power of the factors, a number or `[R]`; the same as in the normaliser.
     """
 
     normaliser: Normaliser
@@ -43,176 +43,183 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Passage:
-    """R runs through the data and what they keep.
+class EPState:
+    """The state of R runs through the data.
 
     Attributes:
-        belief: of each, `[R]`.
+        belief: the beliefs, `[R]`.
         sites: natural parameters of the approximate factors, `[R, N, 4]`.
-        log_included: sums of log K over the factors that came in, `[R]`: after one pass, ADF's
+        log_normaliser_sum: sum of log K over the included factors, `[R]`; after one pass, ADF's
             estimate of the log evidence.
-        refused: updates that were left out, `[R]`: of cavities that are no distribution or too
-            flat, or to what is no distribution.
+        skipped: number of skipped updates, `[R]`, whose cavity or result was inadmissible.
     """
 
     belief: Belief
     sites: Array
-    log_included: Array
-    refused: Array
+    log_normaliser_sum: Array
+    skipped: Array
 
 
-def start(line: Line, runs: int) -> Passage:
-    """All approximate factors 1, and the prior included exactly, as (3.71) does."""
-    none = np.zeros((runs, line.rows, 4))
-    return Passage(line.prior.stacked(runs), none, np.zeros(runs), np.zeros(runs, dtype=int))
+def initial_state(model: LinearModel, runs: int) -> EPState:
+    """Return the initial state: all approximate factors are 1, the prior is exact, as in (3.71)."""
+    sites = np.zeros((runs, model.rows, 4))
+    return EPState(model.prior.repeat(runs), sites, np.zeros(runs), np.zeros(runs, dtype=int))
 
 
-def sweep(line: Line, state: Passage, orders: Array, rules: Rules) -> Passage:
-    """One pass over the data: each factor is taken out, included exactly and projected.
+def ep_pass(model: LinearModel, state: EPState, orders: Array, settings: UpdateSettings) -> EPState:
+    """Run one pass over the data: each factor is removed, included exactly and projected.
 
-    `q_{-i} = q / site**power` by subtracting natural parameters, as (3.74) does; (3.65) prints that
-    difference with the sign reversed. An update that comes to no distribution, or starts from
-    none, is refused and leaves everything as it was.
+    `q_{-i} = q / site**power` by subtracting natural parameters, as in (3.74); (3.65) prints that
+    difference with the opposite sign. An update is skipped if its cavity or its result is not an
+    admissible distribution.
 
     Args:
-        line: data and prior.
-        state: before the pass; not changed.
+        model: data and prior.
+        state: the state before the pass; not modified.
         orders: row numbers in the order of each run, `[R, N]`.
-        rules: how factors are included.
+        settings: settings of the updates.
     """
     natural, sites = state.belief.natural(), state.sites.copy()
-    log_included, refused = state.log_included.copy(), state.refused.copy()
-    runs, power = np.arange(len(orders)), np.broadcast_to(rules.power, len(orders))[:, None]
+    log_normaliser_sum, skipped = state.log_normaliser_sum.copy(), state.skipped.copy()
+    runs, power = np.arange(len(orders)), np.broadcast_to(settings.power, len(orders))[:, None]
     for rows in orders.T:
         cavity = natural - power * sites[runs, rows]
-        new, log_normaliser, allowed = _included(line, Belief.of_natural(cavity), rows, rules)
+        new, log_normaliser, valid = _include(model, Belief.from_natural(cavity), rows, settings)
         site = (new - cavity) / power
-        moved = natural - sites[runs, rows] + site
-        allowed &= is_proper(Belief.of_natural(moved))  # of a power below 1 it need not be
-        natural = np.where(allowed[:, None], moved, natural)
-        sites[runs, rows] = np.where(allowed[:, None], site, sites[runs, rows])
-        log_included += np.where(allowed, log_normaliser, 0.0)
-        refused += ~allowed
-    return Passage(Belief.of_natural(natural), sites, log_included, refused)
+        proposal = natural - sites[runs, rows] + site
+        valid &= is_proper(Belief.from_natural(proposal))  # for powers below 1 it can be improper
+        natural = np.where(valid[:, None], proposal, natural)
+        sites[runs, rows] = np.where(valid[:, None], site, sites[runs, rows])
+        log_normaliser_sum += np.where(valid, log_normaliser, 0.0)
+        skipped += ~valid
+    return EPState(Belief.from_natural(natural), sites, log_normaliser_sum, skipped)
 
 
-def _included(line: Line, cavity: Belief, rows: Array, rules: Rules) -> tuple[Array, Array, Array]:
-    """Natural parameters after inclusion, `[R, 4]`, log K, and whether it is allowed, `[R]`."""
-    usable = admissible(cavity)
-    # Where it is not, anything that computes; the result is thrown away.
+def _include(
+    model: LinearModel, cavity: Belief, rows: Array, settings: UpdateSettings
+) -> tuple[Array, Array, Array]:
+    """Return natural parameters after inclusion, `[R, 4]`, log K and whether it is valid, `[R]`."""
+    is_admissible = admissible(cavity)
+    # Replace inadmissible cavities by the prior; their results are discarded.
     safe = Belief(*(
-        np.where(usable, part, other)
-        for part, other in zip(vars(cavity).values(), vars(line.prior).values(), strict=True)
+        np.where(is_admissible, value, other)
+        for value, other in zip(vars(cavity).values(), vars(model.prior).values(), strict=True)
     ))  # fmt: skip
-    tilted = rules.normaliser(safe, line.inputs[rows], line.targets[rows])
-    new = project(safe, tilted, rules.reading, rules.with_weight)
-    return new.natural(), tilted.log_normalisers[0], usable & is_proper(new)
+    tilted = settings.normaliser(safe, model.inputs[rows], model.targets[rows])
+    new = project(safe, tilted, settings.reading, settings.with_weight)
+    return new.natural(), tilted.log_normalisers[0], is_admissible & is_proper(new)
 
 
-def log_evidence(line: Line, state: Passage, rules: Rules) -> Array:
-    """The estimate of the log evidence by the approximate factors, nats, `[R]`.
+def log_evidence(model: LinearModel, state: EPState, settings: UpdateSettings) -> Array:
+    """Return the estimate of the log evidence by the approximate factors, nats, `[R]`.
 
-    `Phi(q) - Phi(prior) + 1/power sum_i (log K_i + Phi(q_{-i}) - Phi(q))`, with `Phi` the
-    log-normaliser; minus it is the energy that EP makes stationary (Minka 2001). NaN where a cavity
-    is no distribution.
+    `Phi(q) - Phi(prior) + 1/power sum_i (log K_i + Phi(q_{-i}) - Phi(q))` with the log normaliser
+    `Phi`. EP finds stationary points of its negative, the energy (Minka 2001). NaN if a cavity is
+    not a distribution.
     """
     natural = state.belief.natural()
-    power = np.broadcast_to(rules.power, len(natural))
-    whole = state.belief.log_normaliser()
-    total = whole - line.prior.log_normaliser()
-    for row in range(line.rows):
-        cavity = Belief.of_natural(natural - power[:, None] * state.sites[:, row])
+    power = np.broadcast_to(settings.power, len(natural))
+    total_normaliser = state.belief.log_normaliser()
+    total = total_normaliser - model.prior.log_normaliser()
+    for row in range(model.rows):
+        cavity = Belief.from_natural(natural - power[:, None] * state.sites[:, row])
         cavity = _nan_where(cavity, ~admissible(cavity))
-        at = np.full(len(natural), row)
-        tilted = rules.normaliser(cavity, line.inputs[at], line.targets[at])
-        gain = tilted.log_normalisers[0] + cavity.log_normaliser() - whole
+        rows = np.full(len(natural), row)
+        tilted = settings.normaliser(cavity, model.inputs[rows], model.targets[rows])
+        gain = tilted.log_normalisers[0] + cavity.log_normaliser() - total_normaliser
         total = total + gain / power
     return total
 
 
-def _nan_where(belief: Belief, wrong: Array) -> Belief:
-    return replace(belief, **{k: np.where(wrong, np.nan, v) for k, v in vars(belief).items()})
+def _nan_where(belief: Belief, invalid: Array) -> Belief:
+    return replace(belief, **{k: np.where(invalid, np.nan, v) for k, v in vars(belief).items()})
 
 
 @dataclass(frozen=True)
-class Propagation:
-    """What EP came to.
+class EPResult:
+    """The result of EP.
 
     Attributes:
-        last: after the last pass.
-        beliefs: the start and what every pass came to, each `[R]`.
-        log_evidences: their estimates of it, `[passes + 1, R]`.
-        passes: over the data until each run rested, `[R]`; the most allowed where it did not.
+        last: the state after the last pass.
+        beliefs: the beliefs before and after every pass, each `[R]`.
+        log_evidences: their estimates of the log evidence, `[passes + 1, R]`.
+        passes: passes until each run converged, `[R]`; the maximum if it did not.
     """
 
-    last: Passage
+    last: EPState
     beliefs: tuple[Belief, ...]
     log_evidences: Array
     passes: Array
 
 
-def propagate(line: Line, orders: Array, rules: Rules, passes: int) -> Propagation:
-    """Passes of EP until no run moves, or until there were enough.
+def run_ep(model: LinearModel, orders: Array, settings: UpdateSettings, passes: int) -> EPResult:
+    """Run EP until all runs converge, or up to the maximum number of passes.
 
     Args:
-        line: data and prior.
+        model: data and prior.
         orders: row numbers in the order of each run, `[R, N]`.
-        rules: how factors are included.
-        passes: at most.
+        settings: settings of the updates.
+        passes: maximum number of passes.
     """
-    state = start(line, len(orders))
-    beliefs, evidences = [state.belief], [log_evidence(line, state, rules)]
-    rested = np.full(len(orders), passes)
-    for done in range(1, passes + 1):
+    state = initial_state(model, len(orders))
+    beliefs, evidences = [state.belief], [log_evidence(model, state, settings)]
+    converged_after = np.full(len(orders), passes)
+    for n_passes in range(1, passes + 1):
         before = state.belief.natural()
-        state = sweep(line, state, orders, rules)
+        state = ep_pass(model, state, orders, settings)
         after = state.belief.natural()
         beliefs.append(state.belief)
-        evidences.append(log_evidence(line, state, rules))
-        moved = (np.abs(after - before) / np.maximum(1, np.abs(before))).max(1)
-        rested = np.where((moved < TOLERANCE) & (rested == passes), done, rested)
-        if (moved < TOLERANCE).all():
+        evidences.append(log_evidence(model, state, settings))
+        change = (np.abs(after - before) / np.maximum(1, np.abs(before))).max(1)
+        newly_converged = (change < TOLERANCE) & (converged_after == passes)
+        converged_after = np.where(newly_converged, n_passes, converged_after)
+        if (change < TOLERANCE).all():
             break
-    return Propagation(state, tuple(beliefs), np.array(evidences), rested)
+    return EPResult(state, tuple(beliefs), np.array(evidences), converged_after)
 
 
-def filtered(line: Line, orders: Array, rules: Rules) -> Passage:
-    """ADF: one pass in each order, `[R, N]`."""
-    return sweep(line, start(line, len(orders)), orders, rules)
+def run_adf(model: LinearModel, orders: Array, settings: UpdateSettings) -> EPState:
+    """Run ADF: one pass in each order, `[R, N]`."""
+    return ep_pass(model, initial_state(model, len(orders)), orders, settings)
 
 
-def filtered_again(line: Line, order: Array, rules: Rules, times: int) -> list[Belief]:
-    """ADF over the same data again and again, nothing taken out: what Fig. 3.10 warns of.
+def repeat_adf(
+    model: LinearModel, order: Array, settings: UpdateSettings, passes: int
+) -> list[Belief]:
+    """Run ADF repeatedly over the same data without removing factors, as in Fig. 3.10.
 
     Args:
-        line: data and prior.
-        order: of rows, `[N]`.
-        rules: how factors are included.
-        times: passes.
+        model: data and prior.
+        order: row numbers, `[N]`.
+        settings: settings of the updates.
+        passes: number of passes.
 
     Returns:
         The belief after each pass, `[1]`.
     """
-    found, state = [], start(line, 1)
-    for _ in range(times):
-        state = sweep(line, replace(state, sites=np.zeros_like(state.sites)), order[None], rules)
-        found.append(state.belief)
-    return found
+    beliefs, state = [], initial_state(model, 1)
+    for _ in range(passes):
+        state = replace(state, sites=np.zeros_like(state.sites))
+        state = ep_pass(model, state, order[None], settings)
+        beliefs.append(state.belief)
+    return beliefs
 
 
-def repeated_factor(line: Line, noise_precision: float, row: int, times: int) -> Belief:
-    """The weight after one observation was included so often, at a known noise precision.
+def include_repeatedly(
+    model: LinearModel, noise_precision: float, row: int, n_inclusions: int
+) -> Belief:
+    """Return the belief after including one observation repeatedly at known noise precision.
 
-    Everything is Gaussian and nothing is approximated: each inclusion adds the factor's precision,
-    and the belief collapses onto the factor's mode (Fig. 3.10).
+    Everything is Gaussian and exact: each inclusion adds the factor's precision, and the belief
+    collapses onto the factor's mode (Fig. 3.10).
 
     Args:
-        line: data and prior.
-        noise_precision: of the factor.
-        row: of the observation.
-        times: inclusions.
+        model: data and prior.
+        noise_precision: noise precision of the factor.
+        row: row number of the observation.
+        n_inclusions: number of inclusions.
     """
-    x, y, prior = line.inputs[row], line.targets[row], line.prior
-    precision = 1 / prior.variance + times * noise_precision * x**2
-    pull = prior.loc / prior.variance + times * noise_precision * x * y
-    return replace(prior, loc=pull / precision, variance=1 / precision)
+    x, y, prior = model.inputs[row], model.targets[row], model.prior
+    precision = 1 / prior.variance + n_inclusions * noise_precision * x**2
+    weighted_mean = prior.loc / prior.variance + n_inclusions * noise_precision * x * y
+    return replace(prior, loc=weighted_mean / precision, variance=1 / precision)

@@ -1,4 +1,4 @@
-"""What a run of the unknown noise precision shows."""
+"""The page of a run on the unknown noise precision."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
+from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Check
-from bnnbench.suites.inference_toys.noise_precision import tables as words
+from bnnbench.results.claims import Rule
+from bnnbench.suites.inference_toys.noise_precision import names
 from bnnbench.suites.inference_toys.noise_precision.figures import (
     densities_figure,
     objectives_figure,
@@ -18,39 +18,39 @@ from bnnbench.suites.inference_toys.noise_precision.figures import (
     repeated_figure,
 )
 from bnnbench.suites.inference_toys.noise_precision.rules import (
-    QUADRATURE,
-    ROUNDING,
+    QUADRATURE_TOLERANCE,
+    ROUNDING_TOLERANCE,
     SETTINGS,
-    SIMILAR,
-    BoundHolds,
+    SIMILARITY_TOLERANCE,
     Collapses,
-    Decomposes,
+    DecomposesEvidence,
     DependsOnOrder,
-    EnergyRises,
+    EnergyCanIncrease,
     Interpolates,
-    Variances,
+    IsLowerBound,
+    MisestimatesVariance,
 )
-from bnnbench.suites.inference_toys.noise_precision.run_tables import NoiseRun, read_run
+from bnnbench.suites.inference_toys.noise_precision.saved_run import NoisePrecisionRun, read_run
 from bnnbench.suites.inference_toys.sources import BOOK
 
-STATEMENTS: tuple[tuple[str, str, Check[Any]], ...] = (
+STATEMENTS: tuple[tuple[str, str, Rule[Any]], ...] = (
     (
-        "Coordinate ascent never lowers the evidence lower bound, which stays below log p(y)",
+        "Coordinate ascent never decreases the evidence lower bound, which stays below log p(y)",
         f"{BOOK}, 3.2.1.4, (3.6), (3.7)",
-        BoundHolds(),
+        IsLowerBound(),
     ),
     (
         "log p(y) is the sum of the lower bound and KL(q || posterior)",
         f"{BOOK}, (3.6)",
-        Decomposes(),
+        DecomposesEvidence(),
     ),
     (
         "Mean-field VI underestimates the marginal variances",
         f"{BOOK}, 3.2.1.6, 3.3",
-        Variances(words.CAVI, "", wider=False),
+        MisestimatesVariance(names.CAVI, "", overestimates=False),
     ),
     (
-        "ADF depends on the ordering of the factors, which cycling through them mends",
+        "ADF depends on the ordering of the factors; EP removes this dependence by cycling",
         f"{BOOK}, 3.2.2.3, 3.2.3",
         DependsOnOrder(),
     ),
@@ -58,81 +58,81 @@ STATEMENTS: tuple[tuple[str, str, Check[Any]], ...] = (
         (
             f"{name} overestimates the marginal variances ({setting})",
             source,
-            Variances(name, setting, wider=True),
+            MisestimatesVariance(name, setting, overestimates=True),
         )
-        for name, source in ((words.ADF, f"{BOOK}, 3.2.2.3"), (words.EP, f"{BOOK}, 3.3"))
+        for name, source in ((names.ADF, f"{BOOK}, 3.2.2.3"), (names.EP, f"{BOOK}, 3.3"))
         for setting in SETTINGS
     ),
     (
-        "Including the same factor again and again collapses the posterior into a point",
+        "Including the same factor repeatedly collapses the posterior into a point",
         f"{BOOK}, 3.2.3, Fig. 3.10",
         Collapses(),
     ),
-    ("Iterations of EP may increase its energy", f"{BOOK}, 3.2.3.4", EnergyRises()),
+    ("An iteration of EP may increase its energy", f"{BOOK}, 3.2.3.4", EnergyCanIncrease()),
     (
-        "Power EP goes from reverse KL at alpha = -1 to EP at 1",
+        "Power EP interpolates between reverse KL at alpha = -1 and EP at alpha = 1",
         f"{BOOK}, 3.2.3.3",
-        Interpolates(words.POWER_EP, QUADRATURE),
+        Interpolates(names.POWER_EP, QUADRATURE_TOLERANCE),
     ),
     (
         "Black-box alpha interpolates between VI and an algorithm similar to EP",
         f"{BOOK}, 3.2.4.2",
-        Interpolates(words.BLACK_BOX_ALPHA, SIMILAR),
+        Interpolates(names.BLACK_BOX_ALPHA, SIMILARITY_TOLERANCE),
     ),
 )
-"""What chapter 3 says that its running example can show."""
+"""Claims of chapter 3 that its running example can test."""
 
 CAPTION = (
-    "Noise precision and weight of a line through the origin, in the units of the data; log "
-    "evidence and KL in nats. The log evidence of VI is its lower bound, that of ADF and EP their "
-    "estimate. Exact: by quadrature, of the target. Gaussian K: normalisers by (3.52); exact K: by "
-    "quadrature. ADF and EP in the order of the data, or mean ± standard error over random ones. "
-    "alpha is that of (3.68), -1 is VI and 1 is EP."
+    "Noise precision and weight of a linear model, in the units of the data; log evidence and KL "
+    "in nats. The log evidence of VI is its lower bound, that of ADF and EP their estimate. Exact: "
+    "the target by quadrature. Gaussian K: normalisers by (3.52); exact K: by quadrature. ADF and "
+    "EP: in the order of the data, or mean ± standard error over random orders. alpha as in "
+    "(3.68): -1 is VI, 1 is EP."
 )
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """What a reader of the table must know: what was refused, and what misprints do."""
+    """Return notes on skipped updates and on the effects of misprints."""
     run = read_run(folder)
-    said = [*_refusals(run), *_falls(run)]
+    lines = [*_skipped_updates(run), *_decreases(run)]
     if not run.joint:
-        off = value_of(run.answers, words.MEAN, words.EXACT)
-        true = run.answers.loc[run.answers["approximation"] == words.EXACT, "exact"].iloc[0]
-        said.append(
-            "The target is that of (3.48), which integrates the weight out of every factor by "
-            f"itself: its exact mean is {off:.4g}, the posterior's {true:.4g}."
+        target_mean = value_of(run.answers, names.MEAN, names.EXACT)
+        exact_mean = run.answers.loc[run.answers["approximation"] == names.EXACT, "exact"].iloc[0]
+        lines.append(
+            "The target is (3.48), which integrates the weight out of every factor separately: its "
+            f"exact mean is {target_mean:.4g}, the posterior's {exact_mean:.4g}."
         )
-    return said
+    return lines
 
 
-def _refusals(run: NoiseRun) -> list[str]:
-    """A sentence on updates that came to no distribution, if there were any."""
-    rows = run.answers[(run.answers["quantity"] == words.REFUSED) & (run.answers["value"] > 0)]
-    told = [
+def _skipped_updates(run: NoisePrecisionRun) -> list[str]:
+    """Return a sentence on skipped updates, if there are any."""
+    rows = run.answers[(run.answers["quantity"] == names.SKIPPED) & (run.answers["value"] > 0)]
+    counts = [
         f"{row['approximation']}, {row['setting']}: {row['value']:.0f}"
         for row in rows.to_dict("records")
     ]
-    if not told:
+    if not counts:
+        return []
+    return [f"Updates skipped because of an improper cavity or result: {', '.join(counts)}."]
+
+
+def _decreases(run: NoisePrecisionRun) -> list[str]:
+    """Return a sentence on a lower bound that decreased, which indicates wrong updates."""
+    if not run.joint:
+        return []
+    is_decrease = np.diff(run.trajectory(names.CAVI)["objective"]) < -ROUNDING_TOLERANCE
+    if not is_decrease.any():
         return []
     return [
-        f"Updates refused, since they start from or come to no distribution: {', '.join(told)}."
+        f"The bound of CAVI decreased in {is_decrease.sum()} of {len(is_decrease)} updates, so the "
+        "updates are wrong for this model."
     ]
 
 
-def _falls(run: NoiseRun) -> list[str]:
-    """A sentence on a lower bound that fell, which no coordinate ascent should do."""
-    falls = np.diff(run.way(words.CAVI)["objective"]) < -ROUNDING if run.joint else np.array([])
-    if not falls.any():
-        return []
-    return [
-        f"The bound of CAVI fell in {falls.sum()} of {len(falls)} updates: they are not those of "
-        "this model."
-    ]
-
-
-EXHIBIT = Exhibit(
-    kind=words.KIND,
-    title="A line's unknown noise precision",
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=names.KIND,
+    title="Linear model with unknown noise precision",
     caption=CAPTION,
     figures={
         "densities": densities_figure,
@@ -140,7 +140,23 @@ EXHIBIT = Exhibit(
         "orders": orders_figure,
         "repeated": repeated_figure,
     },
+    captions={
+        "densities": "Exact and approximate densities of the noise precision, and their "
+        "differences from the exact density (dashed line: zero). With the joint target, the last "
+        "panel shows the standard deviation by alpha for power EP and black-box alpha; dashed "
+        "line: the exact value",
+        "objectives": "Lower bounds and estimates of the log evidence by iteration; EP's estimate "
+        "is its negative energy. Dashed lines: the exact log evidence or, for stochastic "
+        "gradients (gap on a log scale), the gap of CAVI after convergence",
+        "orders": "Left: mean of the noise precision after each pass of EP, one line per "
+        "normaliser K. Right: results of ADF and EP, one marker per random order of the data; "
+        "crosses: the original order. Dashed lines: the exact mean",
+        "repeated": "Left: density of the weight as one observation is included repeatedly, "
+        "darker with each inclusion. Right: standard deviation relative to the mean by number of "
+        "inclusions, for the weight and the noise precision; dashed line: the exact value for the "
+        "noise precision",
+    },
     statements=STATEMENTS,
-    given=read_run,
+    read_evidence=read_run,
     notes=notes,
 )

@@ -1,4 +1,4 @@
-"""The rules by which the book's statements on its running example are checked on our numbers."""
+"""Rules that check the book's claims about its running example on a run's results."""
 
 from __future__ import annotations
 
@@ -7,194 +7,211 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Finding
-from bnnbench.suites.inference_toys.noise_precision import tables as words
-from bnnbench.suites.inference_toys.noise_precision.run_tables import NoiseRun, chosen
+from bnnbench.results.claims import CheckResult
+from bnnbench.suites.inference_toys.noise_precision import names
+from bnnbench.suites.inference_toys.noise_precision.saved_run import NoisePrecisionRun, select
 
-ROUNDING = 1e-9
-"""Nats that a bound may move by rounding alone."""
+ROUNDING_TOLERANCE = 1e-9
+"""Rounding error allowed in a bound, nats."""
 
-QUADRATURE = 1e-6
-"""Nats, and relative differences of means, that two computations of one number may differ by."""
+QUADRATURE_TOLERANCE = 1e-6
+"""Difference allowed between two computations of one number: nats, or relative for means."""
 
-NOTICED = 1e-3
-"""Of the exact standard deviation: what is less is no spread that shows."""
+MIN_RELATIVE_STD = 1e-3
+"""Standard deviation over orders, relative to the exact one, that counts as dependence."""
 
-NEAR = 1e-2
-"""Relative distance of numbers that are said to agree."""
+RELATIVE_TOLERANCE = 1e-2
+"""Relative difference within which numbers agree."""
 
-SIMILAR = 0.1
-"""Relative distance of numbers that are said to be similar."""
+MAX_VI_POWER = 1e-2
+"""Largest power close enough to 0 to be compared with VI."""
 
-NO_WEIGHT: Finding = (None, "asked of target=joint alone")
+SIMILARITY_TOLERANCE = 0.1
+"""Relative difference within which numbers are similar."""
 
-STUCK: Finding = (None, "every update was refused")
+JOINT_ONLY: CheckResult = (None, "tested only for target=joint")
 
-SETTINGS = (words.GAUSSIAN_K, words.EXACT_K)
+ALL_SKIPPED: CheckResult = (None, "every update was skipped")
+
+SETTINGS = (names.GAUSSIAN_K, names.EXACT_K)
 
 
 @dataclass(frozen=True)
-class BoundHolds:
-    """Whether coordinate ascent never lowers its bound, which never exceeds the log evidence."""
+class IsLowerBound:
+    """Coordinate ascent never decreases its bound, which never exceeds the log evidence."""
 
     rule: str = (
-        f"no update of CAVI lowers the bound by more than {ROUNDING:g} nats, none exceeds log p(y)"
+        f"no update of CAVI decreases the bound by more than {ROUNDING_TOLERANCE:g} nats, and the "
+        "bound never exceeds log p(y)"
     )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if not given.joint:
-            return NO_WEIGHT
-        bounds = given.way(words.CAVI)["objective"].to_numpy()
-        exact, changes = given.exact(words.EVIDENCE), np.diff(bounds)
-        falls = int((changes < -ROUNDING).sum())
-        worst = f", at most by {-changes.min():.3g}" if falls else ""
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if not run.joint:
+            return JOINT_ONLY
+        bounds = run.trajectory(names.CAVI)["objective"].to_numpy()
+        exact, changes = run.exact(names.EVIDENCE), np.diff(bounds)
+        n_decreases = int((changes < -ROUNDING_TOLERANCE).sum())
+        largest = f", by at most {-changes.min():.3g} nats" if n_decreases else ""
         evidence = (
-            f"falls in {falls} of {len(changes)} updates{worst}; last {bounds[-1]:.4f}, log p(y) "
-            f"{exact:.4f}"
+            f"decreases in {n_decreases} of {len(changes)} updates{largest}; last bound "
+            f"{bounds[-1]:.4f}, log p(y) {exact:.4f}"
         )
-        return falls == 0 and bool(bounds.max() <= exact + ROUNDING), evidence
+        return n_decreases == 0 and bool(bounds.max() <= exact + ROUNDING_TOLERANCE), evidence
 
 
 @dataclass(frozen=True)
-class Decomposes:
-    """Whether bound plus KL is the log evidence, each computed by itself."""
+class DecomposesEvidence:
+    """Bound plus KL, computed independently, is the log evidence."""
 
     rule: str = (
-        f"bound + KL is within {QUADRATURE:g} nats of log p(y) after every update of CAVI and at "
-        "the end of ADVI and black-box VI"
+        f"bound + KL is within {QUADRATURE_TOLERANCE:g} nats of log p(y) after every update of "
+        "CAVI and at the end of ADVI and black-box VI"
     )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if not given.joint:
-            return NO_WEIGHT
-        way, exact = given.way(words.CAVI), given.exact(words.EVIDENCE)
-        sums = list(way["objective"] + way["gap"])
-        for ends in ((words.ADVI, words.MEAN_FIELD), (words.ADVI, words.FULL), (words.SCORE, "")):
-            values = (value_of(given.answers, name, *ends) for name in (words.EVIDENCE, words.GAP))
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if not run.joint:
+            return JOINT_ONLY
+        steps, exact = run.trajectory(names.CAVI), run.exact(names.EVIDENCE)
+        sums = list(steps["objective"] + steps["gap"])
+        keys = (
+            (names.ADVI, names.MEAN_FIELD),
+            (names.ADVI, names.FULL),
+            (names.BLACK_BOX_VI, ""),
+        )
+        for key in keys:
+            values = (value_of(run.answers, name, *key) for name in (names.EVIDENCE, names.GAP))
             sums.append(sum(values))
-        worst = float(np.abs(np.array(sums) - exact).max())
-        return worst < QUADRATURE, f"largest difference {worst:.1e} nats over {len(sums)} cases"
+        error = float(np.abs(np.array(sums) - exact).max())
+        evidence = f"largest difference {error:.1e} nats over {len(sums)} cases"
+        return error < QUADRATURE_TOLERANCE, evidence
 
 
 @dataclass(frozen=True)
-class Variances:
-    """Whether an algorithm's marginal variances are all too large, or all too small.
+class MisestimatesVariance:
+    """An algorithm overestimates, or underestimates, both marginal variances.
 
     Attributes:
         approximation: the algorithm.
-        setting: under what; ADF's noise precision is the mean over its random orders.
-        wider: whether too large is what is claimed.
+        setting: its setting.
+        overestimates: whether the claim is that variances are too large.
     """
 
     approximation: str
     setting: str
-    wider: bool
+    overestimates: bool
 
     @property
     def rule(self) -> str:
-        claimed = "exceed" if self.wider else "fall short of"
-        over = " (ADF: noise precision over orders)" if self.approximation == words.ADF else ""
-        return f"the standard deviations of noise precision and weight{over} {claimed} exact ones"
+        comparison = "exceed" if self.overestimates else "are below"
+        average = " (mean over orders for ADF's noise precision)"
+        return (
+            "the standard deviations of noise precision and weight"
+            f"{average if self.approximation == names.ADF else ''} {comparison} the exact ones"
+        )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if self.approximation == words.CAVI and not given.joint:
-            return NO_WEIGHT
-        if given.stuck(self.approximation, self.setting):
-            return STUCK
-        values = {words.STD: self._std(given)}
-        if given.joint:
-            own = (words.WEIGHT_STD, self.approximation, self.setting)
-            values[words.WEIGHT_STD] = value_of(given.answers, *own)
-        held = [
-            (value > given.exact(name)) if self.wider else (value < given.exact(name))
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if self.approximation == names.CAVI and not run.joint:
+            return JOINT_ONLY
+        if run.skipped_all_updates(self.approximation, self.setting):
+            return ALL_SKIPPED
+        values = {names.STD: self._std(run)}
+        if run.joint:
+            key = (names.WEIGHT_STD, self.approximation, self.setting)
+            values[names.WEIGHT_STD] = value_of(run.answers, *key)
+        holds = [
+            (value > run.exact(name)) if self.overestimates else (value < run.exact(name))
             for name, value in values.items()
         ]
         evidence = "; ".join(
-            f"{name.removeprefix('std of ')} {value:.4g}, exact {given.exact(name):.4g}"
+            f"{name.removeprefix('std of ')} {value:.4g}, exact {run.exact(name):.4g}"
             for name, value in values.items()
         )
-        return all(held), evidence
+        return all(holds), evidence
 
-    def _std(self, given: NoiseRun) -> float:
-        if self.approximation != words.ADF:
-            return value_of(given.answers, words.STD, self.approximation, self.setting)
-        ends = chosen(given.orders, words.ADF, self.setting)
-        return float(ends.loc[ends["order"] > 0, "std"].mean())
+    def _std(self, run: NoisePrecisionRun) -> float:
+        if self.approximation != names.ADF:
+            return value_of(run.answers, names.STD, self.approximation, self.setting)
+        orders = select(run.orders, names.ADF, self.setting)
+        return float(orders.loc[orders["order"] > 0, "std"].mean())
 
 
 @dataclass(frozen=True)
 class DependsOnOrder:
-    """Whether the order of the data matters to ADF and not to where EP comes to rest."""
+    """ADF depends on the order of the data, the fixed point of EP does not."""
 
     rule: str = (
-        f"ADF's means have a standard deviation over random orders of more than {NOTICED:g} exact "
-        f"standard deviations, EP's lie within {QUADRATURE:g} of each other"
+        "over random orders, the standard deviation of ADF's mean exceeds "
+        f"{MIN_RELATIVE_STD:g} exact standard deviations, and EP's means agree to a relative "
+        f"{QUADRATURE_TOLERANCE:g}"
     )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if any(given.stuck(words.ADF, setting) for setting in SETTINGS):
-            return STUCK
-        exact, held, told = given.exact(words.STD), [], []
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if any(run.skipped_all_updates(names.ADF, setting) for setting in SETTINGS):
+            return ALL_SKIPPED
+        exact, holds, evidence = run.exact(names.STD), [], []
         for setting in SETTINGS:
-            filtered, rested = (
-                chosen(given.orders, name, setting)["mean"] for name in (words.ADF, words.EP)
-            )
-            spread = float(filtered[1:].std())
-            apart = float(np.ptp(rested) / rested.mean())
-            held.append(spread > NOTICED * exact and apart < QUADRATURE)
-            told.append(f"{setting}: ADF ± {spread:.2g}, EP within {apart:.0e}")
-        return all(held), "; ".join(told)
+            adf, ep = (select(run.orders, name, setting)["mean"] for name in (names.ADF, names.EP))
+            std = float(adf[1:].std())
+            ep_range = float(np.ptp(ep) / ep.mean())
+            holds.append(std > MIN_RELATIVE_STD * exact and ep_range < QUADRATURE_TOLERANCE)
+            evidence.append(f"{setting}: ADF ± {std:.2g}, EP within {ep_range:.0e}")
+        return all(holds), "; ".join(evidence)
 
 
 @dataclass(frozen=True)
 class Collapses:
-    """Whether including the same factors again and again makes the belief ever more certain."""
+    """Including the same factors repeatedly makes the belief ever more certain."""
 
     rule: str = (
-        "every further inclusion of one observation narrows the weight; passing the same data "
-        "through ADF again and again, the noise precision's deviation relative to its mean falls "
-        "below the exact one, and still does in the last pass"
+        "every further inclusion of one observation decreases the standard deviation of the "
+        "weight; with repeated ADF passes over the same data, the relative standard deviation of "
+        "the noise precision falls below the exact one and still decreases in the last pass"
     )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if any(given.stuck(words.ADF, setting) for setting in SETTINGS):
-            return STUCK
-        exact = given.exact(words.STD) / given.exact(words.MEAN)
-        single = given.again(words.ONE_FACTOR)["std"].to_numpy()
-        held, told = [bool((np.diff(single) < 0).all())], []
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if any(run.skipped_all_updates(names.ADF, setting) for setting in SETTINGS):
+            return ALL_SKIPPED
+        exact = run.exact(names.STD) / run.exact(names.MEAN)
+        single = run.repeated_inclusions(names.ONE_FACTOR)["std"].to_numpy()
+        holds = [bool((np.diff(single) < 0).all())]
+        evidence = [f"weight {single[0]:.3g} to {single[-1]:.3g} after {len(single)} inclusions"]
         for setting in SETTINGS:
-            own = given.again(f"{words.ADF}, {setting}")["relative"].to_numpy()
-            held.append(bool(own[-1] < min(exact, own[-2])))
-            told.append(f"ADF, {setting}: {own[0]:.3g} to {own[-1]:.3g}")
-        shrunk = f"weight {single[0]:.3g} to {single[-1]:.3g} after {len(single)} inclusions"
-        return all(held), f"{shrunk}; {'; '.join(told)}, exact {exact:.3g}"
+            stds = run.repeated_inclusions(f"{names.ADF}, {setting}")["relative"].to_numpy()
+            holds.append(bool(stds[-1] < min(exact, stds[-2])))
+            evidence.append(f"ADF, {setting}: {stds[0]:.3g} to {stds[-1]:.3g}")
+        return all(holds), f"{'; '.join(evidence)}, exact {exact:.3g}"
 
 
 @dataclass(frozen=True)
-class EnergyRises:
-    """Whether some pass of EP raises its energy, minus its estimate of the log evidence."""
+class EnergyCanIncrease:
+    """A pass of EP can increase its energy, the negative estimate of the log evidence."""
 
-    rule: str = f"with either K some pass raises EP's energy by more than {QUADRATURE:g} nats"
+    rule: str = (
+        "with at least one of both K, some pass increases EP's energy by more than "
+        f"{QUADRATURE_TOLERANCE:g} nats"
+    )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if any(given.stuck(words.EP, setting) for setting in SETTINGS):
-            return STUCK
-        told, rises = [], []
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if any(run.skipped_all_updates(names.EP, setting) for setting in SETTINGS):
+            return ALL_SKIPPED
+        evidence, largest = [], []
         for setting in SETTINGS:
-            changes = -np.diff(given.way(words.EP, setting)["objective"])
-            rises.append(max(0.0, float(np.nanmax(changes))))
-            raised = int((changes > QUADRATURE).sum())
-            told.append(f"{setting}: {raised} of {len(changes)} passes, at most {rises[-1]:.2g}")
-        return max(rises) > QUADRATURE, "; ".join(told)
+            changes = -np.diff(run.trajectory(names.EP, setting)["objective"])
+            largest.append(max(0.0, float(np.nanmax(changes))))
+            n_increases = int((changes > QUADRATURE_TOLERANCE).sum())
+            evidence.append(
+                f"{setting}: {n_increases} of {len(changes)} passes, by at most {largest[-1]:.2g}"
+            )
+        return max(largest) > QUADRATURE_TOLERANCE, "; ".join(evidence)
 
 
 @dataclass(frozen=True)
 class Interpolates:
-    """Whether an algorithm of powers leads from VI to EP.
+    """An algorithm with powers interpolates between VI and EP.
 
     Attributes:
-        approximation: power EP, or black-box alpha.
-        tolerance: relative, of the far end from EP.
+        approximation: power EP or black-box alpha.
+        tolerance: relative difference from EP allowed at power 1.
     """
 
     approximation: str
@@ -203,30 +220,34 @@ class Interpolates:
     @property
     def rule(self) -> str:
         return (
-            f"mean and standard deviation of the noise precision are within {NEAR:g} of CAVI's at "
-            f"the least power, within {self.tolerance:g} of EP's (exact K) at power 1"
+            "mean and standard deviation of the noise precision are within a relative "
+            f"{RELATIVE_TOLERANCE:g} of CAVI's at the lowest power and within {self.tolerance:g} "
+            "of EP's (exact K) at power 1"
         )
 
-    def find(self, given: NoiseRun) -> Finding:
-        if not given.joint:
-            return NO_WEIGHT
-        if given.stuck(words.EP, words.EXACT_K):
-            return STUCK
-        table = given.powers[given.powers["approximation"] == self.approximation]
-        least, most = table.iloc[0], table.iloc[-1]
-        if least["power"] > NEAR or most["power"] < 1:
-            return None, f"needs powers of at most {NEAR:g} and 1"
-        pairs = ((least, words.CAVI, "", NEAR), (most, words.EP, words.EXACT_K, self.tolerance))
-        held, told = [], []
-        for row, name, setting, tolerance in pairs:
+    def check(self, run: NoisePrecisionRun) -> CheckResult:
+        if not run.joint:
+            return JOINT_ONLY
+        if run.skipped_all_updates(names.EP, names.EXACT_K):
+            return ALL_SKIPPED
+        table = run.powers[run.powers["approximation"] == self.approximation]
+        lowest, highest = table.iloc[0], table.iloc[-1]
+        if lowest["power"] > MAX_VI_POWER or highest["power"] < 1:
+            return None, f"needs power 1 and a power of at most {MAX_VI_POWER:g}"
+        cases = (
+            (lowest, names.CAVI, "", RELATIVE_TOLERANCE),
+            (highest, names.EP, names.EXACT_K, self.tolerance),
+        )
+        holds, evidence = [], []
+        for row, name, setting, tolerance in cases:
             mean, std = (
-                value_of(given.answers, quantity, name, setting)
-                for quantity in (words.MEAN, words.STD)
+                value_of(run.answers, quantity, name, setting)
+                for quantity in (names.MEAN, names.STD)
             )
-            off = max(abs(row["mean"] / mean - 1), abs(row["std"] / std - 1))
-            held.append(off < tolerance)
-            told.append(
+            error = max(abs(row["mean"] / mean - 1), abs(row["std"] / std - 1))
+            holds.append(error < tolerance)
+            evidence.append(
                 f"alpha {row['alpha']:.3g}: {row['mean']:.4g} ± {row['std']:.4g}, {name} "
                 f"{mean:.4g} ± {std:.4g}"
             )
-        return all(held), "; ".join(told)
+        return all(holds), "; ".join(evidence)

@@ -1,58 +1,54 @@
-"""The kind of such a run, the words of its settings and tables; light, so a report needs no torch.
-
-`answers.csv` has the numbers, the others what figures and claims are made of.
-"""
+"""Tables of quadrature and coordinate ascent."""
 
 from __future__ import annotations
 
-KIND = "noise_precision"
-
-CORRECTED, PRINTED = "corrected", "printed"
-"""Readings of the book's updates: as the mathematics has them, or letter by letter."""
-
-JOINT, FACTORISED = "joint", "factorised"
-"""What is approximated: the posterior, or what equation (3.48) takes for it."""
-
-POINTS = "points"
-"""The data: `input`, `target`."""
-
-DENSITIES = "densities"
-"""Densities of the noise precision: `approximation`, `setting`, `noise_precision`, `density`."""
-
-STEPS = "steps"
-"""The way of every algorithm: `approximation`, `setting`, `step`, `mean`, `objective`, `gap`."""
-
-ORDERS = "orders"
-"""Ends by the order of the data: `approximation`, `setting`, `order`, `mean`, `std`."""
-
-REPEATED = "repeated"
-"""The same factors included again and again: `what`, `times`, `mean`, `std`."""
-
-POWERS = "powers"
-"""Power EP and black-box alpha: `approximation`, `power`, `alpha`, moments, `log_evidence`."""
-
-QUANTITIES = (
-    MEAN := "mean of noise precision",
-    STD := "std of noise precision",
-    WEIGHT_MEAN := "mean of weight",
-    WEIGHT_STD := "std of weight",
-    EVIDENCE := "log evidence",
-    GAP := "KL(q || posterior)",
-    SPREAD := "spread of means over orders",
-    PASSES := "passes to rest",
-    REFUSED := "updates refused",
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.suites.inference_toys.noise_precision import names
+from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
+from bnnbench.suites.inference_toys.noise_precision.exact import kl_to_posterior
+from bnnbench.suites.inference_toys.noise_precision.rows import (
+    Approximation,
+    Problem,
+    Tables,
+    answer_rows,
+    densities,
+    moment_answers,
+    step_rows,
 )
-"""Of `answers.csv`, in their order; log evidence and KL in nats."""
 
-ONE_FACTOR = "one observation"
-"""In `repeated.csv`, the weight after one observation came in again and again."""
 
-EXACT, CAVI, ADF, EP = "exact", "CAVI", "ADF", "EP"
-ADVI, SCORE, POWER_EP, BLACK_BOX_ALPHA = "ADVI", "black-box VI", "power EP", "black-box alpha"
-"""Approximations."""
+def exact_tables(problem: Problem) -> Tables:
+    """Return the data, the exact densities and, if (3.48) is the target, its difference."""
+    distributions = [Approximation(names.EXACT, "", problem.posterior)]
+    answers = []
+    if not problem.with_weight:
+        distributions.append(Approximation(names.EXACT, names.FACTORISED, problem.target))
+        moments = (
+            (names.MEAN, problem.target.mean, problem.posterior.mean),
+            (names.STD, problem.target.std, problem.posterior.std),
+            (names.EVIDENCE, problem.target.log_evidence, problem.posterior.log_evidence),
+        )
+        answers = [
+            Answer(quantity, names.EXACT, value, "target of (3.48)", exact=exact)
+            for quantity, value, exact in moments
+        ]
+    data = zip(problem.model.inputs.tolist(), problem.model.targets.tolist(), strict=True)
+    return {
+        ANSWERS: answer_rows(answers),
+        names.POINTS: [{"input": x, "target": y} for x, y in data],
+        names.DENSITIES: densities(problem, distributions),
+    }
 
-GAUSSIAN_K, EXACT_K = "Gaussian K", "exact K"
-"""Settings of ADF and EP: the normaliser by (3.52), or by quadrature."""
 
-MEAN_FIELD, FULL = "mean field", "full covariance"
-"""Settings of ADVI."""
+def cavi_tables(problem: Problem) -> Tables:
+    """Return the tables of coordinate ascent: its bound and KL after every update."""
+    model, result = problem.model, run_cavi(problem.model, problem.reading)
+    gaps = [kl_to_posterior(model, problem.posterior, belief) for belief in result.beliefs]
+    approximation = Approximation(names.CAVI, "", result.belief, result.bounds[-1])
+    answers = [*moment_answers(problem, approximation), Answer(names.GAP, names.CAVI, gaps[-1])]
+    means = [float(belief.mean) for belief in result.beliefs]
+    return {
+        ANSWERS: answer_rows(answers),
+        names.STEPS: step_rows(approximation, range(len(gaps)), means, result.bounds, gaps),
+        names.DENSITIES: densities(problem, [approximation]),
+    }

@@ -1,18 +1,18 @@
-"""Rules on repetitions that fail."""
+"""Rules on failed repetitions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bnnbench.results.claims import Finding
+from bnnbench.results.claims import CheckResult
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
 from bnnbench.suites.lam_density_ratio.comparison.published import Cell
-from bnnbench.suites.lam_density_ratio.comparison.rules import LEAST
+from bnnbench.suites.lam_density_ratio.comparison.rules import MIN_REPETITIONS
 
 
 @dataclass(frozen=True)
-class Fails:
-    """Whether about half of the repetitions get stuck where the ratio is zero everywhere."""
+class FailsOften:
+    """Whether about half of the repetitions get stuck at a ratio of zero."""
 
     cells: tuple[Cell, ...]
     low: float = 0.25
@@ -25,11 +25,11 @@ class Fails:
             "stuck at -log 1e-18, over all runs of it"
         )
 
-    def find(self, evidence: Evidence) -> Finding:
-        own = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
-        total, stuck = sum(len(r.repetitions) for r in own), sum(r.stuck for r in own)
-        if total < LEAST:
-            return None, f"{total} repetitions of the ReLU ratio, fewer than {LEAST}"
+    def check(self, evidence: Evidence) -> CheckResult:
+        available = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
+        total, stuck = sum(len(r.repetitions) for r in available), sum(r.stuck for r in available)
+        if total < MIN_REPETITIONS:
+            return None, f"{total} repetitions of the ReLU ratio, fewer than {MIN_REPETITIONS}"
         return self.low * total <= stuck <= self.high * total, f"{stuck} of {total} are stuck"
 
 
@@ -40,10 +40,13 @@ class NeverFails:
     cells: tuple[Cell, ...]
     rule: str = "no repetition of the exponential ratio fails"
 
-    def find(self, evidence: Evidence) -> Finding:
-        own = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
-        total = sum(len(run.repetitions) for run in own)
-        failed = total - sum(len(run.finished) for run in own)
-        if total < LEAST:
-            return None, f"{total} repetitions of the exponential ratio, fewer than {LEAST}"
+    def check(self, evidence: Evidence) -> CheckResult:
+        available = [evidence.runs[cell] for cell in self.cells if cell in evidence.runs]
+        total = sum(len(run.repetitions) for run in available)
+        failed = total - sum(len(run.finished) for run in available)
+        if total < MIN_REPETITIONS:
+            return (
+                None,
+                f"{total} repetitions of the exponential ratio, fewer than {MIN_REPETITIONS}",
+            )
         return failed == 0, f"{failed} of {total} fail"

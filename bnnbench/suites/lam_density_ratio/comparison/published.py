@@ -1,7 +1,7 @@
-"""What the thesis prints of its sprinkler: `published.csv`, six tables of means and deviations.
+"""The thesis's six tables of means and standard deviations, from `published.csv`.
 
-Table 5.1 has 1.3688 (0.0415) for class probability estimation with the joint contrast where Table
-8.2, which says that the result is reused, has 1.3648 (0.0242). Both stand as printed.
+For class probability estimation with the joint contrast Table 5.1 has 1.3688 (0.0415), whereas
+Table 8.2, which according to the text reuses this result, has 1.3648 (0.0242). Both are kept.
 """
 
 from __future__ import annotations
@@ -16,52 +16,53 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
-from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVED
+from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 
 REPETITIONS = 30
-"""Of every configuration of the thesis."""
+"""Repetitions of every configuration in the thesis."""
 
-FLOOR = 1.3239
-"""The average KL of exact posterior draws, nats: no configuration can be better but by chance.
+AVERAGE_KL_FLOOR = 1.3239
+"""The average KL of exact posterior draws, nats; lower values are due to chance.
 
-It is 1.3198, the mean over observations of minus the log evidence without the prior's constant, and
-what the kernel density is off with 1000 draws.
+It is 1.3198, the mean over observations of minus the log evidence without the prior's constant,
+plus the error of the kernel density with 1000 draws.
 """
 
-LEAST_NELBO = 3.85078
-"""Of the prior contrast, nats: the mean over observations of minus the log evidence."""
+MIN_NELBO = 3.85078
+"""Minimum for the prior contrast, nats: the mean over observations of minus the log evidence."""
 
 
 def floor_of(data: Sequence[float]) -> float:
-    """`FLOOR` for the thesis's observations; not known for others."""
-    return FLOOR if tuple(data) == OBSERVED else math.nan
+    """Return `AVERAGE_KL_FLOOR` for the thesis's observations and NaN for others."""
+    return AVERAGE_KL_FLOOR if tuple(data) == OBSERVATIONS else math.nan
 
 
-def least_nelbo(contrast: str, data: Sequence[float], observations: str) -> float:
-    """The NELBO of the exact posterior, nats; not known for other data.
+def min_nelbo(contrast: str, data: Sequence[float], observations: str) -> float:
+    """Return the NELBO of the exact posterior in nats; NaN for other data.
 
-    With the joint contrast it is the divergence of the observations' law from the model's: none if
-    they are drawn from it, infinite for atoms.
+    With the joint contrast it is the divergence of the observations' distribution from the model's:
+    zero if they are drawn from the model, infinite for atoms.
     """
     if contrast == "joint":
         return 0.0 if observations == "model" else math.inf
-    return LEAST_NELBO if tuple(data) == OBSERVED else math.nan
+    return MIN_NELBO if tuple(data) == OBSERVATIONS else math.nan
 
 
-def exact_scores(names: Mapping[str, Any]) -> dict[str, float]:
-    """What exact posterior draws score in a run, where that is known, by measure.
+def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Return the known scores of exact posterior draws by measure.
 
     Args:
-        names: of its record.
+        metadata: metadata of the run.
     """
-    floor, parts = floor_of(names["data"]), ("contrast", "data", "observations")
-    nelbo = least_nelbo(*(names[part] for part in parts))
+    floor, keys = floor_of(metadata["data"]), ("contrast", "data", "observations")
+    nelbo = min_nelbo(*(metadata[key] for key in keys))
     return {"average_kl": floor, "average_kl_last5": floor, "kl": 0.0, "nelbo": nelbo}
 
 
 TABLES = {
     "5.1": "ReLU ratio by reverse KL, and class probability by GAN",
-    "6.1": "ReLU against exp output, reverse KL",
+    "6.1": "ReLU and exponential output, reverse KL",
     "8.1": "estimators trained to the optimum, prior contrast",
     "8.2": "estimators trained to the optimum, joint contrast",
     "9.1": "undertrained estimators, prior contrast",
@@ -71,13 +72,13 @@ TABLES = {
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One configuration of the thesis.
+    """One configuration of the thesis, a row of its tables.
 
     Attributes:
         setting: `optimal` or `undertrained`.
-        contrast: `prior` or `joint`.
-        divergence: `reverse_kl` or `gan`.
-        estimator: `D`, `r`, `T` or `relu`.
+        contrast: a key of `CONTRASTS`.
+        divergence: a key of `DIVERGENCES`.
+        estimator: a key of `SYMBOLS`.
     """
 
     setting: str
@@ -87,34 +88,26 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As tables and claims call it: `prior, reverse KL, T`."""
-        return f"{self.contrast}, {DIVERGENCES[self.divergence]}, {self.estimator}"
-
-
-DIVERGENCES = {"gan": "GAN", "reverse_kl": "reverse KL"}
-
-ESTIMATORS = ("D", "r", "T")
-"""Those of chapters 8 and 9, in the order of their tables."""
-
-CONTRASTS = {"prior": "prior contrast", "joint": "joint contrast"}
+        """Name in tables and claims: `prior, reverse KL, T`."""
+        return f"{self.contrast}, {label(self.divergence, self.estimator)}"
 
 
 @cache
-def printed() -> Mapping[str, Mapping[Cell, Sample]]:
-    """The six tables by number, their rows in the order of print."""
+def printed_tables() -> Mapping[str, Mapping[Cell, Sample]]:
+    """Return the six tables by number, with rows in printed order."""
     rows = pd.read_csv(str(files(__package__) / "published.csv"), dtype={"table": str})
-    found: dict[str, dict[Cell, Sample]] = {name: {} for name in TABLES}
+    tables: dict[str, dict[Cell, Sample]] = {name: {} for name in TABLES}
     for row in rows.to_dict("records"):
-        estimator = "relu" if row["output"] == "relu" else row["estimator"]
-        cell = Cell(row["setting"], row["context"], row["divergence"], estimator)
-        found[row["table"]][cell] = Sample(row["mean"], row["std"], REPETITIONS)
-    # Table 6.1 repeats those of 5.1 for the ReLU.
-    relus = {cell: own for cell, own in found["5.1"].items() if cell.estimator == "relu"}
-    both = {**relus, **found["6.1"]}
-    found["6.1"] = {cell: both[cell] for cell in sorted(both, key=lambda c: c.contrast == "joint")}
-    return found
+        estimator = RELU_RATIO if row["output"] == "relu" else row["estimator"]
+        cell = Cell(row["setting"], row["contrast"], row["divergence"], estimator)
+        tables[row["table"]][cell] = Sample(row["mean"], row["std"], REPETITIONS)
+    # Table 6.1 repeats the rows of Table 5.1 for the ReLU.
+    relus = {cell: sample for cell, sample in tables["5.1"].items() if cell.estimator == RELU_RATIO}
+    both = {**relus, **tables["6.1"]}
+    tables["6.1"] = {cell: both[cell] for cell in sorted(both, key=lambda c: c.contrast == "joint")}
+    return tables
 
 
-def everything() -> Mapping[Cell, Sample]:
-    """Every configuration once: of two prints that of the later table."""
-    return {cell: own for table in printed().values() for cell, own in table.items()}
+def published_values() -> Mapping[Cell, Sample]:
+    """Return every configuration once; later tables take precedence."""
+    return {cell: sample for table in printed_tables().values() for cell, sample in table.items()}

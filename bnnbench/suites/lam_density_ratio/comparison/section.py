@@ -1,22 +1,21 @@
-"""The part of a report on the sprinkler: the thesis's tables, figures and claims beside ours."""
+"""Report section on the sprinkler: comparison with the thesis's tables, figures and claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bnnbench.report.blocks import Block, Heading, Paragraph, Section, Style
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.section import Block, Heading, Paragraph, Section, Style
 from bnnbench.results.reader import Runs
-from bnnbench.suites.lam_density_ratio.comparison.claims import claims, groups
-from bnnbench.suites.lam_density_ratio.comparison.drawings import drawings
-from bnnbench.suites.lam_density_ratio.comparison.estimator_rules import pairs_of
+from bnnbench.suites.lam_density_ratio.comparison.claims import claims, estimator_groups
+from bnnbench.suites.lam_density_ratio.comparison.estimator_rules import pairwise_p_values
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,
     evidence_of,
     sprinkler_runs,
 )
-from bnnbench.suites.lam_density_ratio.comparison.published import FLOOR, printed
-from bnnbench.suites.lam_density_ratio.comparison.rules import SURE
+from bnnbench.suites.lam_density_ratio.comparison.published import AVERAGE_KL_FLOOR, printed_tables
+from bnnbench.suites.lam_density_ratio.comparison.rules import SIGNIFICANCE
 from bnnbench.suites.lam_density_ratio.comparison.shared_starts import shared_blocks
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     STATEMENT,
@@ -24,46 +23,48 @@ from bnnbench.suites.lam_density_ratio.comparison.tables import (
     run_blocks,
     table_blocks,
 )
+from bnnbench.suites.lam_density_ratio.comparison.thesis_figures import figure_blocks
 
 METRIC = (
-    "The average KL is the thesis's (section 5.2): a kernel density of 1000 draws of q for each of "
-    "five observations, evaluated at these draws, against the posterior without its normaliser. It "
-    f"is no divergence: exact posterior draws score {FLOOR}, with a standard deviation of 0.002, "
-    "and that is its floor."
+    "The average KL is the thesis's metric (section 5.2): for each of five observations it "
+    "compares a kernel density of 1000 draws of q, evaluated at these draws, with the posterior "
+    "without its normaliser. It is not a divergence: exact posterior draws score "
+    f"{AVERAGE_KL_FLOOR} (standard deviation 0.002), which is its floor."
 )
 
 ONE_ALGORITHM = (
-    "The three estimators are one algorithm. With the activations that the thesis gives their "
-    "outputs, T = a, r = exp(a) and D = 1 / (1 + exp(-a)) of the same pre-activation a, the losses "
-    "of a divergence are the same function of a, and so are their gradients in the weights: the "
-    "activation's slope cancels what differs between the losses' derivatives (section 9.1.2). Only "
-    "rounding differs: in single precision D is 1 from a = 17 on, and exp(a) overflows beyond 88. "
-    "So what chapters 8 and 9 compare between D, r and T is seeds and rounding. Welch's tests of "
-    "the thesis's own numbers agree: among {pairs} pairs of estimators of one divergence {low} "
-    "have a p below 0.05, the least {least:.2g}, and chance would give {chance:.1f}."
+    "The three estimators are one algorithm. With the thesis's activations T = a, r = exp(a) and "
+    "D = 1 / (1 + exp(-a)) of the same pre-activation a, the losses of a divergence are the same "
+    "function of a and have the same gradient in the weights: the slope of the activation "
+    "cancels the difference between the derivatives of the losses (section 9.1.2). Only rounding "
+    "differs: in single precision D is 1 from a = 17 on, and exp(a) overflows beyond 88. Hence "
+    "chapters 8 and 9 compare seeds and rounding rather than D, r and T. Welch's tests of the "
+    "thesis's own numbers agree: among {pairs} pairs of estimators of one divergence {low} have a "
+    "p below 0.05, the smallest {smallest:.2g}; {chance:.1f} are expected by chance."
 )
 
 ILL_POSED = (
     "The joint contrast with five atoms has no optimum. It compares q*(x) q(z|x) with p(z) p(x|z), "
-    "and q*(x) is five numbers where p(x) is continuous: no ratio exists, the divergence is "
-    "infinite, and the better the estimator tells the five numbers from all others, the larger the "
-    "NELBO. That explains why it rises while the posterior improves (sections 5.3 and 9.3 find it "
-    "unclear). The remedy is observations=model: with x drawn from p(x) the NELBO falls towards 0. "
-    "It needs numerics=stable, since the tail of p(x) overflows the published form of the losses."
+    "where q*(x) consists of five atoms and p(x) is continuous: no ratio exists, the divergence is "
+    "infinite, and the better the estimator recognises the five values, the larger the NELBO. This "
+    "explains why the NELBO rises while the posterior improves, which sections 5.3 and 9.3 leave "
+    "open. The remedy is experiment.observations=model: with x drawn from p(x) the NELBO falls "
+    "towards 0. It needs experiment.numerics=stable, because the tail of p(x) overflows the "
+    "published form of the losses."
 )
 
 CLAIMS_STATEMENT = (
-    "What chapters 5 to 9 say, judged by the rule beside it on the runs that are there; where the "
-    "thesis's tables allow, the last column applies the same rule to its own numbers. C15 and C16 "
-    "are judged by experiment=estimator_parametrisations. A rule that needs a test asks for ten "
-    "repetitions of everything it compares."
+    "Claims of chapters 5 to 9, each checked on the available runs by the rule in the same row. "
+    "The last column applies the rule to the thesis's own numbers, if its tables suffice. C15 and "
+    "C16 are checked by experiment=estimator_parametrisations. Rules with a statistical test need "
+    "ten repetitions of every configuration."
 )
 
 
 def section(runs: Runs, style: Style) -> Section | None:
-    """The section; None without a finished sprinkler."""
-    own = sprinkler_runs(runs)
-    return Section(tuple(_blocks(own))) if own else None
+    """Return the section, or None without a finished sprinkler run."""
+    sprinkler = sprinkler_runs(runs)
+    return Section(tuple(_blocks(sprinkler))) if sprinkler else None
 
 
 def _blocks(runs: list[SprinklerRun]) -> Iterator[Block]:
@@ -72,25 +73,28 @@ def _blocks(runs: list[SprinklerRun]) -> Iterator[Block]:
     yield Paragraph(METRIC)
     yield from run_blocks(runs)
     if any(evidence.tables.values()):
-        yield Heading("The thesis's tables beside ours", 3)
+        yield Heading("The thesis's tables compared with ours", 3)
         yield Paragraph(STATEMENT)
         yield Paragraph(TEST_STATEMENT)
         yield from table_blocks(evidence)
-    yield Heading("What these tables compare", 3)
-    yield Paragraph(one_algorithm())
+    yield Heading("Equivalence of the estimators", 3)
+    yield Paragraph(equivalence_paragraph())
     yield from shared_blocks(evidence)
     yield Heading("Five atoms", 3)
     yield Paragraph(ILL_POSED)
-    yield Heading("Its figures from our runs", 3)
-    yield from drawings(evidence)
-    yield Heading("What the thesis says of the sprinkler", 3)
+    yield Heading("The thesis's figures from our runs", 3)
+    yield from figure_blocks(evidence)
+    yield Heading("Claims of the thesis on the sprinkler", 3)
     yield Paragraph(CLAIMS_STATEMENT)
     yield from claims_blocks(claims(evidence), "density_ratio_claims")
 
 
-def one_algorithm() -> str:
-    """What chapters 8 and 9 compare, with the tests of the thesis's own numbers."""
-    tables, found = printed(), [*groups("optimal"), *groups("undertrained")]
-    ps = [p for table, group in found for _, p in pairs_of(tables[table], group)]
-    low = sum(p < SURE for p in ps)
-    return ONE_ALGORITHM.format(pairs=len(ps), low=low, least=min(ps), chance=SURE * len(ps))
+def equivalence_paragraph() -> str:
+    """Explain that the estimators are equivalent, with tests of the thesis's own numbers."""
+    tables = printed_tables()
+    groups = [*estimator_groups("optimal"), *estimator_groups("undertrained")]
+    ps = [p for table, group in groups for _, p in pairwise_p_values(tables[table], group)]
+    low = sum(p < SIGNIFICANCE for p in ps)
+    return ONE_ALGORITHM.format(
+        pairs=len(ps), low=low, smallest=min(ps), chance=SIGNIFICANCE * len(ps)
+    )

@@ -1,7 +1,4 @@
-"""Means of repetitions and tests between them, from means and standard deviations alone.
-
-The thesis prints no more than these, so its own numbers are put to the same tests as ours.
-"""
+"""Statistical tests from means and standard deviations, which is all that the thesis prints."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sample:
-    """What repetitions of one configuration came to.
+    """Mean and spread over the repetitions of one configuration.
 
     Attributes:
-        mean: over repetitions.
-        std: standard deviation over repetitions with divisor `size`, as the thesis has it.
-        size: how many repetitions.
+        mean: mean over repetitions.
+        std: standard deviation over repetitions with divisor `size`, as in the thesis.
+        size: number of repetitions.
     """
 
     mean: float
@@ -28,66 +25,65 @@ class Sample:
 
     @property
     def stderr(self) -> float:
-        """The standard error of the mean, from the unbiased variance; NaN of a single one."""
+        """Standard error of the mean, from the unbiased variance; NaN for a single repetition."""
         return self.std / math.sqrt(self.size - 1) if self.size > 1 else math.nan
 
     @property
-    def unbiased(self) -> float:
-        """The standard deviation with divisor `size - 1`; NaN of a single one."""
+    def unbiased_std(self) -> float:
+        """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
         return self.stderr * math.sqrt(self.size)
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One mean less another, and Welch's test of whether that is chance.
+class WelchTest:
+    """Welch's test of the difference of two means.
 
     Attributes:
-        value: first less second.
-        t: in standard errors of the difference.
-        p: two-sided.
+        difference: first mean minus second.
+        t: difference in standard errors.
+        p: two-sided p-value.
     """
 
-    value: float
+    difference: float
     t: float
     p: float
 
 
-def sample_of(values: Sequence[float]) -> Sample:
-    """Mean and spread of the finite ones among some values; NaN where there is none."""
-    kept = np.asarray(values, float)
-    kept = kept[np.isfinite(kept)]
-    if not len(kept):
+def summarise(values: Sequence[float]) -> Sample:
+    """Return mean and spread of the finite values; NaN if there are none."""
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return Sample(math.nan, math.nan, 0)
-    return Sample(float(kept.mean()), float(kept.std()), len(kept))
+    return Sample(float(finite.mean()), float(finite.std()), len(finite))
 
 
-def welch(first: Sample, second: Sample) -> Difference:
-    """Welch's t-test of two means; no variance is taken to be shared.
+def welch(first: Sample, second: Sample) -> WelchTest:
+    """Return Welch's t-test of two means.
 
-    Returns:
-        `t` and `p` NaN where a variance is not known, or both are zero.
+    `t` and `p` are NaN if a variance is unknown or both are zero.
     """
     from scipy.stats import ttest_ind_from_stats
 
-    value = first.mean - second.mean
+    difference = first.mean - second.mean
     known = min(first.size, second.size) > 1 and first.std + second.std > 0
     if not known:
-        return Difference(value, math.nan, math.nan)
-    found = ttest_ind_from_stats(
-        first.mean, first.unbiased, first.size,
-        second.mean, second.unbiased, second.size, equal_var=False,
+        return WelchTest(difference, math.nan, math.nan)
+    test = ttest_ind_from_stats(
+        first.mean, first.unbiased_std, first.size,
+        second.mean, second.unbiased_std, second.size, equal_var=False,
     )  # fmt: skip
-    return Difference(value, float(found.statistic), float(found.pvalue))
+    return WelchTest(difference, float(test.statistic), float(test.pvalue))
 
 
 def f_test(samples: Sequence[Sample]) -> tuple[float, float]:
-    """One-way analysis of variance: `F` of several means and its p-value."""
+    """Return `F` and its p-value of a one-way analysis of variance."""
     from scipy.stats import f
 
-    total = sum(one.size for one in samples)
-    grand = sum(one.size * one.mean for one in samples) / total
-    between = sum(one.size * (one.mean - grand) ** 2 for one in samples)
-    within = sum(one.size * one.std**2 for one in samples)
+    total = sum(sample.size for sample in samples)
+    grand = sum(sample.size * sample.mean for sample in samples) / total
+    between = sum(sample.size * (sample.mean - grand) ** 2 for sample in samples)
+    within = sum(sample.size * sample.std**2 for sample in samples)
     free = len(samples) - 1, total - len(samples)
     value = (between / free[0]) / (within / free[1])
     return value, float(f.sf(value, *free))

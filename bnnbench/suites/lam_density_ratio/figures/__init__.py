@@ -1,1 +1,1 @@
-"""Figures of the sprinkler, each a pure function from tables and samples; imports no torch."""
+"""Figures of the sprinkler, drawn from tables and samples, without torch."""

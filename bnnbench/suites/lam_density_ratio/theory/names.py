@@ -1,4 +1,4 @@
-"""The kinds of the exact experiments, their tables and answers; light, as pages read them."""
+"""Names of the theory experiments, their tables and answers, in a module without torch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ PARAMETRISATIONS = "estimator_parametrisations"
 BOUNDS = "divergence_bounds"
 """Kind of the experiment on the lower bounds."""
 
-DIVERGENCES = ("gan", "reverse_kl")
-
-ESTIMATORS = ("D", "r", "T")
-
 FUNCTIONALS_TABLE = "functionals"
 """Table of the losses at one point: divergence, estimator, output, loss."""
 
@@ -19,45 +15,48 @@ SATURATION_TABLE = "saturation"
 """Table of slopes in single precision: divergence, estimator, side, pre_activation, slope."""
 
 EXACT = "exact"
-"""Stands where an estimator does, for the slope without rounding."""
+"""Value of the column `estimator` for the slope without rounding."""
 
 SIDES = ("q", "p")
-"""Draws of the posterior, and of the prior."""
+"""Draws of the posterior and of the prior."""
 
-OFF = "pre-activation from which the slope is wrong in single precision"
+SATURATION_POINT = "pre-activation from which the slope is wrong in single precision"
 
-# Quantities of the answers on the six functionals; braces for "first" or "second" and the like.
+# Quantities of the answers on the six functionals; some are templates.
 OPTIMUM = "output of least loss"
-PRINTED = "{} derivative as printed, greatest error"
-GREATEST_STEP = "greatest ratio of the optima's steps"
-LEAST_EXCESS = "least excess of a {}"
-LEAST_CURVATURE = "least second derivative in the output"
-IN_PRE_ACTIVATION = "{} derivative in the pre-activation, greatest difference"
+DERIVATIVE_ERROR = "{} derivative as printed, largest error"
+MAX_STEP_RATIO = "largest ratio of the optima's steps"
+MIN_EXCESS = "smallest excess of a {}"
+MIN_CURVATURE = "smallest second derivative in the output"
+IN_PRE_ACTIVATION = "{} derivative in the pre-activation, largest difference"
 
+# Approximations of these answers.
 ALL_ESTIMATORS = "D, r and T"
+D_OVER_R = "GAN, D over r"
+KL_OVER_GAN = "r, reverse KL over GAN"
 
 FAMILIES_TABLE = "families"
-"""Table of the bounds over families: pair, divergence, family, amount, bound, truth."""
+"""Table of the bounds over families: pair, divergence, family, parameter, bound, exact."""
 
 ESTIMATES_TABLE = "estimates"
-"""Table of what samples estimate, a row per divergence, network, set and ratio."""
+"""Table of sample estimates, a row per divergence, network, sample set and ratio."""
 
-FAMILY_WORDS = {"power": "r*^c", "shift": "r* + delta"}
-"""How an estimate departs from the exact ratio `r*`, and how it is written."""
+FAMILY_FORMULAS = {"power": "r*^c", "shift": "r* + delta"}
+"""Families of ratios that contain the exact ratio `r*`."""
 
 # Quantities of the answers on the bounds.
-TRUTH = {"reverse_kl": "KL(q || p)", "gan": "2 JS(p, q) - log 4"}
-LOSS_AT_EQUALITY = "loss of the exact ratio where q = p"
-GAP_ELSEWHERE = "least gap of {} away from the exact ratio"
+DIVERGENCE_QUANTITY = {"kl_posterior_prior": "KL(q || p)", "gan": "2 JS(p, q) - log 4"}
+LOSS_AT_EQUALITY = "loss of the exact ratio if q = p"
+MIN_GAP = "smallest gap of {} away from the exact ratio"
 AT_EXACT = "bound at the exact ratio"
 OVER_SAMPLES = {
     "trained": "trained ratio, over samples",
     "exact ratio": "exact ratio, over samples",
 }
 LOG_RATIO_MEAN = "mean log ratio, trained by {}"
-ABOVE = "share of sets that estimate more than {}"
-SPREAD = "standard deviation of E_p[r*] over samples"
-"""Of the exact ratio: what makes the bound of reverse KL fail."""
+FRACTION_ABOVE = "share of sample sets with an estimate above {}"
+RATIO_MEAN_STD = "standard deviation of E_p[r*] over samples"
+"""For the exact ratio; the reason why the bound of reverse KL fails."""
 
 SETTING = "KL = {:g}"
-"""Under what samples are drawn."""
+"""The divergence of the two densities that are sampled."""

@@ -1,4 +1,4 @@
-"""The six loss functionals of the thesis's section 9.1, and what its theory says of them."""
+"""The six loss functionals of section 9.1 of the thesis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.lam_density_ratio.theory.facts import REACH, facts, random_points
+from bnnbench.suites.lam_density_ratio.names import label
+from bnnbench.suites.lam_density_ratio.theory.formula_checks import (
+    MAX_PRE_ACTIVATION,
+    formula_checks,
+    random_points,
+)
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
     ACTIVATIONS,
     FUNCTIONALS,
@@ -32,11 +37,15 @@ from bnnbench.suites.lam_density_ratio.theory.saturation import (
     saturation_rows,
 )
 
-SHOWN = {"D": (-9.0, 9.0), "r": (-9.0, 1.4), "T": (-4.0, 4.0)}
-"""The outputs that Fig. 9.1 shows, as pre-activations: these come close to the bounds."""
+SHOWN_PRE_ACTIVATIONS = {
+    "class_probability": (-9.0, 9.0),
+    "ratio": (-9.0, 1.4),
+    "log_ratio": (-4.0, 4.0),
+}
+"""Ranges of Fig. 9.1, whose outputs come close to their bounds."""
 
-STEPS = 50_000
-"""Of the grid on which the output of least loss is sought, to either side."""
+GRID_STEPS = 50_000
+"""Steps to either side of the grid on which the loss is minimised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +53,10 @@ class EstimatorParametrisations(Experiment):
     """Loss functionals of three estimators under two divergences, at one point and at many.
 
     Attributes:
-        q: density of the posterior's side at the point of Fig. 9.1.
-        p: density of the prior's side there.
-        points: how many random ones the formulas and inequalities are tried at.
-        seed: of these.
+        q: density q at the point of Fig. 9.1.
+        p: density p there.
+        points: number of random points at which formulas and inequalities are checked.
+        seed: seed of these points.
     """
 
     q: float
@@ -57,31 +66,31 @@ class EstimatorParametrisations(Experiment):
     kind: ClassVar[str] = PARAMETRISATIONS
 
     def check(self) -> None:
-        """Raises `UserError` unless there are densities and points."""
+        """Raise `UserError` for settings that are out of range."""
         check_between("experiment.q", self.q, 0)
         check_between("experiment.p", self.p, 0)
         check_int("experiment.points", self.points)
-        check_int("seed", self.seed, least=0)
+        check_int("seed", self.seed, minimum=0)
 
     @property
     def title(self) -> str:
         return "six loss functionals"
 
-    def names(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"q": self.q, "p": self.p, "points": self.points, "seed": self.seed}
 
-    def place(self) -> tuple[str, ...]:
+    def path_parts(self) -> tuple[str, ...]:
         return (f"q{self.q:g}-p{self.p:g}-seed{self.seed}",)
 
     def units(self) -> tuple[str, ...]:
         return ("functionals",)
 
     def run(self, unit: str, store: UnitStore) -> None:
-        """Saves the curves of Fig. 9.1, slopes as they are rounded, and an answer per fact."""
+        """Save the curves of Fig. 9.1, the rounded slopes, and the answers."""
         points = random_points(self.points, derive_seed(self.seed, "points"))
         rounded = list(saturation_rows())
-        found = saturation_answers(pd.DataFrame(rounded))
-        answers = [*optima(self.q, self.p), *facts(points), *found]
+        saturation = saturation_answers(pd.DataFrame(rounded))
+        answers = [*optima(self.q, self.p), *formula_checks(points), *saturation]
         tables = {
             ANSWERS: [answer.row() for answer in answers],
             FUNCTIONALS_TABLE: curves(self.q, self.p),
@@ -91,11 +100,11 @@ class EstimatorParametrisations(Experiment):
 
 
 def curves(q: float, p: float, number: int = 400) -> list[dict[str, Any]]:
-    """The six panels of Fig. 9.1: rows `divergence`, `estimator`, `output`, `loss`."""
+    """Return the six panels of Fig. 9.1: rows `divergence`, `estimator`, `output`, `loss`."""
     rows = []
     for (divergence, estimator), functional in FUNCTIONALS.items():
-        shown = torch.linspace(*SHOWN[estimator], number, dtype=torch.float64)
-        outputs = ACTIVATIONS[estimator](shown)
+        limits = SHOWN_PRE_ACTIVATIONS[estimator]
+        outputs = ACTIVATIONS[estimator](torch.linspace(*limits, number, dtype=torch.float64))
         losses = functional.loss(outputs, *filled(outputs, q, p))
         rows += [
             {"divergence": divergence, "estimator": estimator, "output": output, "loss": loss}
@@ -105,21 +114,21 @@ def curves(q: float, p: float, number: int = 400) -> list[dict[str, Any]]:
 
 
 def filled(like: Tensor, *values: float) -> Iterator[Tensor]:
-    """Each value as often as `like` has elements."""
+    """Yield a tensor in the shape of `like` for each value."""
     yield from (torch.full_like(like, value) for value in values)
 
 
 def optima(q: float, p: float) -> Iterator[Answer]:
-    """The output with the least loss, sought on a fine grid of outputs, beside the lemmas' own."""
-    q_alone, p_alone = (torch.tensor(value, dtype=torch.float64) for value in (q, p))
-    # Whole numbers first, so that the middle of the grid is just log q / p.
-    steps = torch.arange(-STEPS, STEPS + 1, dtype=torch.float64)
-    grid = torch.log(q_alone / p_alone) + REACH * steps / STEPS
+    """Yield the minimiser of each loss on a fine grid, with the exact one of the lemmas."""
+    q_tensor, p_tensor = (torch.tensor(value, dtype=torch.float64) for value in (q, p))
+    # Integers are scaled last, so that the middle of the grid is exactly log q / p.
+    steps = torch.arange(-GRID_STEPS, GRID_STEPS + 1, dtype=torch.float64)
+    grid = torch.log(q_tensor / p_tensor) + MAX_PRE_ACTIVATION * steps / GRID_STEPS
     for (divergence, estimator), functional in FUNCTIONALS.items():
         outputs = ACTIVATIONS[estimator](grid)
         losses = functional.loss(outputs, *filled(outputs, q, p))
         best = int(losses.argmin())
-        there = optimum(estimator, q_alone, p_alone)
+        exact = float(optimum(estimator, q_tensor, p_tensor))
         setting = f"q = {q:g}, p = {p:g}"
-        name = f"{divergence}, {estimator}"
-        yield Answer(OPTIMUM, name, outputs[best].item(), setting, exact=float(there))
+        name = label(divergence, estimator)
+        yield Answer(OPTIMUM, name, outputs[best].item(), setting, exact=exact)

@@ -1,4 +1,4 @@
-"""How the six loss functionals are shown: Fig. 9.1, the answers, what section 9.1 says of them."""
+"""Page of the experiment on the six loss functionals: Fig. 9.1 and the claims of section 9.1."""
 
 from __future__ import annotations
 
@@ -7,62 +7,73 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.exhibit import Exhibit
-from bnnbench.report.figures.canvas import BLUE, GREY, PALETTE, Look, legend, sketch
+from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, PlotOptions, legend, new_figure
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
 from bnnbench.suites.lam_density_ratio.theory.names import (
     ALL_ESTIMATORS,
-    DIVERGENCES,
-    ESTIMATORS,
+    D_OVER_R,
+    DERIVATIVE_ERROR,
     FUNCTIONALS_TABLE,
-    GREATEST_STEP,
     IN_PRE_ACTIVATION,
-    LEAST_EXCESS,
+    KL_OVER_GAN,
+    MAX_STEP_RATIO,
+    MIN_EXCESS,
     PARAMETRISATIONS,
-    PRINTED,
     SATURATION_TABLE,
     SIDES,
 )
 from bnnbench.suites.lam_density_ratio.theory.rules import Within
 
-DIVERGENCE_NAMES = {"gan": "GAN", "reverse_kl": "reverse KL"}
-
-OUTPUTS = {
-    "D": "class probability D",
-    "r": "density ratio r",
-    "T": "log density ratio T",
+OUTPUT_NAMES = {
+    "class_probability": "class probability D",
+    "ratio": "density ratio r",
+    "log_ratio": "log density ratio T",
 }
 
 CAPTION = (
-    "The loss of an estimator at one point, where the densities are q and p, as a function of its "
-    "output there (example 9.1.1). Derivatives as printed in section 9.1.2 are held against "
-    "automatic differentiation at random points, errors relative to q + p plus the derivative; an "
-    "excess is relative to the larger of both."
+    "The loss of an estimator at a point with densities q and p, as a function of its output there "
+    "(example 9.1.1). The derivatives printed in section 9.1.2 are compared with automatic "
+    "differentiation at random points; errors are relative to q + p plus the derivative, an excess "
+    "is relative to the larger of the two."
 )
 
-EVERY = tuple(f"{divergence}, {name}" for divergence in DIVERGENCES for name in ESTIMATORS)
+EACH_FUNCTIONAL = tuple(
+    label(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS
+)
 
-BEFORE = tuple(f"{divergence}, {ALL_ESTIMATORS}" for divergence in DIVERGENCES)
+EACH_DIVERGENCE = tuple(f"{name}, {ALL_ESTIMATORS}" for name in DIVERGENCES.values())
 
-SECOND = IN_PRE_ACTIVATION.format("second")
+FIRST, SECOND = (IN_PRE_ACTIVATION.format(order) for order in ("first", "second"))
 
 STATEMENTS = (
     (
         "The first derivatives of the six losses are as printed.",
         "9.1.2",
-        Within(PRINTED.format("first"), EVERY, "errors below 1e-10 at every point", high=1e-10),
+        Within(
+            DERIVATIVE_ERROR.format("first"),
+            EACH_FUNCTIONAL,
+            "errors below 1e-10 at every point",
+            high=1e-10,
+        ),
     ),
     (
         "The second derivatives are as printed.",
         "9.1.2",
-        Within(PRINTED.format("second"), EVERY, "errors below 1e-10 at every point", high=1e-10),
+        Within(
+            DERIVATIVE_ERROR.format("second"),
+            EACH_FUNCTIONAL,
+            "errors below 1e-10 at every point",
+            high=1e-10,
+        ),
     ),
     (
         "C15: When q changes, the optimum of D moves less than that of r.",
         "lemma 9.1.2",
         Within(
-            GREATEST_STEP,
+            MAX_STEP_RATIO,
             ("D / r",),
-            "its step is the smaller one at every point; they are compared in the units of two "
+            "the step of D is smaller at every point; the two steps have the units of two "
             "different outputs",
             high=1.0,
         ),
@@ -71,20 +82,20 @@ STATEMENTS = (
         "C16: Under GAN, the second derivative of D exceeds that of r.",
         "9.1.2",
         Within(
-            LEAST_EXCESS.format("second derivative"),
-            ("gan, D over r",),
-            "it does at every point, at outputs that stand for the same ratio",
+            MIN_EXCESS.format("second derivative"),
+            (D_OVER_R,),
+            "it is larger at every point, at outputs that represent the same ratio",
             low=0.0,
-            aside=((SECOND, f"gan, {ALL_ESTIMATORS}"),),
+            also_report=((SECOND, EACH_DIVERGENCE[0]),),
         ),
     ),
     (
-        "C16: That of r is greater under reverse KL than under GAN.",
+        "C16: The second derivative of r is greater under reverse KL than under GAN.",
         "9.1.2",
         Within(
-            LEAST_EXCESS.format("second derivative"),
-            ("r, reverse_kl over gan",),
-            "it is at every point",
+            MIN_EXCESS.format("second derivative"),
+            (KL_OVER_GAN,),
+            "it is greater at every point",
             low=0.0,
         ),
     ),
@@ -92,21 +103,23 @@ STATEMENTS = (
         "The losses of D have the steepest gradients.",
         "Fig. 9.1",
         Within(
-            LEAST_EXCESS.format("slope"),
-            tuple(f"{divergence}, D over {name}" for divergence in DIVERGENCES for name in "rT"),
-            "steeper than r's and T's at every point, at outputs that stand for the same ratio",
+            MIN_EXCESS.format("slope"),
+            tuple(f"{name}, D over {other}" for name in DIVERGENCES.values() for other in "rT"),
+            "steeper than those of r and T at every point, at outputs for the same ratio",
             low=0.0,
-            aside=tuple((IN_PRE_ACTIVATION.format("first"), name) for name in BEFORE),
+            also_report=tuple(
+                (IN_PRE_ACTIVATION.format("first"), name) for name in EACH_DIVERGENCE
+            ),
         ),
     ),
     (
-        "So the three estimators converge at different rates.",
+        "Therefore the three estimators converge at different rates.",
         "9.1.2, 9.1.3",
         Within(
             SECOND,
-            BEFORE,
-            "second derivatives in the pre-activation, which is what the weights move, differ by "
-            "more than 1e-10 somewhere",
+            EACH_DIVERGENCE,
+            "second derivatives in the pre-activation, which the weights act on, differ by more "
+            "than 1e-10 at some point",
             low=1e-10,
         ),
     ),
@@ -114,79 +127,87 @@ STATEMENTS = (
 
 
 def functionals_figure(folder: RunFolder) -> Figure:
-    """Fig. 9.1: six panels on common axes, GAN above and reverse KL below."""
+    """Draw Fig. 9.1: six panels on common axes, GAN above reverse KL."""
     table = pd.read_csv(folder.table(FUNCTIONALS_TABLE))
-    names = read_record(folder).names
-    figure, panels = sketch(9.5, 5.6, len(ESTIMATORS), len(DIVERGENCES))
+    names = read_record(folder).metadata
+    figure, panels = new_figure(9.5, 5.6, len(ESTIMATORS), len(DIVERGENCES))
     lowest = min(0.0, 1.2 * table["loss"].min())
     limits = (lowest, lowest + 8 * max(names["q"], names["p"]))
-    places = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
-    for axes, letter, (divergence, name) in zip(panels, "abcdef", places, strict=True):
-        own = table[(table["divergence"] == divergence) & (table["estimator"] == name)]
-        least = own.loc[own["loss"].idxmin()]
-        axes.plot(own["output"], own["loss"], color=BLUE, linewidth=1.8)
+    keys = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
+    for axes, letter, (divergence, name) in zip(panels, "abcdef", keys, strict=True):
+        rows = table[(table["divergence"] == divergence) & (table["estimator"] == name)]
+        least = rows.loc[rows["loss"].idxmin()]
+        axes.plot(rows["output"], rows["loss"], color=BLUE, linewidth=1.8)
         axes.plot(least["output"], least["loss"], "o", color="black", markersize=4)
-        if name != "T":
-            for bound in (0, 1) if name == "D" else (0,):
+        if name != "log_ratio":
+            for bound in (0, 1) if name == "class_probability" else (0,):
                 axes.axvline(bound, color=GREY, linewidth=0.8, linestyle=":")
-        axes.set(xlim=(-4.2, 4.2), ylim=limits, xlabel=OUTPUTS[name])
-        axes.set_title(f"({letter}) {DIVERGENCE_NAMES[divergence]}, {name}", fontsize="medium")
+        axes.set(xlim=(-4.2, 4.2), ylim=limits, xlabel=OUTPUT_NAMES[name])
+        axes.set_title(f"({letter}) {label(divergence, name)}", fontsize="medium")
     for axes in panels[:: len(ESTIMATORS)]:
         axes.set_ylabel("loss at the point [nats]")
     figure.suptitle(
-        f"Loss at a point where q = {names['q']:g} and p = {names['p']:g}; dots: least loss; "
+        f"Loss at a point with q = {names['q']:g} and p = {names['p']:g}; dots: minimum; "
         "dotted: bounds of the output",
         fontsize="medium",
     )
     return figure
 
 
-LOOKS: dict[str, Look] = {
+LINE_STYLES: dict[str, PlotOptions] = {
     "exact": {"color": GREY, "linewidth": 4, "alpha": 0.5},
-    "T": {"color": PALETTE[0], "linewidth": 1.6},
-    "r": {"color": PALETTE[1], "linewidth": 1.6, "linestyle": (0, (6, 3))},
-    "D": {"color": PALETTE[2], "linewidth": 1.6, "linestyle": (0, (2, 2))},
+    "log_ratio": {"color": PALETTE[0], "linewidth": 1.6},
+    "ratio": {"color": PALETTE[1], "linewidth": 1.6, "linestyle": (0, (6, 3))},
+    "class_probability": {"color": PALETTE[2], "linewidth": 1.6, "linestyle": (0, (2, 2))},
 }
-"""The exact slope lies below the three that the thesis's programs compute."""
+"""The exact slope is drawn below those of the thesis's programs."""
 
 
 def saturation_figure(folder: RunFolder) -> Figure:
-    """The slopes of the losses in the pre-activation, as single precision rounds them."""
+    """Draw the slopes of the losses in the pre-activation, rounded to single precision."""
     table = pd.read_csv(folder.table(SATURATION_TABLE))
-    figure, panels = sketch(9.5, 5.8, len(SIDES), len(DIVERGENCES))
-    places = [(divergence, side) for divergence in DIVERGENCES for side in SIDES]
-    for axes, (divergence, side) in zip(panels, places, strict=True):
+    figure, panels = new_figure(9.5, 5.8, len(SIDES), len(DIVERGENCES))
+    keys = [(divergence, side) for divergence in DIVERGENCES for side in SIDES]
+    for axes, (divergence, side) in zip(panels, keys, strict=True):
         panel = table[(table["divergence"] == divergence) & (table["side"] == side)]
-        for name, look in LOOKS.items():
-            own = panel[panel["estimator"] == name]
-            axes.plot(own["pre_activation"], own["slope"], label=name, **look)
-        if (divergence, side) == ("reverse_kl", "p"):
+        for name, style in LINE_STYLES.items():
+            rows = panel[panel["estimator"] == name]
+            axes.plot(rows["pre_activation"], rows["slope"], label=SYMBOLS.get(name, name), **style)
+        if (divergence, side) == ("kl_posterior_prior", "p"):
             axes.set_yscale("log")
         axes.set(xlabel="pre-activation a", ylabel="slope of the loss in a")
-        axes.set_title(f"{DIVERGENCE_NAMES[divergence]}, draws of {side}", fontsize="medium")
+        axes.set_title(f"{DIVERGENCES[divergence]}, draws of {side}", fontsize="medium")
     legend(figure, panels[0])
     figure.supxlabel(
-        "as the thesis's programs compute it: single precision, 1e-18 inside logarithms; where a "
-        "line ends it is infinite or no number",
+        "as in the thesis's programs: single precision, 1e-18 inside logarithms; a line ends where "
+        "the slope is not finite",
         fontsize="small",
     )
     return figure
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """What a reader must know of all of them."""
+    """Return a note on what section 9.1 compares."""
     return [
-        "D = sigmoid(a), r = exp(a) and T = a of one pre-activation a: the three losses of a "
-        "divergence are one function of a, with one gradient in the weights. What section 9.1 "
-        "compares is how the outputs' units stretch that function."
+        "With D = sigmoid(a), r = exp(a) and T = a of the same pre-activation a, the three losses "
+        "of a divergence are the same function of a and have the same gradient in the weights. "
+        "Section 9.1 compares how the units of the outputs stretch that function."
     ]
 
 
-EXHIBIT = Exhibit(
-    PARAMETRISATIONS,
-    "Six loss functionals (section 9.1)",
-    CAPTION,
-    {"loss_functionals": functionals_figure, "saturation": saturation_figure},
-    STATEMENTS,
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=PARAMETRISATIONS,
+    title="Six loss functionals (section 9.1)",
+    caption=CAPTION,
+    figures={"loss_functionals": functionals_figure, "saturation": saturation_figure},
+    captions={
+        "loss_functionals": "Loss of each estimator (D, r or T) at one point as a function of its "
+        "output, GAN (top) and reverse KL (bottom). Dots: minima; dotted vertical lines: bounds "
+        "of the output",
+        "saturation": "Slope of the loss with respect to the pre-activation: exact (thick grey "
+        "line) and in single precision, as in the thesis's programs, one line per estimator. A "
+        "line ends where the slope is not finite",
+    },
+    statements=STATEMENTS,
     notes=notes,
 )

@@ -1,4 +1,4 @@
-"""The rules by which statements of the thesis's theory are judged, on `answers.csv`."""
+"""Rules that check the thesis's theoretical statements on `answers.csv`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Finding
-from bnnbench.suites.lam_density_ratio.theory.names import AT_EXACT, GAP_ELSEWHERE, TRUTH
+from bnnbench.results.claims import CheckResult
+from bnnbench.suites.lam_density_ratio.theory.names import AT_EXACT, DIVERGENCE_QUANTITY, MIN_GAP
 
 
 @dataclass(frozen=True)
 class Within:
-    """Whether some numbers of a run lie strictly between two bounds.
+    """Whether all of some answers lie strictly between two bounds.
 
     Attributes:
-        quantity: of the answers.
-        approximations: which of them; all have to hold.
-        low: below all of them.
-        high: above all of them.
-        rule: the same in words.
-        aside: approximations of another quantity that are told with the evidence, by quantity.
+        quantity: quantity of the answers.
+        approximations: approximations of the answers, all of which must satisfy the rule.
+        rule: the rule in words.
+        low: lower bound.
+        high: upper bound.
+        also_report: quantity and approximation of further answers to report as evidence.
     """
 
     quantity: str
@@ -30,81 +30,80 @@ class Within:
     rule: str
     low: float = -math.inf
     high: float = math.inf
-    aside: tuple[tuple[str, str], ...] = ()
+    also_report: tuple[tuple[str, str], ...] = ()
 
-    def find(self, answers: pd.DataFrame) -> Finding:
+    def check(self, answers: pd.DataFrame) -> CheckResult:
         values = {name: value_of(answers, self.quantity, name) for name in self.approximations}
         if any(math.isnan(value) for value in values.values()):
             return None, f"the run has no {self.quantity}"
-        parts = [f"{self.quantity}: {told(values)}"]
-        for quantity, name in self.aside:
-            parts.append(f"{quantity}: {told({name: value_of(answers, quantity, name)})}")
+        parts = [f"{self.quantity}: {format_values(values)}"]
+        for quantity, name in self.also_report:
+            parts.append(f"{quantity}: {format_values({name: value_of(answers, quantity, name)})}")
         return all(self.low < value < self.high for value in values.values()), "; ".join(parts)
 
 
-def told(values: dict[str, float]) -> str:
-    """`gan, D 0.98; gan, r 0.5`: numbers by name."""
+def format_values(values: dict[str, float]) -> str:
+    """Return `0.98 (GAN, D), 0.5 (GAN, r)`."""
     return ", ".join(f"{value:.3g} ({name})" for name, value in values.items())
 
 
 @dataclass(frozen=True)
-class Touches:
-    """Whether a lower bound equals what it bounds at the exact ratio, and there alone.
+class BoundIsTight:
+    """Whether a lower bound equals its divergence at the exact ratio, and only there.
 
     Attributes:
-        divergence: a key of `names.TRUTH`.
-        near: how near counts as equal, nats.
+        divergence: a key of `names.DIVERGENCE_QUANTITY`.
+        tolerance: largest difference that counts as equal, nats.
     """
 
     divergence: str
-    near: float = 1e-10
+    tolerance: float = 1e-10
 
     @property
     def rule(self) -> str:
         return (
-            f"at the exact ratio the bound is within {self.near:g} of the divergence by quadrature "
-            "for every pair of densities, and lower at every other ratio of both families"
+            f"at the exact ratio the bound is within {self.tolerance:g} of the divergence by "
+            "quadrature for every pair of densities, and at every other ratio it is lower"
         )
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        quantity = TRUTH[self.divergence]
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        quantity = DIVERGENCE_QUANTITY[self.divergence]
         at = answers[(answers["quantity"] == quantity) & (answers["approximation"] == AT_EXACT)]
-        gaps = answers.loc[answers["quantity"] == GAP_ELSEWHERE.format(quantity), "value"]
+        gaps = answers.loc[answers["quantity"] == MIN_GAP.format(quantity), "value"]
         if at.empty or gaps.empty:
             return None, "the run has no bound at the exact ratio"
-        off = float((at["value"] - at["exact"]).abs().max())
-        return bool(off < self.near and (gaps > 0).all()), (
-            f"{len(at)} pairs: off by {off:.1g} at most at the exact ratio; at all others lower, "
-            f"by {gaps.min():.2g} at least"
+        error = float((at["value"] - at["exact"]).abs().max())
+        return bool(error < self.tolerance and (gaps > 0).all()), (
+            f"{len(at)} pairs: error at most {error:.1g} at the exact ratio; lower by at least "
+            f"{gaps.min():.2g} at all others"
         )
 
 
 @dataclass(frozen=True)
 class Equals:
-    """Whether a number is the one that the thesis derives.
+    """Whether an answer equals the value that the thesis derives.
 
     Attributes:
-        quantity: of the answers.
-        approximation: which of them.
-        near: how near counts as equal.
+        quantity: quantity of the answer.
+        approximation: approximation of the answer.
+        tolerance: largest difference that counts as equal.
     """
 
     quantity: str
     approximation: str
-    near: float = 1e-10
+    tolerance: float = 1e-10
 
     @property
     def rule(self) -> str:
-        return f"within {self.near:g} of it"
+        return f"within {self.tolerance:g} of it"
 
-    def find(self, answers: pd.DataFrame) -> Finding:
-        own = answers[
+    def check(self, answers: pd.DataFrame) -> CheckResult:
+        rows = answers[
             (answers["quantity"] == self.quantity)
             & (answers["approximation"] == self.approximation)
         ]
-        if own.empty:
+        if rows.empty:
             return None, f"the run has no {self.quantity}"
-        value, published = own.iloc[0][["value", "published"]]
-        return bool(
-            abs(value - published) < self.near
-        ), f"{value:.10g} where it says {published:.10g}"
+        value, published = rows.iloc[0][["value", "published"]]
+        holds = bool(abs(value - published) < self.tolerance)
+        return holds, f"{value:.10g}; the thesis has {published:.10g}"

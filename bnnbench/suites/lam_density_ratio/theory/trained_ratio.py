@@ -1,9 +1,10 @@
-"""A small network that learns `log q / p` of two Gaussians from samples, and what it estimates.
+"""A small network that learns `log q / p` of two Gaussians from samples, and its estimates.
 
-`q = Normal(d, 1)` and `p = Normal(0, 1)`, so that the truth is `log q / p = d u - d^2 / 2` and
-`KL(q || p) = d^2 / 2`. A sample mean of the ratio over `p` has the variance `(exp(d^2) - 1) / N`,
-which grows with the exponential of twice the divergence: beyond some nats hardly any sample holds
-the points that make the mean, and the lower bound of reverse KL, taken over samples, is none.
+For `q = Normal(d, 1)` and `p = Normal(0, 1)`, `log q / p = d u - d^2 / 2` and
+`KL(q || p) = d^2 / 2`. The sample mean of the ratio over `p` has variance `(exp(d^2) - 1) / N`,
+which grows exponentially with twice the divergence. Beyond a few nats the samples rarely contain
+the points that dominate the mean, so that the sample estimate of the reverse KL's lower bound is
+not a lower bound.
 """
 
 from __future__ import annotations
@@ -21,36 +22,35 @@ from torch.nn.functional import logsigmoid, relu
 from bnnbench.random_streams import derive_seed
 
 TRAINED, EXACT = "trained", "exact ratio"
-"""Where an estimate of the ratio comes from."""
+"""Values of the column `ratio`: the source of the ratio."""
 
-RATE = 3e-3
-"""Of Adam."""
+LEARNING_RATE = 3e-3
 
 
 @dataclass(frozen=True)
-class Learner:
-    """How networks are trained, and what estimates are taken over.
+class TrainingSettings:
+    """Settings of the training and of the estimates.
 
     Attributes:
-        width: of both hidden layers.
-        steps: of Adam, each on fresh samples.
-        samples: of `q` and of `p` in every step, and in every set that something is estimated from.
-        sets: of samples from which each network makes its estimates in the end.
+        width: width of both hidden layers.
+        steps: number of Adam steps, each on fresh samples.
+        samples: samples of `q` and of `p` per step and per sample set.
+        sample_sets: number of sample sets from which each trained network makes estimates.
     """
 
     width: int
     steps: int
     samples: int
-    sets: int
+    sample_sets: int
 
 
 class Network:
-    """R networks of one input, two hidden layers (ReLU) and the pre-activation `log r`.
+    """`R` networks with one input, two hidden ReLU layers and the output `log r`.
 
     Args:
-        replicas: how many.
-        width: of both hidden layers.
-        generator: of the weights, by Xavier's uniform law.
+        replicas: number of networks.
+        width: width of both hidden layers.
+        generator: source of the Xavier-uniform weights.
     """
 
     def __init__(self, replicas: int, width: int, generator: torch.Generator) -> None:
@@ -65,77 +65,81 @@ class Network:
         return weight.requires_grad_()
 
     def __call__(self, points: Tensor) -> Tensor:
-        """`[R, N]` for points `[R, N]`."""
+        """Return `log r` `[R, N]` at points `[R, N]`."""
         hidden = points[..., None]
-        for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            hidden = torch.baddbmm(bias, relu(hidden) if place else hidden, weight)
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            hidden = torch.baddbmm(bias, relu(hidden) if layer else hidden, weight)
         return hidden[..., 0]
 
 
-def bounds(under_q: Tensor, under_p: Tensor) -> dict[str, Tensor]:
-    """Both lower bounds over samples, `[R]` each, of estimates of `log q / p` at them `[R, N]`."""
+def sample_bounds(under_q: Tensor, under_p: Tensor) -> dict[str, Tensor]:
+    """Return both lower bounds, `[R]` each, from estimates of `log q / p` at samples, `[R, N]`."""
     return {
-        "reverse_kl": (1 + under_q).mean(1) - under_p.exp().mean(1),
+        "kl_posterior_prior": (1 + under_q).mean(1) - under_p.exp().mean(1),
         "gan": logsigmoid(under_q).mean(1) + logsigmoid(-under_p).mean(1),
     }
 
 
-def draw(separations: Tensor, number: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Samples of `q` and of `p`, `[R, number]` each, for the pairs `d` of `separations` `[R]`."""
+def draw_samples(
+    separations: Tensor, number: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Return samples of `q` and of `p`, `[R, number]` each, for the means `d` of q `[R]`."""
     q, p = torch.randn(2, len(separations), number, generator=generator)
     return separations[:, None] + q, p
 
 
-def learned(
-    separations: Tensor, divergence: str, learner: Learner, generator: torch.Generator
+def train_networks(
+    separations: Tensor, divergence: str, settings: TrainingSettings, generator: torch.Generator
 ) -> Network:
-    """Networks trained by the lower bound of a divergence, one per separation `[R]`."""
-    network = Network(len(separations), learner.width, generator)
-    optimiser = torch.optim.Adam([*network.weights, *network.biases], RATE)
-    for _ in range(learner.steps):
-        q, p = draw(separations, learner.samples, generator)
+    """Return networks that maximise the lower bound of a divergence, one per separation `[R]`."""
+    network = Network(len(separations), settings.width, generator)
+    optimiser = torch.optim.Adam([*network.weights, *network.biases], LEARNING_RATE)
+    for _ in range(settings.steps):
+        q, p = draw_samples(separations, settings.samples, generator)
         optimiser.zero_grad()
-        loss = -bounds(network(q), network(p))[divergence].sum()
+        loss = -sample_bounds(network(q), network(p))[divergence].sum()
         loss.backward()
         optimiser.step()
     return network
 
 
 def estimates(
-    divergences: Sequence[float], learner: Learner, repetitions: int, seed: int
+    kl_values: Sequence[float], settings: TrainingSettings, repetitions: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """What both bounds estimate, with a trained ratio and with the exact one.
+    """Yield the estimates of both bounds, with a trained ratio and with the exact one.
 
     Args:
-        divergences: `KL(q || p)` of each pair, nats.
-        learner: how the networks are trained.
-        repetitions: networks per pair and bound, all in one stack.
-        seed: of the experiment.
+        kl_values: `KL(q || p)` of each pair, nats.
+        settings: settings of the training.
+        repetitions: number of networks per pair and bound, all in one stack.
+        seed: seed of the experiment.
 
     Yields:
-        Rows `kl`, `repetition`, `set`, `divergence` of the bound, `ratio` (`TRAINED` or `EXACT`),
-        `bound`, and `log_ratio`, the mean of `log r` over `q`, which estimates `KL(q || p)`.
+        Rows `kl`, `repetition`, `sample_set`, `divergence` of the bound, `ratio` (`TRAINED` or
+        `EXACT`), `bound`, and `log_ratio`, the mean of `log r` over `q`, which estimates
+        `KL(q || p)`.
     """
-    places = [(kl, repetition) for kl in divergences for repetition in range(repetitions)]
-    apart = torch.tensor([math.sqrt(2 * kl) for kl, _ in places])
-    for divergence in ("reverse_kl", "gan"):
+    replicas = [(kl, repetition) for kl in kl_values for repetition in range(repetitions)]
+    separations = torch.tensor([math.sqrt(2 * kl) for kl, _ in replicas])
+    for divergence in ("kl_posterior_prior", "gan"):
         generator = torch.Generator().manual_seed(derive_seed(seed, "trained ratio"))
-        network = learned(apart, divergence, learner, generator)
-        for number in range(learner.sets):
-            samples = draw(apart, learner.samples, generator)
+        network = train_networks(separations, divergence, settings, generator)
+        for number in range(settings.sample_sets):
+            samples = draw_samples(separations, settings.samples, generator)
+            d = separations[:, None]
             with torch.no_grad():
-                found = {
+                log_ratios = {
                     TRAINED: [network(u) for u in samples],
-                    EXACT: [apart[:, None] * (u - apart[:, None] / 2) for u in samples],
+                    EXACT: [d * (u - d / 2) for u in samples],
                 }
-            for ratio, (under_q, under_p) in found.items():
-                bound = bounds(under_q, under_p)[divergence].tolist()
+            for ratio, (under_q, under_p) in log_ratios.items():
+                bound = sample_bounds(under_q, under_p)[divergence].tolist()
                 means = under_q.mean(1).tolist()
-                for (kl, repetition), value, mean in zip(places, bound, means, strict=True):
+                for (kl, repetition), value, mean in zip(replicas, bound, means, strict=True):
                     yield {
                         "kl": kl,
                         "repetition": repetition,
-                        "set": number,
+                        "sample_set": number,
                         "divergence": divergence,
                         "ratio": ratio,
                         "bound": value,

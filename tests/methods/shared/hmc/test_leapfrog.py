@@ -1,4 +1,4 @@
-"""Leapfrogs: reversible, of second order, and what float32 leaves of an acceptance probability."""
+"""Leapfrog integration: reversibility, order, and accuracy of the energy error in float32."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.beta import Beta
-from bnnbench.methods.shared.hmc.leapfrog import Ended, energy_error, flow_of, leapfrog
-from bnnbench.methods.shared.hmc.network import posterior, posterior_flow
+from bnnbench.methods.shared.hmc.leapfrog import (
+    LeapfrogResult,
+    energy_error,
+    leapfrog,
+    leapfrog_integrator,
+)
+from bnnbench.methods.shared.hmc.network import posterior_integrator, posterior_target
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -29,7 +34,7 @@ def data(dtype: torch.dtype = torch.float64, rows: int = ROWS) -> TrainingSet:
 
 
 def problem(mlp: MLP, noise: float = 5.0) -> tuple[Tensor, Tensor, Tensor]:
-    """Positions and momenta `[C, 1, P]`, and factors."""
+    """Return positions and momenta `[C, 1, P]`, and factors."""
     generator = torch.Generator().manual_seed(4)
     shape = (2, CHAINS, 1, mlp.n_weights)
     position, momentum = torch.randn(shape, generator=generator, dtype=torch.float64)
@@ -40,20 +45,20 @@ def same(value: float) -> Tensor:
     return torch.full((CHAINS, 1), value, dtype=torch.float64)
 
 
-def moved(mlp: MLP, time: float, steps: int) -> tuple[Ended, Tensor]:
-    """Trajectories in torch, and their energy errors `[C]`."""
+def moved(mlp: MLP, time: float, steps: int) -> tuple[LeapfrogResult, Tensor]:
+    """Integrate with torch; return the results and their energy errors `[C]`."""
     position, momentum, factors = problem(mlp)
-    target = posterior(mlp, Gaussian(), data(), {})
+    target = posterior_target(mlp, Gaussian(), data(), {})
     ended = leapfrog(target, position, momentum, factors, same(time / steps), same(steps).long())
     return ended, energy_error(momentum, ended, factors)[:, 0]
 
 
 @pytest.mark.parametrize("sizes", [(3, 1), (3, 5, 1), (3, 4, 4, 1)], ids=str)
-def test_turned_back_they_lead_to_their_start(sizes: tuple[int, ...]) -> None:
+def test_leapfrog_is_reversible(sizes: tuple[int, ...]) -> None:
     mlp = MLP(sizes)
     position, momentum, factors = problem(mlp)
-    target = posterior(mlp, Gaussian(), data(), {})
-    steps = torch.arange(1, CHAINS + 1)[:, None]  # each chain its own number
+    target = posterior_target(mlp, Gaussian(), data(), {})
+    steps = torch.arange(1, CHAINS + 1)[:, None]  # a different number for each chain
     there = leapfrog(target, position, momentum, factors, same(0.02), steps)
     back = leapfrog(target, there.position, -there.momentum, factors, same(0.02), steps)
     assert (there.position - position).abs().amax(2).min() > 0.01
@@ -64,17 +69,17 @@ def test_turned_back_they_lead_to_their_start(sizes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("sizes", [(3, 1), (3, 8, 1)], ids=["smooth", "with kinks"])
 def test_the_energy_error_is_of_second_order_in_the_step_size(sizes: tuple[int, ...]) -> None:
-    """The smooth energy is a linear model's. A kink costs a step's square, too, once for each."""
+    """The smooth energy is that of a linear model. Every kink adds an error of second order."""
     counts = (40, 80, 160)
     errors = [moved(MLP(sizes), 0.4, steps)[1].square().mean().sqrt() for steps in counts]
     orders = [math.log2(coarse / fine) for coarse, fine in pairwise(errors)]
     assert all(abs(order - 2) < (0.05 if len(sizes) == 2 else 0.4) for order in orders), orders
 
 
-def test_chains_that_are_there_wait_for_the_others() -> None:
+def test_chains_stop_after_their_own_number_of_steps() -> None:
     mlp = MLP((3, 5, 1))
     position, momentum, factors = problem(mlp)
-    target = posterior(mlp, Gaussian(), data(), {})
+    target = posterior_target(mlp, Gaussian(), data(), {})
     steps = torch.randint(1, 9, (CHAINS, 1), generator=torch.Generator().manual_seed(1))
     together = leapfrog(target, position, momentum, factors, same(0.03), steps)
     for c in (0, 7, 19):
@@ -86,17 +91,19 @@ def test_chains_that_are_there_wait_for_the_others() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_float32_does_not_lose_the_acceptance(native: bool) -> None:
-    """Of 2000 rows at a noise precision of 1000, where energies are some 10^6 and errors about 1.
+def test_energy_errors_are_accurate_in_float32(native: bool) -> None:
+    """With 2000 rows and a noise precision of 1000, energies are about 10^6 and errors about 1.
 
-    The same trajectories in float64 have the same errors: a sum in float32 would be off by 0.1.
+    They are compared with float64; a sum in float32 would be off by 0.1.
     """
     mlp, single, double = MLP((3, 8, 1)), data(torch.float32, 2000), data(rows=2000)
     position, momentum, factors = problem(mlp, noise=1000.0)
     position, momentum = (0.3 * one.float() for one in (position, momentum))
-    rough = posterior(mlp, Gaussian(), single, {})
-    flow = posterior_flow(mlp, Gaussian(), single, {}) if native else flow_of(rough)
-    exact = flow_of(posterior(mlp, Gaussian(), double, {}))
+    rough = posterior_target(mlp, Gaussian(), single, {})
+    flow = (
+        posterior_integrator(mlp, Gaussian(), single, {}) if native else leapfrog_integrator(rough)
+    )
+    exact = leapfrog_integrator(posterior_target(mlp, Gaussian(), double, {}))
     given = factors.expand(2, CHAINS, 1), same(2e-5), same(20).long()
     errors = [
         energy_error(start.double(), go(place, start, *given), given[0])
@@ -119,21 +126,25 @@ def test_float32_does_not_lose_the_acceptance(native: bool) -> None:
     ],
     ids=["gaussian", "heteroscedastic", "another loss"],
 )
-def test_slopes_are_those_of_the_energy(likelihood: Likelihood, hyper: dict[str, Tensor]) -> None:
+def test_gradients_match_finite_differences(
+    likelihood: Likelihood, hyper: dict[str, Tensor]
+) -> None:
     mlp = MLP((3, 4, likelihood.outputs))
     position, _, factors = problem(mlp)
     factors = factors.expand(2, CHAINS, 1)
-    target = posterior(mlp, likelihood, data(), hyper)
-    _, slope = target(position, factors)
+    target = posterior_target(mlp, likelihood, data(), hyper)
+    _, gradient = target(position, factors)
     generator = torch.Generator().manual_seed(8)
-    way = torch.randn(position.shape, generator=generator, dtype=torch.float64)
-    up, down = ((factors * target(position + h * way, factors)[0]).sum(0) for h in (1e-6, -1e-6))
+    direction = torch.randn(position.shape, generator=generator, dtype=torch.float64)
+    up, down = (
+        (factors * target(position + h * direction, factors)[0]).sum(0) for h in (1e-6, -1e-6)
+    )
     expected = (up - down) / 2e-6
-    torch.testing.assert_close((slope * way).sum(2), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close((gradient * direction).sum(2), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_an_energy_that_is_no_number_is_an_infinite_error() -> None:
+def test_nan_energy_is_an_infinite_error() -> None:
     place = torch.zeros(1, 1, 2)
     parts = torch.zeros(1, 1, 1).double()
-    ended = Ended(place, place, parts, parts + torch.nan)
+    ended = LeapfrogResult(place, place, parts, parts + torch.nan)
     assert energy_error(place, ended, torch.ones(1, 1, 1)).isposinf().all()

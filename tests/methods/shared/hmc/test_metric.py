@@ -1,4 +1,4 @@
-"""The curvature that chains meet, and trajectories that move by it."""
+"""Metrics from the curvature, and trajectories that use them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.shared.hmc.leapfrog import leapfrog
-from bnnbench.methods.shared.hmc.metric import Metric, Windows, curvatures_of, exchangeable
-from bnnbench.methods.shared.hmc.network import posterior
+from bnnbench.methods.shared.hmc.metric import (
+    Metric,
+    MetricAdaptation,
+    average_permutations,
+    network_curvatures,
+)
+from bnnbench.methods.shared.hmc.network import posterior_target
 from bnnbench.nn import MLP, forward
 from bnnbench.types import TrainingSet
 
@@ -22,7 +27,7 @@ ONE = {"noise_precision": torch.ones(1, 1).double()}
 
 
 def data() -> TrainingSet:
-    """Two sets, the second of which has two rows less."""
+    """Return two training sets; the second has two rows fewer."""
     x = torch.randn(2, ROWS, 3, generator=torch.Generator().manual_seed(2)).double()
     x[1, -2:] = 0
     return TrainingSet(x, x[..., 0].sin(), (ROWS, ROWS - 2), (0, 1))
@@ -38,7 +43,7 @@ def factors(loss: float, prior: float) -> Tensor:
 
 
 def gauss_newton(mlp: MLP, likelihood: Likelihood, replica: int) -> Tensor:
-    """Of all weights, by autograd, averaged over the chains, `[P, P]`."""
+    """Return the Gauss-Newton matrix of all weights by autograd, averaged over chains, `[P, P]`."""
     sets, found = data(), torch.zeros(mlp.n_weights, mlp.n_weights).double()
     for weights in networks(mlp)[:, replica]:
         for row in sets.inputs[replica, : sets.counts[replica]]:
@@ -47,19 +52,18 @@ def gauss_newton(mlp: MLP, likelihood: Likelihood, replica: int) -> Tensor:
                 return forward(mlp, w.view(1, 1, -1), row.view(1, 1, -1))[0].view(-1)
 
             jacobian = torch.autograd.functional.jacobian(outputs, weights)
-            put_out = outputs(weights).view(1, 1, 1, -1)
-            roots = likelihood.curvature_roots(put_out, torch.ones(1, 1).double(), ONE)
+            values = outputs(weights).view(1, 1, 1, -1)
+            roots = likelihood.curvature_roots(values, torch.ones(1, 1).double(), ONE)
             for root in roots:
-                slope = root.view(-1) @ jacobian
-                found += torch.outer(slope, slope) / CHAINS
+                gradient = root.view(-1) @ jacobian
+                found += torch.outer(gradient, gradient) / CHAINS
     return found
 
 
 @pytest.mark.parametrize("likelihood", [Gaussian(), Heteroscedastic()], ids=["one", "two"])
 def test_blocks_are_means_over_units_of_the_gauss_newton_matrix(likelihood: Likelihood) -> None:
-    """Of each layer, the same for the weights that lead to any of its units."""
     mlp = MLP((3, 4, 5, likelihood.outputs))
-    found = curvatures_of(mlp, likelihood, data(), ONE)(networks(mlp), factors(7.0, 0.2))
+    found = network_curvatures(mlp, likelihood, data(), ONE)(networks(mlp), factors(7.0, 0.2))
     for replica in range(2):
         whole, start = 7.0 * gauss_newton(mlp, likelihood, replica), 0
         for layer, own in enumerate(found):
@@ -67,43 +71,47 @@ def test_blocks_are_means_over_units_of_the_gauss_newton_matrix(likelihood: Like
             places = start + torch.arange(rows * units).view(rows, units)
             blocks = [whole[places[:, u]][:, places[:, u]] for u in range(units)]
             mean = torch.stack(blocks).mean(0)
-            mean = exchangeable(mean[None])[0] if layer else mean
+            mean = average_permutations(mean[None])[0] if layer else mean
             torch.testing.assert_close(own[replica], mean + 0.2 * torch.eye(rows).double())
             start += rows * units
 
 
-def test_exchangeable_is_the_mean_over_all_orders_of_the_units() -> None:
+def test_average_permutations_by_enumeration() -> None:
     matrix = torch.randn(1, 5, 5, generator=torch.Generator().manual_seed(1)).double()
     matrix = matrix @ matrix.mT
     orders = [[*order, 4] for order in permutations(range(4))]
     mean = torch.stack([matrix[:, order][:, :, order] for order in orders]).mean(0)
-    torch.testing.assert_close(exchangeable(matrix), mean)
+    torch.testing.assert_close(average_permutations(matrix), mean)
     single = torch.tensor([[[2.0, 0.5], [0.5, 1.0]]])
-    torch.testing.assert_close(exchangeable(single), single)
+    torch.testing.assert_close(average_permutations(single), single)
 
 
-def test_a_chain_that_is_lost_has_no_curvature_and_its_neighbours_theirs() -> None:
+def test_diverged_chains_have_zero_curvature() -> None:
     mlp = MLP((3, 4, 1))
     place = networks(mlp)
     place[:, 0] = torch.nan
-    found = curvatures_of(mlp, Gaussian(), data(), ONE)(place, factors(7.0, 0.2))
-    alone = curvatures_of(mlp, Gaussian(), data(), ONE)(networks(mlp), factors(7.0, 0.2))
+    found = network_curvatures(mlp, Gaussian(), data(), ONE)(place, factors(7.0, 0.2))
+    alone = network_curvatures(mlp, Gaussian(), data(), ONE)(networks(mlp), factors(7.0, 0.2))
     for own, other in zip(found, alone, strict=True):
         torch.testing.assert_close(own[0], 0.2 * torch.eye(own.shape[-1]).double())
         assert torch.equal(own[1], other[1])
 
 
 def of_networks(mlp: MLP) -> Metric:
-    windows = Windows(curvatures_of(mlp, Gaussian(), data(), ONE), 0)
+    windows = MetricAdaptation(network_curvatures(mlp, Gaussian(), data(), ONE), 0)
     metric = windows.metric(networks(mlp), factors(7.0, 0.2))
     assert metric is not None
     return metric
 
 
-def test_trajectories_with_a_metric_turn_back_and_are_those_of_other_coordinates() -> None:
-    """`w = B q`, with identity masses in q."""
+def test_metric_trajectories_are_reversible_and_match_transformed_coordinates() -> None:
+    """`w = B q`, with an identity mass matrix for q."""
     mlp = MLP((3, 4, 1))
-    target, metric, place = posterior(mlp, Gaussian(), data(), {}), of_networks(mlp), networks(mlp)
+    target, metric, place = (
+        posterior_target(mlp, Gaussian(), data(), {}),
+        of_networks(mlp),
+        networks(mlp),
+    )
     momentum = torch.randn(place.shape, generator=torch.Generator().manual_seed(9)).double()
     size, steps = torch.full((CHAINS, 2), 0.05).double(), torch.full((CHAINS, 2), 9)
     given = factors(7.0, 0.2), size, steps
@@ -114,29 +122,29 @@ def test_trajectories_with_a_metric_turn_back_and_are_those_of_other_coordinates
     inverse = Metric(tuple(torch.linalg.inv(root) for root in metric.roots))
 
     def other(q: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
-        parts, slope = target(metric(q), factors)
-        return parts, metric(slope)
+        parts, gradient = target(metric(q), factors)
+        return parts, metric(gradient)
 
     found = leapfrog(other, inverse(place), momentum, *given)
     torch.testing.assert_close(metric(found.position), there.position)
     torch.testing.assert_close(found.momentum, there.momentum)
 
 
-def test_windows_close_at_an_eighth_a_quarter_and_a_half() -> None:
-    """Each metric is of its own window; the first is of where chains start."""
-    seen: list[float] = []
+def test_windows_end_at_an_eighth_a_quarter_and_a_half() -> None:
+    """Each metric uses the curvatures of its window; the first uses the initial positions."""
+    recorded: list[float] = []
 
     def curvatures(position: Tensor, factors: Tensor) -> list[Tensor]:
-        seen.append(position.item())
+        recorded.append(position.item())
         return [torch.eye(2).double()[None] * position.item()]
 
-    windows, made = Windows(curvatures, 16), {}
-    for turn in range(20):
-        if windows.closes(turn):
-            metric = windows.metric(torch.full((1, 1, 1), 4.0).double(), torch.ones(2, 1, 1))
+    adaptation, scales = MetricAdaptation(curvatures, 16), {}
+    for k in range(20):
+        if adaptation.starts_window(k):
+            metric = adaptation.metric(torch.full((1, 1, 1), 4.0).double(), torch.ones(2, 1, 1))
             assert metric is not None
-            made[turn] = metric.roots[0][0, 0, 0].item()
-        windows.saw(turn, torch.full((1, 1, 1), 100.0 + turn).double(), torch.ones(2, 1, 1))
+            scales[k] = metric.roots[0][0, 0, 0].item()
+        adaptation.record(k, torch.full((1, 1, 1), 100.0 + k).double(), torch.ones(2, 1, 1))
     expected = {0: 4, 2: 100.5, 4: 102.5, 8: 105.5}
-    assert made == {turn: pytest.approx(value**-0.5) for turn, value in expected.items()}
-    assert seen[-1] == 107
+    assert scales == {k: pytest.approx(value**-0.5) for k, value in expected.items()}
+    assert recorded[-1] == 107

@@ -1,4 +1,4 @@
-"""Four posteriors of posteriordb, by means and deviations of its reference draws."""
+"""Four posteriors of posteriordb, compared with means and deviations of its reference draws."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.hmc.leapfrog import Target, flow_of
+from bnnbench.methods.shared.hmc.leapfrog import Target, leapfrog_integrator
 from bnnbench.methods.shared.hmc.sampler import Schedule, sample
-from bnnbench.methods.shared.hmc.trajectory import QuarterTurn
+from bnnbench.methods.shared.hmc.trajectory import QuarterPeriods
 from bnnbench.random_streams import Streams
 
-KEPT: dict[str, Any] = json.loads(Path(__file__).with_name("posteriordb.json").read_text())
+STORED: dict[str, Any] = json.loads(Path(__file__).with_name("posteriordb.json").read_text())
 
 Energy = Callable[[Tensor], Tensor]
-"""Minus a log density, `[C, R]`, of unconstrained positions `[C, R, P]` with Jacobians."""
+"""Negative log density `[C, R]` of unconstrained positions `[C, R, P]`, including Jacobians."""
 
 Named = Callable[[Tensor], dict[str, Tensor]]
-"""The model's parameters of positions `[..., P]`."""
+"""Function of positions `[..., P]` that returns the parameters of the model."""
 
 
 def target_of(energy: Energy) -> Target:
-    """With slopes by torch."""
+    """Return the target, with gradients by autograd."""
 
     def target(position: Tensor, factors: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             place = position.detach().requires_grad_()
             value = energy(place)
-            (slope,) = torch.autograd.grad(value.sum(), place)
-        return value.detach()[None], slope
+            (gradient,) = torch.autograd.grad(value.sum(), place)
+        return value.detach()[None], gradient
 
     return target
 
 
 def regression(data: dict[str, Any], prior: Callable[[Tensor, Tensor], Tensor]) -> Any:
-    """Linear regression by sufficient statistics, around least squares and in its units.
+    """Return a linear regression from sufficient statistics, whitened around least squares.
 
     Args:
-        data: of the JSON.
-        prior: minus the log density of the coefficients and of sigma.
+        data: from the JSON file.
+        prior: negative log density of the coefficients and of sigma.
     """
     gram, cross = (torch.tensor(data[k]).double() for k in ("gram", "cross"))
     rows, least = data["rows"], torch.linalg.solve(gram, cross)
@@ -73,7 +73,7 @@ def schools(data: dict[str, Any]) -> Any:
     y, sigma = (torch.tensor(data[k]).double() for k in ("y", "sigma"))
 
     def split(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Effects in units of tau, mu = 5 z and tau."""
+        """Return effects divided by tau, mu = 5 z, and tau."""
         return z[..., :8], 5 * z[..., 8:9], z[..., 9:].exp()
 
     def energy(z: Tensor) -> Tensor:
@@ -100,15 +100,15 @@ def mixture(data: dict[str, Any]) -> Any:
     def energy(z: Tensor) -> Tensor:
         mu, log_sigma, logit = split(z)
         score = (y - mu[..., None]) * (-log_sigma[..., None]).exp()
-        share = torch.stack([-logit, logit], -1)
+        logits = torch.stack([-logit, logit], -1)
         each = (
-            -0.5 * score**2 - log_sigma[..., None] - torch.nn.functional.softplus(share)[..., None]
+            -0.5 * score**2 - log_sigma[..., None] - torch.nn.functional.softplus(logits)[..., None]
         )
         of_data = -each.logsumexp(-2).sum(-1)
         sigma = log_sigma.exp()
         of_priors = (mu.square() + sigma.square()).sum(-1) / 8
-        of_share = 5 * torch.nn.functional.softplus(share).sum(-1)  # with its Jacobian
-        return of_data + of_priors + of_share - z[..., 1] - log_sigma.sum(-1)
+        of_weights = 5 * torch.nn.functional.softplus(logits).sum(-1)  # with its Jacobian
+        return of_data + of_priors + of_weights - z[..., 1] - log_sigma.sum(-1)
 
     def named(z: Tensor) -> dict[str, Tensor]:
         mu, log_sigma, logit = split(z)
@@ -141,21 +141,21 @@ MODELS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "name", [pytest.param(n, marks=pytest.mark.slow) if n == MIXTURE else n for n in MODELS]
 )
 def test_means_and_deviations_are_those_of_the_reference(name: str) -> None:
-    energy, named, size = MODELS[name](KEPT[name]["data"])
+    energy, named, size = MODELS[name](STORED[name]["data"])
     streams = Streams([3], (0,), dtype=torch.float64)
     chains = 40 if "schools" in name else 24
     scale = 0.05 if name == MIXTURE else 1.0  # of the posterior, about
     found = sample(
-        flow_of(target_of(lambda z: energy(scale * z))),
+        leapfrog_integrator(target_of(lambda z: energy(scale * z))),
         streams.normal(chains, size),
         torch.ones(1, chains, 1).double(),
-        QuarterTurn(0.5, part=0),
-        Schedule(warm_up=100, kept=80),
+        QuarterPeriods(0.5, part=0),
+        Schedule(warm_up=100, draws=80),
         streams,
     )
     assert found.divergent.sum() <= 0.001 * chains * 80
     draws = named(scale * found.draws.flatten(0, 2))
-    reference = KEPT[name]["reference"]
+    reference = STORED[name]["reference"]
     assert draws.keys() == reference.keys()
     for parameter, (mean, deviation) in reference.items():
         own = draws[parameter]

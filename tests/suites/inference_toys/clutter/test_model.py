@@ -1,4 +1,4 @@
-"""The clutter problem's exact posterior, against a sum over all labels and against SciPy."""
+"""The exact posterior, compared with a sum over all labels and with a fine grid."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from bnnbench.suites.inference_toys.clutter.model import Clutter, exact_posterior, simulate
+from bnnbench.suites.inference_toys.clutter.model import ClutterModel, exact_posterior, simulate
 
 
-def minka(count: int = 20) -> Clutter:
-    """The data of the experiment."""
-    return Clutter(simulate(count, 2.0, 0.5, 10.0, seed=0)[0])
+def minka_model(count: int = 20) -> ClutterModel:
+    """Return the model with the data of the experiment."""
+    return ClutterModel(simulate(count, 2.0, 0.5, 10.0, seed=0)[0])
 
 
-def test_the_known_answer_for_twenty_observations() -> None:
-    exact = exact_posterior(minka())
+def test_known_posterior_of_twenty_observations() -> None:
+    exact = exact_posterior(minka_model())
     assert exact.mean == pytest.approx(2.5981, abs=5e-5)
     assert exact.scale == pytest.approx(0.4158, abs=5e-5)
     assert exact.log_evidence == pytest.approx(-43.3307, abs=5e-5)
 
 
-def test_quadrature_is_the_sum_over_all_labels() -> None:
+def test_quadrature_equals_the_sum_over_all_labels() -> None:
     """Each of the `2 ** N` labellings has a conjugate posterior and evidence."""
     x, w, a, b = np.array([-1.0, 0.3, 2.2, 2.4, 5.0, 3.1]), 0.3, 8.0, 40.0
     logs, means, variances = [], [], []
@@ -40,19 +40,21 @@ def test_quadrature_is_the_sum_over_all_labels() -> None:
         means.append(variances[-1] * signal.sum())
         logs.append(evidence)
     total = logsumexp(logs)
-    share = np.exp(np.array(logs) - total)
-    mean = share @ means
-    variance = share @ (np.array(variances) + np.array(means) ** 2) - mean**2
-    exact = exact_posterior(Clutter(x, w, a, b))
+    weights = np.exp(np.array(logs) - total)
+    mean = weights @ means
+    variance = weights @ (np.array(variances) + np.array(means) ** 2) - mean**2
+    exact = exact_posterior(ClutterModel(x, w, a, b))
     assert exact.mean == pytest.approx(mean, abs=1e-10)
     assert exact.scale == pytest.approx(np.sqrt(variance), abs=1e-10)
     assert exact.log_evidence == pytest.approx(total, abs=1e-10)
 
 
 @pytest.mark.parametrize(("count", "prior_variance"), [(1, 100.0), (20, 1e4), (400, 0.5)])
-def test_quadrature_finds_the_mass_wherever_it_is(count: int, prior_variance: float) -> None:
-    """Against the trapezium rule on a grid that is fine everywhere."""
-    model = Clutter(simulate(count, 2.0, 0.5, 10.0, seed=3)[0], prior_variance=prior_variance)
+def test_quadrature_is_accurate_for_narrow_and_wide_posteriors(
+    count: int, prior_variance: float
+) -> None:
+    """Compare with the trapezium rule on a fine grid."""
+    model = ClutterModel(simulate(count, 2.0, 0.5, 10.0, seed=3)[0], prior_variance=prior_variance)
     exact = exact_posterior(model)
     reach = 12 * np.sqrt(prior_variance)
     theta = np.linspace(-reach, reach, int(2 * reach / 0.01))
@@ -68,7 +70,7 @@ def test_quadrature_finds_the_mass_wherever_it_is(count: int, prior_variance: fl
     np.testing.assert_allclose(exact.density, inside, atol=2e-3 * inside.max())
 
 
-def test_the_data_are_a_mixture() -> None:
+def test_simulated_data_follow_the_mixture() -> None:
     values, is_clutter = simulate(40_000, 2.0, 0.25, 9.0, seed=1)
     assert is_clutter.mean() == pytest.approx(0.25, abs=0.01)
     signal, clutter = values[~is_clutter], values[is_clutter]
@@ -76,8 +78,8 @@ def test_the_data_are_a_mixture() -> None:
     assert (clutter.mean(), clutter.std()) == pytest.approx((0, 3), abs=0.1)
 
 
-def test_some_observations_alone_are_a_model_of_their_own() -> None:
-    model = minka(5)
-    part = model.only(np.array([3, 3, 0]))
+def test_a_subset_has_the_factors_of_its_observations() -> None:
+    model = minka_model(5)
+    part = model.subset(np.array([3, 3, 0]))
     theta = np.array([[0.1], [2.0]])
     np.testing.assert_array_equal(part.log_factors(theta), model.log_factors(theta)[:, [3, 3, 0]])

@@ -1,4 +1,4 @@
-"""The exact posterior of a small mixture, against quadrature and numbers that are known."""
+"""The exact posterior of a small mixture: quadrature and known values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import (
     exact_prior_variance,
     lowest_mean,
 )
-from bnnbench.suites.inference_toys.gaussian_mixture.model import MadeData
+from bnnbench.suites.inference_toys.gaussian_mixture.model import SyntheticData
 
-TEN = MadeData((-2.0, 2.0), 10, 1)
+TEN = SyntheticData((-2.0, 2.0), 10, 1)
 THREE = np.array([-1.0, 0.3, 2.5])
 
 
-def on_a_grid(points: np.ndarray, prior_variance: float) -> float:
-    """Log evidence of two components, the integral over both means by the trapezium rule."""
+def log_evidence_on_grid(points: np.ndarray, prior_variance: float) -> float:
+    """Log evidence of two components; the integral over both means by the trapezoidal rule."""
     grid = np.linspace(-25, 25, 1201)
     prior = norm.pdf(grid, scale=np.sqrt(prior_variance))
     density = prior[:, None] * prior
@@ -38,7 +38,7 @@ def test_the_known_evidence() -> None:
 def test_evidence_is_the_integral_over_the_means() -> None:
     exact = enumerate_assignments(THREE, 2, 9.0)
     assert len(exact.log_joint) == 8
-    assert exact.log_evidence == pytest.approx(on_a_grid(THREE, 9.0), abs=1e-9)
+    assert exact.log_evidence == pytest.approx(log_evidence_on_grid(THREE, 9.0), abs=1e-9)
 
 
 def test_one_component_is_a_gaussian_of_correlated_points() -> None:
@@ -59,22 +59,22 @@ def test_prediction_is_a_ratio_of_evidences() -> None:
         assert predicted == pytest.approx(both - exact.log_evidence)
 
 
-def test_lowest_mean_of_clusters_far_apart_is_conjugate() -> None:
+def test_lowest_mean_of_distant_clusters_is_conjugate() -> None:
     points = np.array([-30.0, -31.0, -29.5, 30.0])
-    mean, spread = lowest_mean(enumerate_assignments(points, 2, 1e4))
+    mean, std = lowest_mean(enumerate_assignments(points, 2, 1e4))
     precision = 1e-4 + 3
     assert mean == pytest.approx(points[:3].sum() / precision)
-    assert spread == pytest.approx(precision**-0.5)
+    assert std == pytest.approx(precision**-0.5)
 
 
-def test_weights_are_probabilities_that_do_not_tell_components_apart() -> None:
+def test_weights_are_invariant_to_permutations_of_components() -> None:
     exact = enumerate_assignments(TEN.draw(), 2, 25.0)
     assert exact.weights.sum() == pytest.approx(1)
     means = exact.weights @ exact.loc
     assert means[0] == pytest.approx(means[1])
 
 
-def test_best_prior_variance_is_the_top_of_the_evidence() -> None:
+def test_best_prior_variance_maximises_the_evidence() -> None:
     points = TEN.draw()
     best = exact_prior_variance(points, 2, 0.1, 1000.0)
     logs = [enumerate_assignments(points, 2, best * f).log_evidence for f in (0.99, 1.0, 1.01)]

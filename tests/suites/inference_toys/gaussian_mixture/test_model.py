@@ -1,4 +1,4 @@
-"""The mixture's bound and predictions, against their definitions."""
+"""ELBO and predictions of the mixture, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from bnnbench.suites.inference_toys.gaussian_mixture.model import (
     Factors,
-    MadeData,
+    SyntheticData,
     check_means,
     elbo,
     log_predictive,
@@ -19,7 +19,7 @@ from bnnbench.types import UserError
 
 
 def test_elbo_is_the_expectation_over_q() -> None:
-    """Assignments summed over, means by Gauss-Hermite quadrature, which is exact for squares."""
+    """Sum over assignments; Gauss-Hermite quadrature over means, exact for squares."""
     points, prior_variance = np.array([-0.7, 1.9]), 4.0
     loc, variance = np.array([-1.0, 0.5]), np.array([0.3, 0.9])
     weights = np.array([[0.8, 0.2], [0.35, 0.65]])
@@ -45,15 +45,15 @@ def test_certain_assignments_have_a_finite_bound() -> None:
 
 def test_prediction_adds_the_variance_of_the_means() -> None:
     loc, variance = np.array([[0.0, 3.0], [1.0, 1.0]]), np.array([[0.5, 2.0], [0.0, 0.0]])
-    found = log_predictive(np.array([0.4, -1.0]), loc, variance)
-    assert found.shape == (2, 2)
+    log_density = log_predictive(np.array([0.4, -1.0]), loc, variance)
+    assert log_density.shape == (2, 2)
     density = 0.5 * (norm.pdf(0.4, 0, 1.5**0.5) + norm.pdf(0.4, 3, 3**0.5))
-    assert found[0, 0] == pytest.approx(np.log(density))
-    assert found[1, 1] == pytest.approx(norm.logpdf(-1.0, 1.0))
+    assert log_density[0, 0] == pytest.approx(np.log(density))
+    assert log_density[1, 1] == pytest.approx(norm.logpdf(-1.0, 1.0))
 
 
-def test_data_are_those_of_their_seed_and_new_points_others() -> None:
-    data = MadeData((-5.0, 5.0), 4000, 3)
+def test_data_depend_on_the_seed_and_held_out_points_differ() -> None:
+    data = SyntheticData((-5.0, 5.0), 4000, 3)
     points = data.draw()
     assert np.array_equal(points, data.draw())
     assert not np.isin(data.draw_held_out(4000), points).any()
@@ -62,6 +62,7 @@ def test_data_are_those_of_their_seed_and_new_points_others() -> None:
 
 
 @pytest.mark.parametrize("means", [3.0, (1.0,), ("a", 1.0), (float("nan"), 1.0), None])
-def test_means_that_are_none_are_refused(means: object) -> None:
-    with pytest.raises(UserError, match=r"experiment\.few_loc"):
-        check_means("experiment.few_loc", means)  # type: ignore[arg-type]
+def test_invalid_means_are_refused(means: object) -> None:
+    with pytest.raises(UserError) as error:
+        check_means("experiment.few_means", means)  # type: ignore[arg-type]
+    assert isinstance(error.value, UserError) and error.value.setting == "experiment.few_means"

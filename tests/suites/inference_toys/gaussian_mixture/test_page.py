@@ -1,4 +1,4 @@
-"""What a run on the mixture shows, and how its claims are judged."""
+"""The page of a run on the mixture, and the rules of its claims."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import pandas as pd
 import pytest
 from support.config import compose
 from support.tiny_runs import no_page
+from support.user_errors import assert_user_error
 
-from bnnbench.cli.build import build
+from bnnbench.cli.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.pages import write_page
+from bnnbench.report.run_output import write_run_output
 from bnnbench.results.answers import CLAIMS, Answer
-from bnnbench.suites.inference_toys.gaussian_mixture import rules, tables
+from bnnbench.suites.inference_toys.gaussian_mixture import names, rules
 from bnnbench.suites.inference_toys.gaussian_mixture.experiment import GaussianMixture
-from bnnbench.suites.inference_toys.gaussian_mixture.page import EXHIBIT
+from bnnbench.suites.inference_toys.gaussian_mixture.page import EXPERIMENT_PAGE
 from bnnbench.types import UserError
 
-FEW, CAVI, SVI = tables.FEW_POINTS, tables.ASCENT, tables.STOCHASTIC_VI
+FEW, CAVI, SVI = names.FEW_POINTS, names.CAVI, names.STOCHASTIC_VI
 
 
 @pytest.fixture(scope="module")
@@ -32,98 +33,99 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def answers(*rows: Answer) -> pd.DataFrame:
-    """Rows as `read_answers` gives them."""
+    """Return answers as `read_answers` returns them."""
     return pd.DataFrame([Answer("other", "none", 1.0).row(), *(row.row() for row in rows)])
 
 
-def falls(value: float) -> Answer:
-    return Answer(tables.FALL, CAVI, value, FEW)
+def decrease(value: float) -> Answer:
+    return Answer(names.LARGEST_DECREASE, CAVI, value, FEW)
 
 
-def near(schedule: str, early: float, late: float) -> tuple[Answer, Answer]:
+def distances(schedule: str, early: float, late: float) -> tuple[Answer, Answer]:
     return (
-        Answer(tables.EARLY_DISTANCE, SVI, early, schedule),
-        Answer(tables.DISTANCE, SVI, late, schedule),
+        Answer(names.EARLY_DISTANCE, SVI, early, schedule),
+        Answer(names.LATE_DISTANCE, SVI, late, schedule),
     )
 
 
 def evidence(value: float, exact: float) -> Answer:
-    return Answer(tables.EVIDENCE, CAVI, value, FEW, exact=exact)
+    return Answer(names.EVIDENCE, CAVI, value, FEW, exact=exact)
 
 
 def gap(value: float) -> tuple[Answer, Answer]:
-    return Answer(tables.GAP, CAVI, value, FEW), Answer(tables.LABELLINGS, "K!", 0.69, FEW)
+    return Answer(names.GAP, CAVI, value, FEW), Answer(names.LABELLINGS, "K!", 0.69, FEW)
 
 
-def share(value: float) -> Answer:
-    return Answer(tables.BEST_SHARE, CAVI, value, tables.MANY_POINTS)
+def best_fraction(value: float) -> Answer:
+    return Answer(names.BEST_FRACTION, CAVI, value, names.MANY_POINTS)
 
 
-def spread(value: float) -> Answer:
-    return Answer(tables.SPREAD, CAVI, value, FEW, exact=0.5)
+def lowest_mean_std(value: float) -> Answer:
+    return Answer(names.LOWEST_MEAN_STD, CAVI, value, FEW, exact=0.5)
 
 
-def passes(ours: float) -> tuple[Answer, Answer]:
+def passes(stochastic: float) -> tuple[Answer, Answer]:
     return (
-        Answer(tables.PASSES, SVI, ours, tables.DECREASING),
-        Answer(tables.PASSES, CAVI, 4.0, tables.MANY_POINTS),
+        Answer(names.PASSES, SVI, stochastic, names.DECREASING),
+        Answer(names.PASSES, CAVI, 4.0, names.MANY_POINTS),
     )
 
 
 def fitted(value: float) -> Answer:
-    return Answer(tables.VARIANCE, tables.VARIATIONAL_EM, value, FEW, exact=4.0)
+    return Answer(names.PRIOR_VARIANCE, names.VARIATIONAL_EM, value, FEW, exact=4.0)
 
 
-JUDGED = [
-    (rules.NeverFalls(CAVI, (FEW,)), (falls(1e-12),), (falls(1e-6),)),
-    (rules.BelowEvidence(), (evidence(-3.0, -2.0),), (evidence(-1.0, -2.0),)),
-    (rules.OneMode(), gap(0.75), gap(0.2)),
-    (rules.LocalOptima(), (share(0.8),), (share(1.0),)),
-    (rules.TooNarrow(), (spread(0.4),), (spread(0.6),)),
+RULE_CASES = [
+    (rules.ELBONeverDecreases(CAVI, (FEW,)), (decrease(1e-12),), (decrease(1e-6),)),
+    (rules.IsLowerBound(), (evidence(-3.0, -2.0),), (evidence(-1.0, -2.0),)),
+    (rules.FitsOneMode(), gap(0.75), gap(0.2)),
+    (rules.LocalOptima(), (best_fraction(0.8),), (best_fraction(1.0),)),
+    (rules.UnderestimatesVariance(), (lowest_mean_std(0.4),), (lowest_mean_std(0.6),)),
     (
-        rules.Converges(tables.DECREASING, True),
-        near(tables.DECREASING, 0.1, 0.05),
-        near(tables.DECREASING, 0.1, 0.09),
+        rules.Converges(names.DECREASING, True),
+        distances(names.DECREASING, 0.1, 0.05),
+        distances(names.DECREASING, 0.1, 0.09),
     ),
     (
-        rules.Converges(tables.CONSTANT, False),
-        near(tables.CONSTANT, 0.1, 0.11),
-        near(tables.CONSTANT, 0.1, 0.01),
+        rules.Converges(names.CONSTANT, False),
+        distances(names.CONSTANT, 0.1, 0.11),
+        distances(names.CONSTANT, 0.1, 0.01),
     ),
-    (rules.Sooner(), passes(0.8), passes(5.0)),
+    (rules.FasterThanCAVI(), passes(0.8), passes(5.0)),
     (rules.MaximisesEvidence(), (fitted(4.1),), (fitted(5.0),)),
 ]
 
 
-@pytest.mark.parametrize(("check", "holding", "failing"), JUDGED, ids=lambda c: type(c).__name__)
-def test_a_rule_holds_fails_or_was_not_run(
-    check: rules.NeverFalls, holding: tuple[Answer, ...], failing: tuple[Answer, ...]
+@pytest.mark.parametrize(("rule", "holding", "failing"), RULE_CASES, ids=lambda r: type(r).__name__)
+def test_a_rule_holds_fails_or_is_not_tested(
+    rule: rules.ELBONeverDecreases, holding: tuple[Answer, ...], failing: tuple[Answer, ...]
 ) -> None:
-    assert check.find(answers(*holding))[0] is True
-    assert check.find(answers(*failing))[0] is False
-    assert check.find(answers())[0] is None
-    assert check.rule
+    assert rule.check(answers(*holding))[0] is True
+    assert rule.check(answers(*failing))[0] is False
+    assert rule.check(answers())[0] is None
+    assert rule.rule
 
 
-def test_the_page_is_that_of_the_experiments_kind() -> None:
-    assert GaussianMixture.kind == EXHIBIT.kind
+def test_the_page_belongs_to_the_experiment() -> None:
+    assert GaussianMixture.kind == EXPERIMENT_PAGE.kind
 
 
 def test_figures_and_claims_are_written(folder: RunFolder) -> None:
-    write_page(folder, "png")
-    assert len(pd.read_csv(folder.table(CLAIMS))) == len(EXHIBIT.statements)
-    for name in EXHIBIT.figures:
+    write_run_output(folder, "png")
+    assert len(pd.read_csv(folder.table(CLAIMS))) == len(EXPERIMENT_PAGE.statements)
+    for name in EXPERIMENT_PAGE.figures:
         assert folder.figure(name, "png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize("name", list(EXHIBIT.figures))
-def test_figures_show_what_their_tables_hold(folder: RunFolder, name: str) -> None:
-    figure = EXHIBIT.figures[name](folder)
+@pytest.mark.parametrize("name", list(EXPERIMENT_PAGE.figures))
+def test_figures_have_the_right_panels(folder: RunFolder, name: str) -> None:
+    figure = EXPERIMENT_PAGE.figures[name](folder)
     panels = {"densities": 4, "starts": 3, "stochastic": 1, "prior_variance": 1}
     assert len(figure.axes) == panels[name]
     assert all(axes.get_lines() for axes in figure.axes)
 
 
-def test_a_table_that_is_gone_ends_in_a_sentence(folder: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"stochastic\.csv is missing"):
-        EXHIBIT.figures["stochastic"](RunFolder(tmp_path))
+def test_a_missing_table_is_reported(folder: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        EXPERIMENT_PAGE.figures["stochastic"](RunFolder(tmp_path))
+    assert_user_error(error, "stochastic.csv", "damaged")

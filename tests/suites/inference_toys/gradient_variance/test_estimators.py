@@ -1,4 +1,4 @@
-"""Gradient estimates: closed forms of mean and variance, against quadrature and autograd."""
+"""Gradient estimates: means and variances from closed forms, quadrature and autograd."""
 
 from __future__ import annotations
 
@@ -10,56 +10,56 @@ import torch
 from torch.distributions import Normal as TorchNormal
 
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
-    baseline_of,
-    best_baseline,
     estimates,
-    estimators_of,
+    estimators_for,
     exact_moments,
-    nodes,
+    optimal_baseline,
     quadratic_variance,
+    quadrature_nodes,
+    weighted_baseline,
 )
-from bnnbench.suites.inference_toys.gradient_variance.objectives import (
-    Normal,
-    Quadratic,
-    Wave,
-    simulate,
-    squared_distance,
-)
-from bnnbench.suites.inference_toys.gradient_variance.tables import (
-    CONTROLLED,
+from bnnbench.suites.inference_toys.gradient_variance.names import (
+    CONTROL_VARIATE,
     ESTIMATORS,
     PATH_DERIVATIVE,
     PATHWISE,
     SCORE,
 )
+from bnnbench.suites.inference_toys.gradient_variance.objectives import (
+    Cosine,
+    Normal,
+    Quadratic,
+    simulate,
+    squared_distance,
+)
 
-LINE = simulate(rows=8, weight=0.8, noise_precision=4.0, prior_precision=0.5, seed=1)
+MODEL = simulate(rows=8, weight=0.8, noise_precision=4.0, prior_precision=0.5, seed=1)
 QUADRATICS = (
     Quadratic(0.7, -1.2, 0.4),
     Quadratic(0.7, -1.2, 0.4, entropy=True),
-    LINE.elbo(),
+    MODEL.elbo(),
 )
-PLACES = (Normal(0.0, 1.0), Normal(-0.3, 0.2), LINE.posterior)
+DISTRIBUTIONS = (Normal(0.0, 1.0), Normal(-0.3, 0.2), MODEL.posterior)
 
 
 @pytest.mark.parametrize(
-    ("name", "by_mean"),
-    [(SCORE, [1656.15, 235.1278, 87.0]), (CONTROLLED, [32.06, 32.54, 38.0]),
+    ("name", "expected"),
+    [(SCORE, [1656.15, 235.1278, 87.0]), (CONTROL_VARIATE, [32.06, 32.54, 38.0]),
      (PATHWISE, [0.04, 0.36, 4.0])],
 )  # fmt: skip
-def test_squared_distance_by_hand(name: str, by_mean: list[float]) -> None:
+def test_squared_distance_by_hand(name: str, expected: list[float]) -> None:
     """`(z - 2)^2` at `N(0, s^2)`: score `k^4 / s^2 + 14 k^2 + 15 s^2`, pathwise `4 s^2`."""
-    found = [
+    variances = [
         quadratic_variance(name, squared_distance(2.0), Normal(0.0, s))[0] for s in (0.1, 0.3, 1)
     ]
-    assert found == pytest.approx(by_mean, rel=1e-5)
+    assert variances == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("q", PLACES)
+@pytest.mark.parametrize("q", DISTRIBUTIONS)
 @pytest.mark.parametrize("objective", QUADRATICS)
-def test_closed_forms_are_quadrature(name: str, q: Normal, objective: Quadratic) -> None:
-    if name not in estimators_of(objective):
+def test_closed_forms_match_quadrature(name: str, q: Normal, objective: Quadratic) -> None:
+    if name not in estimators_for(objective):
         return
     mean, variance = exact_moments(name, objective, q)
     assert mean == pytest.approx(objective.gradient(q), rel=1e-9, abs=1e-9)
@@ -67,78 +67,78 @@ def test_closed_forms_are_quadrature(name: str, q: Normal, objective: Quadratic)
     assert variance == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
-def test_the_exact_gradient_is_that_of_the_elbo_by_autograd() -> None:
-    """With the densities of torch instead of our coefficients."""
-    place = torch.tensor([0.3, math.log(0.4)], dtype=torch.float64, requires_grad=True)
-    x, y = torch.from_numpy(LINE.inputs), torch.from_numpy(LINE.targets)
-    noise, weights = (torch.from_numpy(part) for part in nodes())
-    z = place[0] + place[1].exp() * noise
-    likelihood = TorchNormal(z[:, None] * x, LINE.noise_precision**-0.5).log_prob(y).sum(1)
-    prior = TorchNormal(torch.zeros(1), LINE.prior_precision**-0.5).log_prob(z)
-    entropy = TorchNormal(place[0], place[1].exp()).entropy()
+def test_the_exact_gradient_matches_autograd() -> None:
+    """Uses the densities of torch instead of our coefficients."""
+    parameters = torch.tensor([0.3, math.log(0.4)], dtype=torch.float64, requires_grad=True)
+    x, y = torch.from_numpy(MODEL.inputs), torch.from_numpy(MODEL.targets)
+    noise, weights = (torch.from_numpy(part) for part in quadrature_nodes())
+    z = parameters[0] + parameters[1].exp() * noise
+    likelihood = TorchNormal(z[:, None] * x, MODEL.noise_precision**-0.5).log_prob(y).sum(1)
+    prior = TorchNormal(torch.zeros(1), MODEL.prior_precision**-0.5).log_prob(z)
+    entropy = TorchNormal(parameters[0], parameters[1].exp()).entropy()
     elbo = weights @ (likelihood + prior) + entropy
-    (gradient,) = torch.autograd.grad(elbo, place)
-    assert LINE.elbo().gradient(Normal(0.3, 0.4)) == pytest.approx(gradient.numpy())
-    joint = LINE.elbo().value(z.detach().numpy())
+    (gradient,) = torch.autograd.grad(elbo, parameters)
+    assert MODEL.elbo().gradient(Normal(0.3, 0.4)) == pytest.approx(gradient.numpy())
+    joint = MODEL.elbo().value(z.detach().numpy())
     assert joint == pytest.approx((likelihood + prior).detach().numpy())
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
-def test_the_wave_has_closed_forms_too(scale: float) -> None:
-    """`E cos(k s e) = exp(-(k s)^2 / 2)`: pathwise by the mean `k^2 (1 - exp(-2 (k s)^2)) / 2`."""
+def test_closed_forms_of_the_cosine(scale: float) -> None:
+    """`E cos(k s e) = exp(-(k s)^2 / 2)`; pathwise: `k^2 (1 - exp(-2 (k s)^2)) / 2`."""
     k, q = 5.0, Normal(0.0, scale)
     turn = (k * scale) ** 2
-    mean, variance = exact_moments(PATHWISE, Wave(k), q)
+    mean, variance = exact_moments(PATHWISE, Cosine(k), q)
     assert variance[0] == pytest.approx(k**2 * (1 - math.exp(-2 * turn)) / 2)
     assert mean == pytest.approx([0, -turn * math.exp(-turn / 2)])
-    mean, variance = exact_moments(SCORE, Wave(k), q)
+    mean, variance = exact_moments(SCORE, Cosine(k), q)
     square = (1 + (1 - 4 * turn) * math.exp(-2 * turn)) / 2  # E[e^2 cos^2(k s e)]
     assert variance[0] == pytest.approx(square / scale**2)
 
 
-def test_the_score_function_is_the_better_one_on_a_fast_wave() -> None:
+def test_the_score_function_has_less_variance_on_a_fast_cosine() -> None:
     q = Normal(0.0, 1.0)
-    score, path = (exact_moments(name, Wave(5.0), q)[1] for name in (SCORE, PATHWISE))
+    score, path = (exact_moments(name, Cosine(5.0), q)[1] for name in (SCORE, PATHWISE))
     assert (score < path / 10).all()
 
 
-def test_the_best_baseline_is_the_best() -> None:
+def test_the_optimal_baseline_minimises_the_variance() -> None:
     objective, q = Quadratic(3.0, -1.2, 0.4), Normal(0.5, 0.7)
-    best = best_baseline(objective, q)
-    c0, _, c2 = objective.around(q)
+    best = optimal_baseline(objective, q)
+    c0, _, c2 = objective.coefficients(q)
     assert best == pytest.approx([c0 + 3 * c2, c0 + 5 * c2])
-    noise, weights = nodes()
+    noise, weights = quadrature_nodes()
 
     def variance(baseline: np.ndarray) -> np.ndarray:
-        found = estimates(CONTROLLED, objective, q, noise, baseline)
-        return np.asarray(weights @ (found - weights @ found) ** 2)
+        gradients = estimates(CONTROL_VARIATE, objective, q, noise, baseline)
+        return np.asarray(weights @ (gradients - weights @ gradients) ** 2)
 
-    for off in (-0.1, 0.1):
-        assert (variance(best + off) > variance(best)).all()
+    for shift in (-0.1, 0.1):
+        assert (variance(best + shift) > variance(best)).all()
     assert variance(np.zeros(2)) == pytest.approx(quadratic_variance(SCORE, objective, q))
 
 
-def test_many_q_side_by_side_are_each_alone() -> None:
+def test_stacked_q_do_not_affect_each_other() -> None:
     noise = np.random.default_rng(0).standard_normal((2, 5))
     both = Normal(np.array([[0.1], [0.2]]), np.array([[0.5], [0.6]]))
-    baseline = baseline_of(LINE.elbo(), both, noise, np.full(5, 0.2))
+    baseline = weighted_baseline(MODEL.elbo(), both, noise, np.full(5, 0.2))
     for name in ESTIMATORS:
-        found = estimates(name, LINE.elbo(), both, noise, baseline[:, None])
+        gradients = estimates(name, MODEL.elbo(), both, noise, baseline[:, None])
         for k, q in enumerate((Normal(0.1, 0.5), Normal(0.2, 0.6))):
-            alone = baseline_of(LINE.elbo(), q, noise[k], np.full(5, 0.2))
-            assert found[k] == pytest.approx(estimates(name, LINE.elbo(), q, noise[k], alone))
+            alone = weighted_baseline(MODEL.elbo(), q, noise[k], np.full(5, 0.2))
+            assert gradients[k] == pytest.approx(estimates(name, MODEL.elbo(), q, noise[k], alone))
 
 
-def test_nothing_varies_at_the_posterior_where_log_q_is_sampled() -> None:
+def test_estimators_that_sample_log_q_have_zero_variance_at_the_posterior() -> None:
     """The integrand is the log evidence there, a constant."""
-    q, objective = LINE.posterior, LINE.elbo()
-    for name in (CONTROLLED, PATH_DERIVATIVE):
+    q, objective = MODEL.posterior, MODEL.elbo()
+    for name in (CONTROL_VARIATE, PATH_DERIVATIVE):
         assert quadratic_variance(name, objective, q) == pytest.approx([0, 0], abs=1e-12)
     assert quadratic_variance(PATHWISE, objective, q) == pytest.approx([1 / q.scale**2, 2])
     z = np.array([-0.4, 0.2, 1.1])
     log_q = TorchNormal(q.loc, q.scale).log_prob(torch.from_numpy(z)).numpy()
-    covariance = np.eye(8) / 4.0 + np.outer(LINE.inputs, LINE.inputs) / 0.5
+    covariance = np.eye(8) / 4.0 + np.outer(MODEL.inputs, MODEL.inputs) / 0.5
     evidence = torch.distributions.MultivariateNormal(
         torch.zeros(8, dtype=torch.float64), torch.from_numpy(covariance)
-    ).log_prob(torch.from_numpy(LINE.targets))
+    ).log_prob(torch.from_numpy(MODEL.targets))
     assert objective.value(z) - log_q == pytest.approx([evidence.item()] * 3)

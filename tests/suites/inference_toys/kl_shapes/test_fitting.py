@@ -1,4 +1,4 @@
-"""The Gaussian nearest to a mixture: known answers, conventions, local optima."""
+"""The Gaussian closest to a mixture: known values, conventions, local optima."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bnnbench.divergences.renyi import alpha_divergence
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     Fit,
     divergence,
-    least_mass_on_a_part,
     local_optima,
-    mass_where_p_has_none,
+    mass_outside,
+    min_component_mass,
 )
 from bnnbench.suites.inference_toys.kl_shapes.mixture import LOG_WEIGHTS, NODES, Mixture
 
@@ -23,18 +23,21 @@ UNEVEN = Mixture(1.5, 0.3, 0.6)
 
 
 def density(p: Mixture, x: float) -> float:
-    return sum(part.share * float(norm.pdf(x, part.loc, part.scale)) for part in p.parts)
+    return sum(
+        component.weight * float(norm.pdf(x, component.loc, component.scale))
+        for component in p.components
+    )
 
 
-def integrated(p: Mixture, loc: float, scale: float, order: float) -> float:
-    """Eq. 3.68 by adaptive quadrature."""
+def divergence_by_quadrature(p: Mixture, loc: float, scale: float, order: float) -> float:
+    """Return eq. 3.68 by adaptive quadrature."""
     a, b = (1 + order) / 2, (1 - order) / 2
 
     def integrand(x: float) -> float:
         return density(p, x) ** a * float(norm.pdf(x, loc, scale)) ** b
 
-    whole = quad(integrand, -12, 12, limit=400, epsabs=1e-12)[0]
-    return 4 / (1 - order**2) * (1 - whole)
+    integral = quad(integrand, -12, 12, limit=400, epsabs=1e-12)[0]
+    return 4 / (1 - order**2) * (1 - integral)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +48,8 @@ def integrated(p: Mixture, loc: float, scale: float, order: float) -> float:
         (1, 1, 0, 1.414), (2, 1, 0, 2.236), (3, 1, 0, 3.162),
     ],
 )  # fmt: skip
-def test_two_equal_parts(separation: float, order: float, loc: float, scale: float) -> None:
-    """Reverse KL leaves the middle for one part between separations 2 and 3."""
+def test_two_equal_components(separation: float, order: float, loc: float, scale: float) -> None:
+    """Between separations 2 and 3, reverse KL moves from the middle to one component."""
     best, *others = local_optima(Mixture(separation), order)
     assert (best.loc, best.scale) == pytest.approx((loc, scale), abs=6e-4)
     if loc:
@@ -56,7 +59,7 @@ def test_two_equal_parts(separation: float, order: float, loc: float, scale: flo
 
 @pytest.mark.parametrize("p", [Mixture(0, 0.7, 0.4), UNEVEN, Mixture(4, 0.6, 2.0)])
 def test_forward_kl_matches_moments(p: Mixture) -> None:
-    """Eq. 3.40, and those of p against quadrature."""
+    """Eq. 3.40; also checks the moments of p by quadrature."""
     (fit,) = local_optima(p, 1)
     first, second = (
         quad(lambda x, k=k: x**k * density(p, x), -25, 25, limit=400, points=[-4, 0, 4])[0]
@@ -68,15 +71,17 @@ def test_forward_kl_matches_moments(p: Mixture) -> None:
 
 
 @pytest.mark.parametrize("order", [-3.0, -0.5, 0.0, 0.4, 3.0])
-def test_the_divergence_is_its_integral(order: float) -> None:
+def test_the_divergence_matches_quadrature(order: float) -> None:
     scale = 0.9 if order < 0 else 1.3
-    expected = integrated(UNEVEN, 0.2, scale, order)
+    expected = divergence_by_quadrature(UNEVEN, 0.2, scale, order)
     assert divergence(UNEVEN, 0.2, scale, order) == pytest.approx(expected, rel=1e-6)
 
 
 def test_kl_divergences_are_the_limits_of_the_family() -> None:
     for limit in (-1.0, 1.0):
-        near = [divergence(UNEVEN, 0.2, 0.9, limit * (1 - away)) for away in (1e-3, 1e-6)]
+        near = [
+            divergence(UNEVEN, 0.2, 0.9, limit * (1 - difference)) for difference in (1e-3, 1e-6)
+        ]
         exact = divergence(UNEVEN, 0.2, 0.9, limit)
         assert abs(near[1] - exact) < abs(near[0] - exact) < 0.01
         assert near[1] == pytest.approx(exact, abs=1e-5)
@@ -88,8 +93,8 @@ def test_kl_divergences_are_the_limits_of_the_family() -> None:
 
 @pytest.mark.parametrize("order", [0.2, 0.5, 0.7, 1.0, 1.6])
 def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one(order: float) -> None:
-    """For arguments in the same order; the package has q first, which mirrors the order."""
-    p, q = (0.0, 1.0), (0.4, 1.2)  # a mixture of two parts in one place is a Gaussian
+    """For arguments in the same order; the package has q first, which mirrors alpha."""
+    p, q = (0.0, 1.0), (0.4, 1.2)  # two equal components at the same location are a Gaussian
     tensors = [torch.tensor(value, dtype=torch.float64) for value in (*p, *q)]
     same = alpha_divergence(*tensors, alpha=order).item()
     assert divergence(Mixture(0), *q, 2 * order - 1) == pytest.approx(same, rel=1e-9)
@@ -99,7 +104,7 @@ def test_the_books_alpha_is_twice_the_gvi_thesis_order_less_one(order: float) ->
 
 @pytest.mark.parametrize("order", [-8.0, -2.0, -1.0, 0.0, 1.0, 8.0])
 @pytest.mark.parametrize("p", [Mixture(1), Mixture(2, 0.6, 0.5), Mixture(3, 0.5, 0.5)])
-def test_nothing_near_an_optimum_is_closer(p: Mixture, order: float) -> None:
+def test_optima_are_local_minima(p: Mixture, order: float) -> None:
     for fit in local_optima(p, order):
         assert divergence(p, fit.loc, fit.scale, order) == fit.divergence
         for loc, scale in [(0.01, 1), (-0.01, 1), (0, 1.01), (0, 0.99), (0.01, 0.99)]:
@@ -107,39 +112,39 @@ def test_nothing_near_an_optimum_is_closer(p: Mixture, order: float) -> None:
             assert moved > fit.divergence - 1e-10
 
 
-def test_below_order_minus_one_q_may_be_as_wide_as_the_integral_allows() -> None:
-    """The exponents of both tails cancel at `scale^2 = (1 - alpha) / (-1 - alpha)`."""
+def test_below_order_minus_one_the_optimum_can_be_at_the_largest_scale() -> None:
+    """The powers of both tails cancel at `scale^2 = (1 - alpha) / (-1 - alpha)`."""
     (best,) = local_optima(Mixture(1), -8)
-    assert best.at_edge and best.scale == pytest.approx(math.sqrt(9 / 7), abs=1e-6)
+    assert best.at_bound and best.scale == pytest.approx(math.sqrt(9 / 7), abs=1e-6)
     assert divergence(Mixture(1), 0, 1.001 * best.scale, -8) == math.inf
-    assert not local_optima(Mixture(1), -2)[0].at_edge
+    assert not local_optima(Mixture(1), -2)[0].at_bound
 
 
-def test_a_gaussian_is_its_own_nearest() -> None:
+def test_the_best_fit_to_a_gaussian_is_itself() -> None:
     for order in (-8, -1, 0, 1, 8):
         (fit,) = local_optima(Mixture(0), order)
         assert (fit.loc, fit.scale, fit.divergence) == pytest.approx((0, 1, 0), abs=1e-6)
 
 
-def test_of_unequal_parts_the_heavier_wins_and_not_the_higher() -> None:
+def test_reverse_kl_selects_the_component_with_the_larger_weight() -> None:
     p = Mixture(4, 0.6, 0.5)
-    heavier, higher = local_optima(p, -1)
-    assert (heavier.loc, higher.loc) == pytest.approx((-4, 4), abs=1e-3)
+    heavier, taller = local_optima(p, -1)
+    assert (heavier.loc, taller.loc) == pytest.approx((-4, 4), abs=1e-3)
     assert heavier.divergence == pytest.approx(-math.log(0.6), abs=1e-3)
-    assert higher.divergence == pytest.approx(-math.log(0.4), abs=1e-3)
+    assert taller.divergence == pytest.approx(-math.log(0.4), abs=1e-3)
     assert p.log_density(NODES)[NODES > 0].max() > p.log_density(NODES)[NODES < 0].max()
 
 
-def test_what_q_leaves_out() -> None:
+def test_mass_outside_and_min_component_mass() -> None:
     p = Mixture(4)
     narrow, wide = Fit(-1, 4, 1, 0.0), Fit(1, 0, 4.123, 0.0)
-    assert least_mass_on_a_part(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
-    assert least_mass_on_a_part(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
-    edge = math.sqrt(2 * math.log(100))  # of the part alone
+    assert min_component_mass(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
+    assert min_component_mass(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
+    edge = math.sqrt(2 * math.log(100))
     outside = 2 * norm.sf(edge)
-    assert mass_where_p_has_none(p, narrow) == pytest.approx(outside, abs=5e-4)
+    assert mass_outside(p, narrow) == pytest.approx(outside, abs=5e-4)
     low = norm.cdf((4 - edge) / 4.123) - 0.5 + norm.sf((4 + edge) / 4.123)
-    assert mass_where_p_has_none(p, wide) == pytest.approx(2 * low, abs=5e-3)
+    assert mass_outside(p, wide) == pytest.approx(2 * low, abs=5e-3)
 
 
 def test_the_nodes_integrate_wide_and_narrow_densities() -> None:

@@ -1,4 +1,4 @@
-"""The six loss functionals: their derivatives, optima, and that they are one function."""
+"""The six loss functionals: their derivatives, optima, and equivalence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
 from bnnbench.suites.lam_density_ratio.theory.functionals import (
     ACTIVATIONS,
     FUNCTIONALS,
@@ -16,7 +17,6 @@ from bnnbench.suites.lam_density_ratio.theory.functionals import (
     of_pre_activation,
     optimum,
 )
-from bnnbench.suites.lam_density_ratio.theory.names import DIVERGENCES, ESTIMATORS
 
 KEYS = [(divergence, name) for divergence in DIVERGENCES for name in ESTIMATORS]
 DENSITY = st.floats(0.01, 5)
@@ -32,10 +32,12 @@ def test_the_first_panel_is_example_9_1_1() -> None:
     d = torch.linspace(0.05, 0.95, 19, dtype=torch.float64)
     half = torch.full_like(d, 0.5)
     printed = -(torch.log(d) + torch.log(1 - d)) / 2
-    torch.testing.assert_close(FUNCTIONALS["gan", "D"].loss(d, half, half), printed)
+    torch.testing.assert_close(FUNCTIONALS["gan", "class_probability"].loss(d, half, half), printed)
 
 
-@pytest.mark.parametrize(("divergence", "least"), [("gan", math.log(4)), ("reverse_kl", 1.0)])
+@pytest.mark.parametrize(
+    ("divergence", "least"), [("gan", math.log(4)), ("kl_posterior_prior", 1.0)]
+)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_optimal_loss_at_equal_densities(divergence: str, least: float, estimator: str) -> None:
     """Remarks 4.1.3 and 4.2.4: log 4 and 1, for densities that integrate to one."""
@@ -97,24 +99,24 @@ def test_the_three_estimators_are_one_function_of_the_pre_activation(
 def test_the_optimum_of_the_class_probability_moves_less_than_that_of_the_ratio(
     q: float, p: float, share: float
 ) -> None:
-    """Lemma 9.1.2, for every change of q that leaves a density: `-q < epsilon`, not zero."""
+    """Lemma 9.1.2, for every nonzero change of q that leaves it positive."""
     assume(abs(share) > 1e-6)
     steps = {
         name: (optimum(name, one(q * (1 + share)), one(p)) - optimum(name, one(q), one(p))).abs()
-        for name in ("D", "r", "T")
+        for name in ("class_probability", "ratio", "log_ratio")
     }
-    assert steps["D"] < steps["r"]
+    assert steps["class_probability"] < steps["ratio"]
     # The chain in its proof.
     printed = abs(q * share) / ((q * (1 + share) + p) * (q / p + 1))
-    assert steps["D"].item() == pytest.approx(printed, rel=1e-6)
-    assert steps["T"].item() == pytest.approx(abs(math.log(1 + share)), rel=1e-6)
+    assert steps["class_probability"].item() == pytest.approx(printed, rel=1e-6)
+    assert steps["log_ratio"].item() == pytest.approx(abs(math.log(1 + share)), rel=1e-6)
 
 
 @UNHURRIED
 @given(q=DENSITY, p=DENSITY, pre_activation=PRE_ACTIVATION)
-def test_which_second_derivative_is_the_larger(q: float, p: float, pre_activation: float) -> None:
-    """Section 9.1.2; at outputs that stand for the same ratio."""
+def test_order_of_the_second_derivatives(q: float, p: float, pre_activation: float) -> None:
+    """Section 9.1.2, at outputs that represent the same ratio."""
     at = {name: ACTIVATIONS[name](one(pre_activation)) for name in ESTIMATORS}
     size = {key: FUNCTIONALS[key].curvature(at[key[1]], one(q), one(p)) for key in KEYS}
-    assert size["gan", "D"] > size["gan", "r"]
-    assert size["reverse_kl", "r"] > size["gan", "r"]
+    assert size["gan", "class_probability"] > size["gan", "ratio"]
+    assert size["kl_posterior_prior", "ratio"] > size["gan", "ratio"]

@@ -1,0 +1,98 @@
+"""Run checks and collect their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sysconfig import get_paths
+from traceback import FrameSummary, extract_tb
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+PACKAGE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Check(Generic[T]):
+    """One clause of a contract.
+
+    Attributes:
+        name: the property that is checked, as a statement.
+        run: describes the failure of a subject in a sentence, or returns None.
+        is_prerequisite: whether later checks are meaningless if this one fails.
+    """
+
+    name: str
+    run: Callable[[T], str | None]
+    is_prerequisite: bool = False
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of a check.
+
+    Attributes:
+        name: the name of the check.
+        failure: a description of the failure; None if there is none.
+        was_run: False after the failure of a prerequisite.
+    """
+
+    name: str
+    failure: str | None = None
+    was_run: bool = True
+
+
+def run_checks(checks: Sequence[Check[T]], subject: T) -> Iterator[CheckResult]:
+    """Run the checks in order, but skip the rest after the failure of a prerequisite."""
+    proceed = True
+    for check in checks:
+        result = run_check(check, subject) if proceed else CheckResult(check.name, was_run=False)
+        proceed = proceed and not (check.is_prerequisite and result.failure)
+        yield result
+
+
+def run_check(check: Check[T], subject: T) -> CheckResult:
+    """Run one check; an exception is a failure, reported with its file and line."""
+    try:
+        return CheckResult(check.name, check.run(subject))
+    except Exception as error:
+        return CheckResult(check.name, f"it raised {describe_error(error)}")
+
+
+def describe_error(error: Exception) -> str:
+    """Describe an exception and where it was raised.
+
+    The location is the last line in the subject's own code if possible, not in bnnbench or a
+    library that it calls.
+    """
+    frames = extract_tb(error.__traceback__)
+    own_frames = [frame for frame in frames if _is_own(frame)]
+    frame_shown = (own_frames or list(frames))[-1]
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__} in {frame_shown.filename}, line {frame_shown.lineno}: {text}"
+
+
+def _is_own(frame: FrameSummary) -> bool:
+    """Whether a frame belongs to the subject's own code."""
+    path = Path(frame.filename)
+    libraries = {Path(get_paths()[name]) for name in ("purelib", "platlib", "stdlib")}
+    return not any(folder in path.parents for folder in (PACKAGE, *libraries))
+
+
+def bitwise_equal(a: Tensor, b: Tensor) -> bool:
+    """Whether all elements of two tensors are equal, including NaN."""
+    return a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
+
+
+def difference(a: Tensor, b: Tensor, rtol: float, atol: float) -> str | None:
+    """Describe the maximal difference of two tensors; None if it is within the tolerance."""
+    if a.shape != b.shape:
+        return f"shapes {list(a.shape)} and {list(b.shape)}"
+    if torch.allclose(a, b, rtol, atol, equal_nan=True):
+        return None
+    return f"by up to {(a - b).abs().max().item():.2g}"

@@ -1,0 +1,114 @@
+"""Small training sets, and fits of a method under test that several checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import Hyper, Prediction, TrainingSet
+
+HYPER = {"noise_precision": 5.0, "prior_precision": 0.7, "dropout": 0.2}
+"""Values of the built-in hyper-parameters, in standardised units."""
+
+SEEDS = [11, 12]
+GROUPS = (0, 0, 1)
+COUNTS = (20, 17, 16)  # three, three and two minibatches of 8 per epoch
+
+TEST_ROWS = 6
+"""Number of rows to predict."""
+
+
+def training_set() -> TrainingSet:
+    """Return training sets of different sizes for three replicas, the first two in one group."""
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(3, 20, 2, generator=generator, dtype=torch.float64)
+    targets = inputs[..., 0].sin() + 0.1 * torch.randn(
+        3, 20, generator=generator, dtype=torch.float64
+    )
+    real = torch.arange(20) < torch.tensor(COUNTS)[:, None]
+    return TrainingSet(inputs * real[..., None], targets * real, COUNTS, GROUPS)
+
+
+def network_of(method: Method, width: int) -> Network:
+    """Return a network with one hidden layer, or none if the method is linear only."""
+    return Network(depth=0) if method.linear_only else Network(width=width)
+
+
+def hyper_of(method: Method, replicas: int, values: Mapping[str, float] = HYPER) -> Hyper:
+    """Return a column for each hyper-parameter of the method."""
+    return {name: torch.full((replicas, 1), values[name]).double() for name in method.hyper_names}
+
+
+def small_task(
+    method: Method,
+    data: TrainingSet,
+    seeds: Sequence[int] = SEEDS,
+    *,
+    epochs: int = 4,
+    compile: bool = False,
+    trace: Streams | None = None,
+    values: Mapping[str, float] = HYPER,
+) -> FitTask:
+    """Return a task with float64 and minibatches of 8."""
+    training = Training(batch_size=8, samples=3, dtype="float64")
+    streams = Streams([*seeds], data.groups, dtype=torch.float64)
+    hyper = hyper_of(method, data.replicas, values)
+    network = network_of(method, 5)
+    return FitTask(data, hyper, network, training, epochs, streams, compile, trace_streams=trace)
+
+
+def predict(
+    method: Method, posterior: Posterior, data: TrainingSet, seeds: Sequence[int] = SEEDS
+) -> Prediction:
+    """Predict the first six rows with 7 samples."""
+    streams = Streams([seed + 100 for seed in seeds], data.groups, dtype=torch.float64)
+    return method.predict(posterior, data.inputs[:, :TEST_ROWS], 7, streams)
+
+
+@dataclass(frozen=True)
+class MethodUnderTest:
+    """A method and its fits to the small training sets, computed on first use.
+
+    Attributes:
+        method: the method to check.
+        values: values of hyper-parameters that no built-in method has.
+    """
+
+    method: Method
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> TrainingSet:
+        """The training sets."""
+        return training_set()
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The fit with which other fits are compared."""
+        return self.fit()
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """The predictions of `posterior`."""
+        return self.predict(self.posterior)
+
+    def task(self, data: TrainingSet | None = None, seeds: Sequence[int] = SEEDS) -> FitTask:
+        """Return the task for other data or seeds."""
+        training_data = self.data if data is None else data
+        return small_task(self.method, training_data, seeds, values={**HYPER, **self.values})
+
+    def fit(self, data: TrainingSet | None = None, seeds: Sequence[int] = SEEDS) -> Posterior:
+        """Fit the method to other data or with other seeds."""
+        return self.method.fit(self.task(data, seeds))
+
+    def predict(
+        self, posterior: Posterior, data: TrainingSet | None = None, seeds: Sequence[int] = SEEDS
+    ) -> Prediction:
+        """Predict the first rows of each replica."""
+        return predict(self.method, posterior, self.data if data is None else data, seeds)

@@ -1,0 +1,206 @@
+"""Assembles a run from a composed configuration and checks it before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import fields
+from os.path import expanduser
+from pathlib import Path
+from typing import Any
+
+from bnnbench.checks import check_choice, check_folder
+from bnnbench.cli.compatibility import check_groups, check_method_components
+from bnnbench.cli.instantiate import Config, instantiate, instantiate_from_groups, target_class
+from bnnbench.experiment.base import Experiment
+from bnnbench.experiment.engines.base import EngineSettings
+from bnnbench.experiment.engines.local import Local
+from bnnbench.experiment.run import Run
+from bnnbench.types import UserError
+
+EXECUTION_KEYS = (
+    "outputs_dir",
+    "workers",
+    "resume",
+    "figures",
+    "data_dir",
+    "experiment",
+    "hydra",
+    "protocol",
+    "device",
+    "engine",
+)
+"""Keys that apply to every experiment: where and how it runs."""
+
+NESTED_GROUPS = {
+    "method": ("divergence", "prior", "likelihood", "loss"),
+    "network": ("depth",),
+}
+"""Groups that are part of a field of an experiment, by field."""
+
+
+def make_engine(config: Config) -> EngineSettings:
+    """Instantiate the chosen engine.
+
+    Raises:
+        UserError: if one of its settings is wrong.
+    """
+    engine = instantiate("engine", config["engine"])
+    if not isinstance(engine, EngineSettings):
+        raise UserError(
+            f"engine._target_ must name an engine, not {type(engine).__name__}.",
+            "engine._target_",
+            "wrong_type",
+        )
+    return engine
+
+
+def pick_device(name: Any, engine: EngineSettings) -> str:
+    """Return `cpu` or `cuda`.
+
+    Args:
+        name: one of them or `auto`.
+        engine: a remote engine does not support `auto`, since its machines may differ from this.
+
+    Raises:
+        UserError: if CUDA is not available here, or `auto` is not supported.
+    """
+    import torch
+
+    check_choice("device.name", name, ("auto", "cpu", "cuda"))
+    if engine.remote:
+        _check_explicit("device", name, engine)
+        return str(name)
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("device=cuda: no CUDA device was found; use device=cpu.", "device")
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _check_explicit(key: str, value: Any, engine: EngineSettings) -> None:
+    """Raise `UserError` if this machine would have to decide for the machines of the engine."""
+    if value == "auto":
+        choices = "always or never" if key == "training.compile" else "cpu or cuda"
+        raise UserError(
+            f"{key}=auto does not work with engine={engine.name}, which computes on other "
+            f"machines; choose {key}={choices}.",
+            key,
+            "remote",
+        )
+
+
+def count_workers(workers: Any, n_parallel: int) -> int:
+    """Return the worker processes of each of `n_parallel` runs, in total at most one per core.
+
+    Raises:
+        UserError: if the number is not an integer, or exceeds the cores.
+    """
+    from bnnbench.experiment.workers import available_cores
+
+    most = max(1, available_cores() // n_parallel)
+    if workers == "auto":
+        return most
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= most:
+        shared = f", shared by {n_parallel} parallel jobs" if n_parallel > 1 else ""
+        raise UserError(
+            f"workers must be auto or 1 to {most} ({available_cores()} cores{shared}), "
+            f"not {workers!r}.",
+            "workers",
+        )
+    return workers
+
+
+def build(config: Config, n_parallel: int = 1) -> Run:
+    """Check the configuration and load the data; nothing is written except downloaded data.
+
+    Args:
+        config: resolved, plain containers.
+        n_parallel: runs that are computed in parallel.
+
+    Raises:
+        UserError: for the first mistake.
+    """
+    check_folder("outputs_dir", config["outputs_dir"])
+    workers = count_workers(config["workers"], n_parallel)
+    engine = make_engine(config)
+    parts = assemble_experiment(config, engine)
+    if engine.remote:
+        training = getattr(parts, "training", None)
+        _check_explicit("training.compile", getattr(training, "compile", None), engine)
+    experiment = parts.resolved()
+    experiment.check()
+    outputs = Path(expanduser(config["outputs_dir"]))
+    return Run(experiment, outputs, config, workers, config["resume"], config["figures"], engine)
+
+
+def assemble_experiment(config: Config, engine: EngineSettings | None = None) -> Experiment:
+    """Instantiate the experiment and its components without loading data.
+
+    Args:
+        config: resolved, plain containers.
+        engine: the local one if not given.
+
+    Raises:
+        UserError: for the first mistake.
+    """
+    check_groups(config)
+    groups = available_inputs(config, engine)
+    chosen = {
+        name: target_class(name, group)
+        for name, group in groups.items()
+        if isinstance(group, Mapping) and "_target_" in group
+    }
+    if not issubclass(chosen["experiment"], Experiment):
+        raise UserError(
+            f"experiment._target_ must name a class that derives from Experiment, "
+            f"not {chosen['experiment'].__name__}.",
+            "experiment._target_",
+            "wrong_type",
+        )
+    chosen["experiment"].validate_components(config["experiment"]["label"], chosen)
+    if "method" in {field.name for field in fields(chosen["experiment"])}:
+        check_method_components(groups, chosen["method"])
+    experiment: Experiment = instantiate_from_groups("experiment", groups["experiment"], groups)
+    return experiment
+
+
+def available_inputs(config: Config, engine: EngineSettings | None = None) -> Config:
+    """Return what the fields of an experiment are built from, by name.
+
+    These are the config groups and, from the `protocol` sections of the data set and the method,
+    bounds and fixed values of hyper-parameters.
+    """
+    groups = deepcopy(config)
+    dataset, method = (groups.get(name, {}).pop("protocol", {}) for name in ("dataset", "method"))
+    return {
+        **groups,
+        "device": pick_device(config["device"]["name"], engine or Local()),
+        "bounds": {**(dataset.get("bounds") or {}), **(method.get("bounds") or {})},
+        "fixed": dataset.get("fixed") or {},
+        "fixed_original_units": {
+            **(dataset.get("fixed_original_units") or {}),
+            **(method.get("fixed_original_units") or {}),
+        },
+    }
+
+
+def reject_unused_overrides(
+    cls: type[Experiment], settings: Mapping[str, Any], keys: Sequence[str]
+) -> None:
+    """Reject overrides of settings that the experiment does not read.
+
+    Args:
+        cls: the experiment's class.
+        settings: the experiment's own settings. A field that they set reads no group of its name.
+        keys: dotted keys given on the command line.
+
+    Raises:
+        UserError: for the first such key.
+    """
+    names = {field.name for field in fields(cls)} - settings.keys()
+    nested = (group for name in names for group in NESTED_GROUPS.get(name, ()))
+    used = {*names, *EXECUTION_KEYS, *nested}
+    for key in keys:
+        if key.split(".")[0].split("/")[0] not in used:
+            raise UserError(
+                f"{key} has no effect with experiment={settings['label']}.", key, "no_effect"
+            )

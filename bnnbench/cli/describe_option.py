@@ -1,0 +1,80 @@
+"""Describes one option for `bnnbench list`: summary, class and settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import indent
+
+from bnnbench.cli.configs import Option, config_folder
+from bnnbench.project import enter_project
+
+
+def describe_option(group: str, name: str, option: Option) -> str:
+    """Return the summary of an option, the docstring of its class, and the text of its file."""
+    owner = f" [{option.owner}]" if option.owner else ""
+    parts = [f"{group}={name}: {option.summary}{owner}"]
+    target = next((name for text in _texts(option.file) for name in _targets(text)), None)
+    if target:
+        docstring = indent(_first_paragraph(target), "  ")
+        parts.append(f"{target}\n{docstring}".rstrip())
+    parts.append(f"{option.file}\n{indent(_settings(option), '  ')}".rstrip())
+    return "\n\n".join(parts)
+
+
+def _targets(text: str) -> list[str]:
+    return re.findall(r"^(?:\w+:\n)?\s*_target_: *([\w.]+)", text, re.MULTILINE)
+
+
+def _texts(file: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
+    """Yield the texts of a file and of its base options, one of which names the class."""
+    yield file.read_text("utf-8")
+    for name in base_options(file):
+        places = (
+            file.with_name(f"{name}.yaml"),
+            config_folder() / file.parent.name / f"{name}.yaml",
+        )
+        parent = next((place for place in places if place.is_file()), None)
+        if parent is not None and parent not in seen | {file}:
+            yield from _texts(parent, seen | {file})
+
+
+def base_options(file: Path) -> list[str]:
+    """Return the options of the same group that a file is based on, by its defaults list."""
+    import yaml
+
+    try:
+        read = yaml.safe_load(file.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):  # reported when it is used in a run
+        return []
+    defaults = read.get("defaults") if isinstance(read, dict) else None
+    names = defaults if isinstance(defaults, list) else []
+    return [name for name in names if isinstance(name, str) and name != "_self_"]
+
+
+def _first_paragraph(target: str) -> str:
+    """Return the first paragraph of the docstring of a class, if it has one.
+
+    It is read from the source, since importing a method imports torch.
+    """
+    module, _, name = target.rpartition(".")
+    enter_project()
+    try:
+        spec = find_spec(module)
+        source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+        nodes = ast.parse(source).body
+    except (ImportError, AttributeError, ValueError, OSError, SyntaxError):  # in the user's module
+        return ""
+    classes = (node for node in nodes if isinstance(node, ast.ClassDef) and node.name == name)
+    docstring = next((ast.get_docstring(node) for node in classes), None)
+    return (docstring or "").partition("\n\n")[0]
+
+
+def _settings(option: Option) -> str:
+    """Return the text of the file below the comment that is its summary."""
+    lines = option.file.read_text("utf-8").splitlines()
+    start = next((i for i, line in enumerate(lines) if line[1:].strip() == option.summary), -1)
+    return "\n".join(lines[start + 1 :])

@@ -1,0 +1,126 @@
+"""How commands end: messages, exit codes, signals, closed pipes and output encoding."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+RESUME_HINT = "finished work is kept; the same command resumes from there"
+
+OS_ERROR_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is exceeded",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EMFILE: "too many open files",
+    errno.EIO: "disk input/output error",
+    errno.ENOENT: "a file or folder has disappeared",
+    errno.EISDIR: "a folder is in the place of a file",
+}
+
+PATH_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
+"""Errors of a path that the user gave, which a second attempt would not fix."""
+
+STRICT_HANDLERS = ("strict", "surrogateescape", None)
+"""Error handlers of a stream that raise for characters outside its encoding; the second is
+Python's default in the C locale."""
+
+
+class Terminated(BaseException):
+    """A signal arrived. Not an `Exception`, so that no handler mistakes it for an error.
+
+    Attributes:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Sent by batch systems, and when a terminal is closed."""
+
+
+@contextmanager
+def raise_on_signals() -> Iterator[None]:
+    """Raise `Terminated` on a signal, as Ctrl-C would, so that locks and progress are cleared."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise Terminated(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Ignored signals stay ignored, as nohup expects.
+    handled = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def configure_output() -> None:
+    """Replace characters that the output encoding lacks, and silence warnings of libraries."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and getattr(stream, "errors", None) in STRICT_HANDLERS:
+            reconfigure(errors="replace")
+    warnings.filterwarnings("ignore", module=r"joblib(\.|$)")
+    # Figures show a box for characters that no installed font has.
+    warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # warns about read-only homes
+    # For joblib's resource tracker, a process that inherits only the environment.
+    tracker = "ignore:resource_tracker:UserWarning"
+    others = [word for word in os.environ.get("PYTHONWARNINGS", "").split(",") if word]
+    os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys([*others, tracker]))
+
+
+def ignore_closed_pipe() -> None:
+    """Discard further output: the reader of the pipe (head, less) is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def one_line(text: str) -> str:
+    """Escape line breaks and other unprintable characters, which user input may contain."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def note(text: str) -> None:
+    """Print a message to standard error."""
+    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
+
+
+def describe_failure(error: BaseException) -> tuple[str, int] | None:
+    """Return the message and exit code for a machine failure; None for any other error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f" ({error.filename})" if error.filename else ""
+        if error.errno in PATH_ERRORS:
+            return f"{os.strerror(error.errno).lower()}{place}.", 2
+        reason = OS_ERROR_REASONS.get(error.errno, os.strerror(error.errno).lower())
+        return f"{reason}{place}; {RESUME_HINT} once this is fixed.", 1
+    text = str(error)
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate memory" in text or "out of memory" in text)
+    ):
+        return f"out of memory; {RESUME_HINT}, if necessary with fewer workers.", 1
+    # Raised by our own pool and by joblib's, both too slow to import here.
+    if type(error).__name__ in ("BrokenProcessPool", "TerminatedWorkerError"):
+        return (
+            "a worker process was killed, perhaps because memory ran out; "
+            f"{RESUME_HINT}, if necessary with fewer workers.",
+            1,
+        )
+    return None

@@ -1,0 +1,33 @@
+"""Finds the run that a folder on the command line stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.types import UserError
+
+
+def find_run(path: Path) -> RunFolder:
+    """Return the only finished run at or below a folder.
+
+    Raises:
+        UserError: if there is none, or more than one.
+    """
+    if not path.is_dir():
+        raise UserError(
+            f"{path} is not a folder; give the run folder that `bnnbench run` printed last.",
+            "RUN",
+            "not_a_folder",
+        )
+    found = list(finished_runs(path))
+    if not found:
+        raise UserError(f"no finished run at or below {path}.", "RUN", "no_run")
+    if len(found) > 1:
+        raise UserError(
+            f"{path} contains {len(found)} finished runs; give the folder of one, such as "
+            f"{found[0].root}.",
+            "RUN",
+            "several_runs",
+        )
+    return found[0]

@@ -1,0 +1,169 @@
+"""Instantiates the dataclasses that settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from traceback import extract_tb
+from typing import Any, get_args, get_origin, get_type_hints
+
+from bnnbench.project import FILE, enter_project
+from bnnbench.types import UserError
+
+Config = dict[str, Any]
+
+
+def instantiate(key: str, config: Mapping[str, Any], cls: type | None = None) -> Any:
+    """Instantiate a dataclass and those nested in its settings.
+
+    Args:
+        key: of the settings in the configuration, for messages.
+        config: the settings; `_target_` names the class.
+        cls: the class, if `_target_` is missing.
+
+    Raises:
+        UserError: if the class does not exist or a setting does not fit it.
+    """
+    cls = target_class(key, config) if cls is None else cls
+    settings = {
+        k: instantiate(f"{key}.{k}", v) if isinstance(v, Mapping) and "_target_" in v else v
+        for k, v in config.items()
+        if k != "_target_"
+    }
+    return construct(key, cls, settings)
+
+
+def target_class(key: str, config: Mapping[str, Any]) -> Any:
+    """Return the class that `config["_target_"]` names.
+
+    Raises:
+        UserError: if there is none, its module cannot be imported, or it is not a dataclass.
+    """
+    named = str(config.get("_target_"))
+    module, _, name = named.rpartition(".")
+    setting = f"{key}._target_"
+    unknown = UserError(
+        f"{setting}: no class {named!r} was found; a {FILE} lists the folders of your own modules.",
+        setting,
+        "unknown_class",
+    )
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise unknown
+    enter_project()
+    try:
+        found = getattr(import_module(module), name, None)
+    except (Exception, SystemExit) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name
+        if absent and f"{module}.".startswith(f"{absent}."):
+            raise unknown from None
+        raise UserError(
+            f"{setting}: cannot import {named}: {_location(error)}.", setting, "import_error"
+        ) from None
+    if not isinstance(found, type):
+        raise unknown
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise UserError(
+            f"{setting}: {name} must implement {', '.join(missing)}.", setting, "abstract"
+        )
+    if _lacks_decorator(found):
+        raise UserError(
+            f"{setting}: {name} is not a dataclass; decorate it with @dataclass.",
+            setting,
+            "not_a_dataclass",
+        )
+    return found
+
+
+def _lacks_decorator(cls: type) -> bool:
+    """Whether a class with settings of its own is not decorated with `@dataclass`."""
+    hints = vars(cls).get("__annotations__", {}).values()
+    own = [hint for hint in hints if "ClassVar" not in str(hint)]
+    return not is_dataclass(cls) or (bool(own) and "__dataclass_fields__" not in vars(cls))
+
+
+def _location(error: BaseException) -> str:
+    """Return file, line and message of an error."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
+
+
+def construct(key: str, cls: type, settings: Mapping[str, Any]) -> Any:
+    """Return `cls(**settings)` after checking the names.
+
+    Integers become floats and lists become tuples if the field is declared so: 2 and 2.0 are the
+    same setting, and frozen settings contain nothing mutable.
+
+    Raises:
+        UserError: if a setting is unknown or missing.
+    """
+    known = {f.name: f for f in fields(cls) if f.init}
+    for unknown in settings.keys() - known.keys():
+        raise UserError(
+            f"unknown setting {key}.{unknown} (available: {', '.join(known)}).",
+            f"{key}.{unknown}",
+            "unknown_setting",
+        )
+    for name, field in known.items():
+        required = field.default is MISSING and field.default_factory is MISSING
+        if required and name not in settings:
+            raise UserError(f"{key}.{name} is missing.", f"{key}.{name}", "missing")
+    hints = get_type_hints(cls)
+    for name, value in settings.items():
+        check_type(f"{key}.{name}", value, hints[name])
+    return cls(**{name: _convert(value, hints[name]) for name, value in settings.items()})
+
+
+def instantiate_from_groups(key: str, config: Mapping[str, Any], groups: Mapping[str, Any]) -> Any:
+    """Instantiate a dataclass whose fields are settings of its own or config groups.
+
+    Args:
+        key: of its own settings, for messages.
+        config: its own settings; `_target_` names the class.
+        groups: settings of the groups; each goes to the field of the same name, if there is one.
+
+    Raises:
+        UserError: if a setting is unknown or missing.
+    """
+    cls = target_class(key, config)
+    hints, settings = get_type_hints(cls), {k: v for k, v in config.items() if k != "_target_"}
+    for field in fields(cls):
+        if field.name in settings or field.name not in groups:
+            continue
+        value, declared = groups[field.name], hints[field.name]
+        if isinstance(value, Mapping) and "_target_" in value:
+            value = instantiate(field.name, value)
+        elif isinstance(value, Mapping) and is_dataclass(declared):
+            value = instantiate(field.name, value, declared)  # type: ignore[arg-type]
+        check_type(field.name, value, declared)
+        settings[field.name] = value
+    return construct(key, cls, settings)
+
+
+def check_type(key: str, value: Any, hint: Any) -> None:
+    """Raise `UserError` unless the value is of the declared component class, if it is one."""
+    kinds = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
+    own = [kind for kind in kinds if kind.__module__.startswith("bnnbench.")]
+    if not own or (value is None and type(None) in kinds):
+        return
+    if not any(_is_instance(value, kind) for kind in own):
+        given = type(value).__name__ if is_dataclass(value) else repr(value)
+        raise UserError(f"{key} must be a {own[0].__name__}, not {given}.", key, "wrong_type")
+
+
+def _is_instance(value: Any, kind: Any) -> bool:
+    """Whether a value is an instance of a class, or has the attributes of a protocol."""
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(kind) if not name.startswith("_"))
+    return isinstance(value, kind)
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    """Return a plain value as its declared type."""
+    if type(value) is int and {float, int} & {hint, *get_args(hint)} == {float}:
+        return float(value)
+    tuples = any(get_origin(one) is tuple for one in (hint, *get_args(hint)))
+    return tuple(value) if isinstance(value, list) and tuples else value

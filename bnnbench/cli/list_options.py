@@ -1,0 +1,222 @@
+"""`bnnbench list`: the options of config groups, the suites and the metrics."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bnnbench.cli.configs import GROUPS, Option, find_options
+from bnnbench.cli.describe_option import base_options, describe_option
+from bnnbench.cli.suggestions import closest_match
+from bnnbench.discovery import suites
+from bnnbench.types import UserError
+
+SUITES, METRICS = "suite", "metric"
+"""Listed in addition to config groups."""
+
+HELP = """\
+List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
+
+  bnnbench list                    the names of all options, by group, and of all suites
+  bnnbench list methods datasets   the options of some groups, with a line about each
+  bnnbench list vadam              one option: its class, and its settings with their comments
+  bnnbench list prior laplace      an option whose name occurs in several groups
+  bnnbench list suite NAME         the experiments of a suite, with their settings
+  bnnbench list metrics            all scores, for `bnnbench report --metric`
+
+Options that are not part of bnnbench name their owner in brackets: [yours], if they come from the
+`bnnbench.toml` of this folder or of one above it, or else their package.
+"""
+
+LISTABLE = (*GROUPS, SUITES, METRICS)
+
+PLURALS = {f"{group}{'es' if group.endswith(('s', 'ch')) else 's'}": group for group in LISTABLE}
+
+WIDTH = 100
+
+OVERVIEW_NOTE = """\
+In parentheses: variants of the option before them, with other settings.
+
+bnnbench list GROUP         describe the options of a group, such as `bnnbench list method`
+bnnbench list OPTION        show one option with its settings, such as `bnnbench list vadam`
+bnnbench list suite NAME    show the experiments of a suite with their settings"""
+
+GLOSSARY_NOTE = "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command `list`."""
+    parser = commands.add_parser(
+        "list",
+        help="list methods, data sets, experiments, suites and other options",
+        description=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="GROUP or OPTION", help=f"groups: {', '.join(LISTABLE)}"
+    )
+    parser.set_defaults(run=lambda parsed: list_command(parsed.words))
+
+
+def list_command(words: Sequence[str]) -> int:
+    """Print an overview, the options of groups, or the details of options.
+
+    Raises:
+        UserError: if a word is neither a group nor an option.
+    """
+    if not words:
+        print(_overview())
+        return 0
+    found = parse_words(words)
+    print("\n".join(_option(group, name) if name else _group(group) for group, name in found))
+    return 0
+
+
+def parse_words(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return pairs of group and option; an empty option stands for the whole group.
+
+    Args:
+        words: groups or their plurals, each optionally followed by options of it, and options of
+            any group.
+
+    Raises:
+        UserError: for the first word that is neither.
+    """
+    found: list[tuple[str, str]] = []
+    group = ""
+    for word in words:
+        if word in (*LISTABLE, *PLURALS):
+            group = PLURALS.get(word, word)
+            found.append((group, ""))
+        elif group and word in summaries(group):
+            if found[-1] == (group, ""):  # followed by an option: not the whole group
+                found.pop()
+            found.append((group, word))
+        else:
+            group = ""
+            found += _find_everywhere(word)
+    return found
+
+
+def all_names() -> list[str]:
+    """Return the groups and the names of all options."""
+    options = (name for group in LISTABLE for name in summaries(group))
+    return list(dict.fromkeys([*LISTABLE, *options]))
+
+
+def _find_everywhere(word: str) -> list[tuple[str, str]]:
+    found = [(group, word) for group in LISTABLE if word in summaries(group)]
+    if not found:
+        close = closest_match(word, [*all_names(), *PLURALS])
+        hint = f"did you mean {close}?" if close else f"the groups are {', '.join(LISTABLE)}."
+        raise UserError(f"unknown group or option {word!r}; {hint}", "list")
+    return found
+
+
+def _overview() -> str:
+    """Return the names of all options, one paragraph per group."""
+    listed = {"experiment": _generic_experiments()}
+    lines = [_names(group, listed.get(group)) for group in (*GROUPS, SUITES)]
+    return "\n".join([*lines, "", OVERVIEW_NOTE])
+
+
+def _names(group: str, names: Sequence[str] | None = None) -> str:
+    """Return `GROUP: OPTION (VARIANT, ...), OPTION, ...`, wrapped."""
+    found = find_options(group) if group != SUITES else {}
+    names = list(summaries(group)) if names is None else names
+    bases = {name: base for name, one in found.items() for base in base_options(one.file)[:1]}
+    root = {name: _root(name, bases) for name in names}
+    variants = {
+        name: [_name(found, one) for one in names if root[one] == name != one]
+        for name in names
+        if root[name] == name or root[name] not in names
+    }
+    words = [
+        f"{_name(found, name)} ({', '.join(members)})" if members else _name(found, name)
+        for name, members in variants.items()
+    ]
+    if group == "experiment":
+        words.append("and those of the suites")
+    return textwrap.fill(
+        f"{group}: {', '.join(words)}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _root(name: str, bases: Mapping[str, str]) -> str:
+    """Return the option that a variant is based on, directly or not."""
+    chain = [name]
+    while base := bases.get(chain[-1]):
+        if base in chain:
+            return name
+        chain.append(base)
+    return chain[-1]
+
+
+def _name(options: Mapping[str, Option], name: str) -> str:
+    owner = options[name].owner if name in options else ""
+    return f"{name} [{owner}]" if owner else name
+
+
+def _generic_experiments() -> list[str]:
+    """Return the experiments that belong to no suite."""
+    of_suites = {sweep.experiment for suite in suites() for sweep in suite.sweeps}
+    return [name for name in find_options("experiment") if name not in of_suites]
+
+
+def _group(group: str) -> str:
+    lines = [group, *_table(summaries(group))]
+    return "\n".join([*lines, *([GLOSSARY_NOTE] if group == METRICS else [])])
+
+
+def _table(rows: dict[str, str]) -> list[str]:
+    width = max(map(len, rows), default=0)
+    return [f"  {name:{width}}  {summary}" for name, summary in rows.items()]
+
+
+def _option(group: str, name: str) -> str:
+    if group == SUITES:
+        return _suite(name)
+    if group == METRICS:
+        return f"{group} {name}: {summaries(group)[name]}"
+    return f"{describe_option(group, name, find_options(group)[name])}\n"
+
+
+def _suite(name: str) -> str:
+    """Return the summary of a suite, its experiments and their settings."""
+    (suite,) = (suite for suite in suites() if suite.name == name)
+    found = find_options("experiment")
+    experiments = [one for one in dict.fromkeys(s.experiment for s in suite.sweeps) if one in found]
+    table = _table({experiment: found[experiment].summary for experiment in experiments})
+    head = f"suite {name}: {suite.summary}\nbnnbench reproduce {name}"
+    settings = (describe_option("experiment", one, found[one]) for one in experiments)
+    return "\n\n".join([head, "\n".join(["experiments", *table]), *settings]) + "\n"
+
+
+def summaries(group: str) -> dict[str, str]:
+    """Return the summary of each option, suite or metric; it names the owner if that is not us."""
+    if group == SUITES:
+        return {suite.name: suite.summary for suite in suites()}
+    if group == METRICS:
+        return metrics()
+    return {
+        name: f"{option.summary} [{option.owner}]" if option.owner else option.summary
+        for name, option in find_options(group).items()
+    }
+
+
+def metrics() -> dict[str, str]:
+    """Return the description of each metric, with its unit."""
+    from bnnbench.results.glossary import term_of
+    from bnnbench.results.metrics import METRICS as KNOWN
+
+    units = {"target": "target's unit", "nats": "nats", "s": "s"}
+    found = {}
+    for metric in KNOWN:
+        term = term_of(metric.key)
+        summary = (
+            term.summary if term and term.key == metric.key else f"{metric.title} time per split"
+        )
+        found[metric.key] = f"{summary} [{units[metric.unit]}, {metric.better} is better]"
+    return found

@@ -1,0 +1,239 @@
+"""Overrides of the command line: checked, quoted and ordered before Hydra parses them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+from collections.abc import Sequence
+
+from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import (
+    Glob,
+    IntervalSweep,
+    Quote,
+    QuotedString,
+    RangeSweep,
+)
+from hydra.errors import HydraException
+
+from bnnbench.checks import check_folder
+from bnnbench.cli.configs import GROUPS, options
+from bnnbench.cli.parser import Parser
+from bnnbench.cli.suggestions import unknown_option
+from bnnbench.types import UserError
+
+FOLDER_KEYS = ("outputs_dir", "data_dir")
+
+PATH_KEYS = (*FOLDER_KEYS, "dataset.path")
+
+COLUMN_KEYS = ("dataset.target", "dataset.group", "dataset.time", "dataset.test")
+
+TEXT_KEYS = (*PATH_KEYS, *COLUMN_KEYS, "dataset.name", "dataset.sheet", "dataset.encoding")
+"""Settings that are always text, as is every label."""
+
+TEXT_LIST_KEYS = ("dataset.columns", "dataset.drop")
+"""Settings that are lists of text; their brackets are optional."""
+
+RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
+"""Words that Hydra's grammar reads as values."""
+
+MAX_JOBS = 10_000
+"""Of one sweep."""
+
+DRY_RUN = "--dry-run"
+
+EXCLUSIVE_OPTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
+"""Options of Hydra that exclude each other."""
+
+
+def hydra_arguments(words: Sequence[str]) -> list[str]:
+    """Return the arguments in the form that Hydra expects: options first, then quoted overrides.
+
+    Raises:
+        UserError: for anything that Hydra would misread.
+    """
+    given = _parse_options(words)
+    overrides = list(given.overrides)
+    others = list(words)
+    for override in overrides:
+        others.remove(override)
+    if others[-1:] in (["--info"], ["-i"]):  # or it would take the first override for its value
+        others.append(given.info)
+    if given.shell_completion:
+        return [*others, *overrides]
+    check_overrides(overrides)
+    quoted = quote_overrides(overrides, sweep=given.multirun)
+    for override in quoted:
+        _check_sweep(override)
+    return [*others, *quoted]
+
+
+def find_config_dir(words: Sequence[str]) -> str | None:
+    """Return the existing folder that `--config-dir` names, if any; `words` may be incomplete."""
+    try:
+        given = get_args_parser().parse_known_args(list(words))[0].config_dir
+    except SystemExit:  # the value is missing
+        return None
+    return given if given is not None and os.path.isdir(given) else None
+
+
+def check_overrides(words: Sequence[str]) -> None:
+    """Reject overrides that are certainly mistakes, or that Hydra would misread.
+
+    Raises:
+        UserError: for the first one.
+    """
+    for word in words:
+        key, equals, value = word.partition("=")
+        name = key.lstrip("+~")
+        if word != word.encode(errors="replace").decode():
+            raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
+        if not name:
+            raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
+        if key.startswith("~") and not name.startswith("hydra"):
+            raise UserError(
+                f"{word}: settings cannot be removed; change the value with {name}=VALUE.",
+                name,
+                "removed",
+            )
+        if key.startswith("+") and name in GROUPS:
+            raise UserError(f"{word}: {name} already exists; leave out the +.", name, "added")
+        if equals and name in GROUPS and value[:1] in ("[", "{", "_"):  # _NAME is no option
+            raise _wrong_option(name, value)
+        if equals and name in FOLDER_KEYS:  # before Hydra makes the folder
+            check_folder(name, None if value == "null" else value.strip("'\""))
+            if value[:1] in ("[", "{"):
+                raise UserError(
+                    f"{word}: if this is the name of a folder, write {name}=./{value}.",
+                    name,
+                    "bracket",
+                )
+
+
+def _check_sweep(word: str) -> None:
+    """Reject a sweep over no values or over infinitely many.
+
+    Raises:
+        UserError: if this is one.
+    """
+    try:
+        override = OverridesParser.create().parse_override(word)
+    except HydraException:
+        return  # Hydra reports it when it parses the overrides
+    swept, key = override.value(), override.key_or_group
+    if isinstance(swept, IntervalSweep):
+        raise UserError(f"{word} has infinitely many values; list some of them.", key, "interval")
+    if isinstance(swept, RangeSweep) and key in GROUPS:
+        some = ",".join(list(options(key))[:2])
+        raise UserError(f"{word}: list options by name, such as {key}={some}.", key, "range")
+    if isinstance(swept, RangeSweep):
+        start, stop, step = (float(end or 0) for end in (swept.start, swept.stop, swept.step))
+        count = (stop - start) / step if step else math.inf
+        if not 0 < count <= MAX_JOBS:
+            raise UserError(f"{word} must have 1 to {MAX_JOBS} values.", key, "range")
+    if isinstance(swept, Glob) and not swept.filter(list(options(key))):
+        raise UserError(f"{word} matches no option; see `bnnbench list {key}`.", key, "glob")
+
+
+def quote_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
+    """Quote values that are options or text.
+
+    `depth=1,2` becomes `depth='1','2'`, since Hydra does not accept a bare number as an option;
+    `dataset.target=Preis (€)` becomes `dataset.target='Preis (€)'`.
+
+    Args:
+        words: overrides, `KEY=VALUE`.
+        sweep: whether a comma in a text separates two texts.
+    """
+    return [_quote(word, sweep) for word in words]
+
+
+def _quote(word: str, sweep: bool) -> str:
+    key, equals, value = word.partition("=")
+    name = key.lstrip("+")
+    if not equals or _is_quoted(value):
+        return word
+    if name in GROUPS:
+        choices = value.split(",")
+        return f"{key}={','.join(_text(c) if _is_hydra_value(c) else c for c in choices)}"
+    if name in TEXT_KEYS or name.endswith(".label"):
+        whole = not sweep or (name in PATH_KEYS and os.path.exists(os.path.expanduser(value)))
+        texts = [value] if whole else value.split(",")
+        return f"{key}={','.join(_quote_text(name, text) for text in texts)}"
+    if name in TEXT_LIST_KEYS and value not in ("", "null") and (value[0] == "[" or not sweep):
+        return f"{key}={_quote_list(value)}"
+    return word
+
+
+def _quote_list(value: str) -> str:
+    """Quote comma-separated texts, with or without brackets around them.
+
+    A text may contain brackets: `[day,pressure [bar]]`. Anything else is returned unchanged.
+    """
+    inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else value
+    texts = [text.strip() for text in inner.split(",") if text.strip()]
+    if any(mark in inner for mark in "{}\"'") or any(t.count("[") != t.count("]") for t in texts):
+        return value
+    return f"[{','.join(map(_text, texts))}]"
+
+
+def _quote_text(name: str, text: str) -> str:
+    if text == "null" or _is_quoted(text):
+        return text
+    return _text(os.path.expanduser(text) if name in PATH_KEYS else text)
+
+
+def _text(text: str) -> str:
+    return QuotedString(text=text, quote=Quote.single).with_quotes()
+
+
+def _is_quoted(value: str) -> bool:
+    return len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]
+
+
+def _is_hydra_value(choice: str) -> bool:
+    """Whether Hydra would read the name of an option as a number, null, true or false."""
+    plain = re.fullmatch(r"[\w.-]*", choice)
+    named = re.fullmatch(r"[A-Za-z_][\w.-]*", choice)
+    return bool(plain) and (not named or choice.lower() in RESERVED_WORDS)
+
+
+def _wrong_option(group: str, value: str) -> UserError:
+    names = [name.strip(" '\"") for name in value.strip("[]").split(",")]
+    known = options(group)
+    if value.startswith("[") and len(names) > 1 and all(name in known for name in names):
+        every = "both" if len(names) == 2 else "all"
+        return UserError(
+            f"{group}={value} is not an option: write {group}={','.join(names)} and add -m to "
+            f"run {every}.",
+            group,
+            "needs_multirun",
+        )
+    return unknown_option(group, value, list(known))
+
+
+def _parse_options(words: Sequence[str]) -> argparse.Namespace:
+    """Separate the options of Hydra from the overrides, in any order.
+
+    Raises:
+        UserError: if an option is unknown, lacks its value or excludes another.
+    """
+    parser = Parser(
+        prog="bnnbench run",
+        add_help=False,
+        parents=[get_args_parser()],
+        conflict_handler="resolve",
+    )
+    given = parser.parse_args(list(words))
+    exclusive = [name for name in EXCLUSIVE_OPTIONS if getattr(given, name) not in (None, False)]
+    if len(exclusive) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in exclusive[:2])
+        raise UserError(f"{first} and {second} cannot be combined; give one of them.", second)
+    if given.resolve and not (given.cfg or given.help):
+        raise UserError("--resolve needs --cfg job.", "--resolve")
+    if given.shell_completion and not given.overrides:
+        raise UserError("-sc needs install=SHELL, such as install=bash.", "-sc")
+    return given

@@ -1,0 +1,49 @@
+"""Messages about what a report omits or cannot write."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bnnbench.cli.exit_codes import note
+from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from bnnbench.results.reader import Runs
+
+
+def note_omitted_runs(runs: Runs) -> None:
+    """Print notes about damaged runs, and about the user's values on data sets without runs."""
+    for message in runs.skipped:
+        note(f"left out: {message}")
+    tables = [table for table in runs.tables.values() if "dataset" in table]
+    datasets = {str(name) for table in tables for name in table["dataset"]}
+    if unused := sorted({str(name) for name in runs.user_published["dataset"]} - datasets):
+        note(f"--published-values: left out {', '.join(unused)}, since no run uses them.")
+
+
+@contextmanager
+def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
+    """Turn an error of writing the report into a user error, unless the disk is full.
+
+    Args:
+        path: of the runs.
+        output_dir: where the report goes; `path/report` if not given.
+    """
+    from bnnbench.report.report_folder import ReportFolder
+
+    try:
+        yield
+    except OSError as error:
+        with suppress(OSError):  # remove it if it is empty
+            (output_dir or ReportFolder.below(path).root).rmdir()
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise UserError(
+            f"cannot write the report to {output_dir or path} ({error.strerror}); choose a "
+            "writable folder with --output-dir DIR.",
+            "--output-dir",
+        ) from None

@@ -1,0 +1,131 @@
+"""Options of `bnnbench report` that select runs, metrics and names."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from bnnbench.results.reader import Runs
+    from bnnbench.results.run_filter import RunFilter
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the options to a parser."""
+    selection = parser.add_argument_group("selection")
+    selection.add_argument(
+        "--methods", metavar="A,B", type=split_names, default=(), help="only these, in this order"
+    )
+    selection.add_argument(
+        "--datasets", metavar="A,B", type=split_names, default=(), help="only these, in this order"
+    )
+    selection.add_argument(
+        "--metric",
+        metavar="A,B",
+        type=split_names,
+        default=(),
+        help="only these, in this order; see `bnnbench list metric`",
+    )
+    selection.add_argument(
+        "--published-values",
+        metavar="FILE",
+        type=Path,
+        help="a CSV file of published values to compare with, in addition to ours: columns "
+        "method,dataset,metric,mean and, if known, error,error_kind (stderr or std),n_splits,"
+        "source,year",
+    )
+    paper = parser.add_argument_group("for a paper")
+    paper.add_argument(
+        "--style",
+        choices=("page", "paper"),
+        default="page",
+        help="paper: instead of the report, write a compact LaTeX table that fits one or two "
+        "columns, with the best values in bold by the correlated t-test, and figures of the same "
+        "width (default: page)",
+    )
+    paper.add_argument(
+        "--rename",
+        metavar="KEY=TEXT",
+        action="append",
+        default=[],
+        help="print a method, data set or metric under this name; may be repeated",
+    )
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the distinct names of a comma-separated list."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def run_filter_from(given: Namespace) -> RunFilter:
+    """Return the selection of runs.
+
+    Raises:
+        UserError: if a metric is unknown.
+    """
+    from bnnbench.results.run_filter import RunFilter
+
+    return RunFilter(given.methods, given.datasets, given.metric)
+
+
+def parse_renames(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the printed names by key.
+
+    Raises:
+        UserError: if one is not `KEY=TEXT`.
+    """
+    found = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not (key.strip() and equals and text.strip()):
+            raise UserError(
+                f'--rename: write KEY=TEXT, such as vadam="Vadam (ours)", not {pair!r}.',
+                "--rename",
+                "syntax",
+            )
+        found[key.strip()] = text.strip()
+    return found
+
+
+def check_renames(names: Iterable[str], runs: Runs) -> None:
+    """Reject names of anything that the report does not contain.
+
+    Raises:
+        UserError: for the first one.
+    """
+    from bnnbench.results.labels import labels
+    from bnnbench.results.metrics import BY_KEY
+    from bnnbench.results.run_filter import available_names, check_known_names
+
+    known = [
+        *available_names(runs, "method"),
+        *labels(runs.scored),
+        *available_names(runs, "dataset"),
+        *BY_KEY,
+    ]
+    check_known_names("--rename", tuple(names), dict.fromkeys(known))
+
+
+def read_filtered_runs(
+    path: Path,
+    labels: Collection[str] | None,
+    run_filter: RunFilter,
+    published_values: Path | None,
+) -> Runs:
+    """Read the selected runs, and the published values of the user.
+
+    Raises:
+        UserError: if there are none, or a name or the file is wrong.
+    """
+    from bnnbench.results.reader import read_runs
+    from bnnbench.results.run_filter import filter_runs
+    from bnnbench.results.user_published import read_user_published
+
+    values = read_user_published(published_values) if published_values else None
+    runs = read_runs(path, labels)
+    return filter_runs(runs if values is None else replace(runs, user_published=values), run_filter)

@@ -1,0 +1,47 @@
+"""A data set that is bundled with scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.identity import no_identity
+from bnnbench.types import Table
+
+
+@dataclass(frozen=True)
+class Diabetes:
+    """The diabetes progression study, `[442, 10]`, in original units (Efron et al., 2004).
+
+    Attributes:
+        name: the label used in paths and tables.
+        summary: one line about the set.
+        n_splits: number of random train/test splits.
+        test_fraction: fraction of the rows in each test part.
+        split_seed: seed of the splits, independent of the run's seed.
+    """
+
+    name: str = "diabetes"
+    summary: str = no_identity("")
+    n_splits: int = 20
+    test_fraction: float = 0.1
+    split_seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_split_settings(self.n_splits, self.test_fraction, self.split_seed)
+
+    def load(self) -> Table:
+        """Load the table from the installed scikit-learn."""
+        from sklearn.datasets import load_diabetes
+
+        bunch = load_diabetes(scaled=False)
+        return Table(
+            name=self.name,
+            inputs=bunch.data,
+            targets=bunch.target,
+            splits=seeded_splits(
+                len(bunch.target), self.n_splits, self.test_fraction, self.split_seed
+            ),
+            features=tuple(bunch.feature_names),
+            target="disease progression after one year [score]",
+        )

@@ -1,0 +1,82 @@
+"""The roles of a file's columns: inputs, target, and columns that define the splits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from bnnbench.types import UserError
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """Columns by role; the fields have the names of the settings.
+
+    Attributes:
+        target: the column to predict.
+        columns: the inputs; None means all other columns.
+        drop: the columns to exclude.
+        split_by: maps `group`, `time` or `test` to its column, which is not an input.
+    """
+
+    target: str
+    columns: Sequence[str] | None
+    drop: Sequence[str]
+    split_by: Mapping[str, str]
+
+    def select(self, path: Path, names: Sequence[str]) -> list[str]:
+        """Return the columns in use, in the order of the file.
+
+        Args:
+            path: the file, for messages.
+            names: its columns.
+
+        Raises:
+            UserError: if a column does not exist or has two roles, or no input is left.
+        """
+        named = {"target": [self.target], "columns": self.columns or (), "drop": self.drop}
+        for key, columns in (named | {key: [name] for key, name in self.split_by.items()}).items():
+            for name in columns:
+                _check_exists(f"dataset.{key}", path, str(name), names)
+        by = set(self.split_by.values())
+        for key, name in {"target": self.target, **self.split_by}.items():
+            if name in self.drop:
+                raise UserError(
+                    f"dataset.drop: {name!r} is the {key} column and cannot be dropped.",
+                    setting="dataset.drop",
+                    code="column_in_use",
+                )
+        if self.target in by:
+            raise UserError(
+                f"dataset.target: column {self.target!r} cannot be both the target and the split "
+                "column.",
+                setting="dataset.target",
+                code="split_column",
+            )
+        candidates = names if self.columns is None else self.columns
+        inputs = {*candidates} - {self.target, *self.drop, *by}
+        if not inputs:
+            raise UserError(
+                f"dataset.path: {path} has no input column besides the target {self.target!r}; "
+                "add input columns.",
+                setting="dataset.path",
+                code="no_inputs",
+            )
+        return [name for name in names if name in {*inputs, self.target, *by}]
+
+
+def _check_exists(key: str, path: Path, name: str, names: Sequence[str]) -> None:
+    if name in names:
+        return
+    close = get_close_matches(name, names, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    if all(re.fullmatch(r"[-+.\deE]+", column) for column in names):
+        hint = " (its first line must contain the column names)"
+    raise UserError(
+        f"{key}: {path} has no column {name!r}{hint}; its columns are {', '.join(names)}.",
+        setting=key,
+        code="unknown_column",
+    )

@@ -1,0 +1,138 @@
+"""Version of the code behind a run, so that results of changed code are not reused silently.
+
+A code version consists of the package version and a hash of each module that defines a class of the
+experiment, base classes included: its syntax tree without docstrings and comments. For modules of
+the user, which have no version, it includes the local modules that they import.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.abc import InspectLoader
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+from sysconfig import get_paths
+from typing import Any
+
+from bnnbench import __version__
+
+EXCLUDED = ("builtins", "abc", "typing", "torch", "numpy")
+"""Packages whose source is not hashed."""
+
+
+def code_version_of(component: Any) -> dict[str, Any]:
+    """Return the package version and the hash of each module that a component's classes are in.
+
+    Args:
+        component: a dataclass, with the dataclasses that it holds.
+    """
+    modules = _with_imports(cls.__module__ for cls in _classes(component))
+    return {"version": __version__, "modules": {name: _digest(name) for name in sorted(modules)}}
+
+
+def changed_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """List the files, and the package version, in which two code versions differ.
+
+    Args:
+        before: from `code_version_of`; empty if unknown.
+        now: from `code_version_of`.
+    """
+    if not before:
+        return []
+    old, new = before["modules"], now["modules"]
+    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    files = [f"{name.replace('.', '/')}.py" for name in changed]
+    if before["version"] != now["version"]:
+        files.append(f"bnnbench {before['version']} to {now['version']}")
+    return files
+
+
+def _classes(component: Any) -> Iterator[type]:
+    """Yield the classes of a component and of all that it holds, with their bases."""
+    if not is_dataclass(component) or isinstance(component, type):
+        return
+    for cls in type(component).__mro__:
+        if _package(cls.__module__) not in EXCLUDED:
+            yield cls
+    for field in fields(component):
+        yield from _classes(getattr(component, field.name))
+
+
+def _with_imports(modules: Iterable[str]) -> set[str]:
+    """Return these modules and the local modules that the user's own ones import."""
+    visited: set[str] = set()
+    left = list(modules)
+    while left:
+        module = left.pop()
+        if module not in visited:
+            visited.add(module)
+            left += [name for name in _imports(module) if _is_local(name, module)]
+    return visited
+
+
+def _imports(module: str) -> Iterator[str]:
+    """Yield the names that a user's module imports, anywhere in its code; none for libraries."""
+    source = None if _package(module) in (*EXCLUDED, "bnnbench") else _source(module)
+    package = getattr(sys.modules.get(module), "__package__", None)
+    for node in ast.walk(ast.parse(source or "")):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _is_local(name: str, module: str) -> bool:
+    """Whether a module is in the same package or, except for libraries, the same folder."""
+    if name not in sys.modules:
+        return False
+    folders = [_folder(_package(one)) for one in (name, module)]
+    libraries = [Path(get_paths()[kind]) for kind in ("purelib", "platlib", "stdlib")]
+    same = folders[0] is not None and folders[0] == folders[1] and folders[0] not in libraries
+    return _package(name) == _package(module) or same
+
+
+def _folder(package: str) -> Path | None:
+    """Return the folder that contains a package or a top-level module."""
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if file is None:
+        return None
+    path = Path(file)
+    return path.parents[1] if path.stem == "__init__" else path.parent
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _source(module: str) -> str | None:
+    spec = find_spec(module) if module != "__main__" else None
+    loader = spec.loader if spec else None
+    return loader.get_source(module) if isinstance(loader, InspectLoader) else None
+
+
+@cache
+def _digest(module: str) -> str:
+    """Hash the syntax of a module, or its name if there is no source."""
+    source = _source(module)
+    text = ast.dump(_without_docstrings(ast.parse(source))) if source else module
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            statements = [child for child in node.body if not _is_text(child)]
+            node.body = statements or [ast.Pass()]
+    return tree
+
+
+def _is_text(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return False
+    return isinstance(node.value.value, str)

@@ -1,0 +1,100 @@
+"""Training of whole epochs in native code, for methods that have a `NativeUpdate`.
+
+Uses the same random numbers as the torch trainer, so that results differ only by rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.snapshots import Snapshots
+from bnnbench.native.trainer import NativeTrainer
+from bnnbench.nn import MLP
+from bnnbench.optim import NativeUpdate
+from bnnbench.random_streams import Request, Streams
+from bnnbench.types import Hyper
+
+State = dict[str, Tensor]
+Noise = tuple[Tensor, ...]
+
+MAX_NOISE_NUMBERS = 4_000_000  # drawn at once, for all groups: 16 MB of float32
+
+
+class NativelyTrainable(Protocol):
+    """The methods that native training calls; documented in `StochasticMethod`."""
+
+    def kl_weight(self, index: int, batches: int) -> float: ...
+
+    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper: ...
+
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
+
+
+def train_natively(
+    method: NativelyTrainable,
+    native_update: NativeUpdate,
+    task: FitTask,
+    state: State,
+    alive: Tensor,
+    snapshots: Snapshots,
+) -> Iterator[tuple[State, Tensor]]:
+    """Yield the state after each epoch and which replicas are finite so far, `[R]`.
+
+    Args:
+        method: draws the noise.
+        native_update: the method's update.
+        task: data, hyper-parameters and settings.
+        state: initial state.
+        alive: which replicas are finite, `[R]`.
+        snapshots: records the weights.
+    """
+    data, streams, size, step = task.data, task.streams, task.batch_size, 0
+    rows = data.inputs.shape[1]
+    starts = range(0, rows, size)
+    sizes = [min(size, rows - start) for start in starts]
+    requests_by_size = {count: _noise_requests(method, task, count) for count in {*sizes}}
+    requests = [requests_by_size[count] for count in sizes]
+    kl_weights = [method.kl_weight(index, len(starts)) for index in range(len(starts))]
+    state = {name: value.clone() for name, value in state.items()}
+    hyper = method.effective_hyper(state, task.hyper)
+    trainer = NativeTrainer(
+        native_update, task.mlp, data, hyper, task.training, kl_weights, state, alive,
+        streams.groups,
+    )  # fmt: skip
+    for epoch in range(task.epochs):
+        before, was_alive = {name: value.clone() for name, value in state.items()}, alive.clone()
+        order = torch.argsort(streams.uniform(1, rows)[0], dim=1, stable=True)
+        first = 0
+        while first < len(starts):
+            steps = _steps_that_fit(requests[first:], MAX_NOISE_NUMBERS // streams.size)
+            numbers = streams.draw_ahead([request for one_step in steps for request in one_step])
+            noise = numbers.addresses.view(len(steps), len(steps[0]), streams.size)
+            while len(noise):
+                count = int(min(len(noise), snapshots.steps_until_next(step)))
+                trainer.take_steps(epoch, first, order, noise[:count])
+                noise, first, step = noise[count:], first + count, step + count
+                snapshots.record(step, state["loc"])
+        if not torch.equal(alive, was_alive):
+            for name, value in state.items():
+                value.copy_(torch.where(alive[:, None], value, before[name]))
+        snapshots.end_epoch(alive, before["loc"])
+        yield state, alive
+
+
+def _noise_requests(method: NativelyTrainable, task: FitTask, rows: int) -> list[Request]:
+    """Return the random numbers drawn by a step on a minibatch of `rows` rows."""
+    samples = task.training.samples
+    return task.streams.record_requests(lambda s: method.sample_noise(task.mlp, rows, samples, s))
+
+
+def _steps_that_fit(requests: Sequence[list[Request]], limit: int) -> Sequence[list[Request]]:
+    """Return the first steps that together draw at most `limit` numbers, but at least one step."""
+    totals = accumulate(sum(math.prod(shape) for _, shape in step) for step in requests)
+    return requests[: max(1, sum(total <= limit for total in totals))]

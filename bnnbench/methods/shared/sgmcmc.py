@@ -1,0 +1,110 @@
+"""The base class of stochastic-gradient MCMC methods, which run one Markov chain per replica."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from bnnbench.checks import check_between, check_int
+from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import train
+from bnnbench.nn import forward
+from bnnbench.random_streams import Streams
+from bnnbench.types import Prediction
+
+MAX_DIAGNOSTIC_ROWS = 100  # training rows used to estimate the effective sample size
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGMCMC(StochasticMethod):
+    """Predicts with an equally weighted mixture of the networks kept from the chain.
+
+    If the chain has more than `evaluation.samples` networks, evenly spaced ones are used.
+
+    Attributes:
+        prior_precision: of the weights, biases included, standardised units; None is searched.
+        burn_in: fraction of the epochs that is discarded at the start.
+        thinning: keep every `thinning`-th network, counted back from the last one.
+    """
+
+    prior_precision: float | None = None
+    burn_in: float = 0.5
+    thinning: int = 5
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
+        check_int("method.thinning", self.thinning)
+
+    @property
+    def is_stochastic(self) -> bool:
+        return False
+
+    def n_steps(self, task: FitTask) -> int:
+        """Return the number of steps of a fit."""
+        return task.epochs * math.ceil(task.data.inputs.shape[1] / task.batch_size)
+
+    def saved_steps(self, task: FitTask) -> range:
+        """Return the steps, counted from 1, after which the network is kept."""
+        last = self.n_steps(task)
+        return range(last, int(self.burn_in * last), -self.thinning)[::-1]
+
+    def fit(self, task: FitTask) -> Posterior:
+        task = replace(task, outputs=self.likelihood.outputs)
+        posterior = train(self, task, self.saved_steps(task))
+        return replace(posterior, diagnostics=self._diagnostics(posterior, task))
+
+    def training_outputs(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Tensor:
+        """Use the current network of the chain: one sample."""
+        return forward(posterior.mlp, posterior.state["loc"][None], inputs)[0]
+
+    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
+        """Return `prior_precision / 2 ||w||^2`; the objective is the negative log-posterior."""
+        loc = posterior.state["loc"]
+        return 0.5 * (posterior.hyper["prior_precision"] * loc.square()).sum(1)
+
+    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
+        """Return at most `samples` of the kept networks, evenly spaced."""
+        return evenly_spaced(samples, posterior.state["chain"].transpose(0, 1))
+
+    def predict(
+        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
+    ) -> Prediction:
+        """Predict one mixture component per network."""
+        return self._prediction(posterior, self.sample_weights(posterior, samples, streams), inputs)
+
+    def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
+        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
+        predict_outputs(posterior.mlp, networks, inputs, outputs)
+        return self.likelihood.prediction(outputs, posterior.hyper)
+
+    @torch.no_grad()
+    def _diagnostics(self, posterior: Posterior, task: FitTask) -> dict[str, Tensor]:
+        """Return the number of kept networks and their effective sample size.
+
+        The effective sample size is that of the predicted mean, the median over training rows.
+        Weights are not used because they are not identifiable.
+        """
+        chain, inputs = (
+            posterior.state["chain"].transpose(0, 1),
+            task.data.inputs[:, :MAX_DIAGNOSTIC_ROWS],
+        )
+        sizes = effective_sample_size(self._prediction(posterior, chain, inputs).loc)
+        padding = torch.arange(sizes.shape[1], device=sizes.device) >= posterior.counts
+        median = sizes.masked_fill(padding, torch.nan).nanmedian(1).values
+        n_kept = torch.full_like(median, len(chain))
+        diverged = posterior.diverged
+        return {
+            "kept_samples": n_kept.masked_fill(diverged, torch.nan),
+            "effective_samples": median.masked_fill(diverged, torch.nan),
+        }

@@ -1,0 +1,174 @@
+"""Helpers for figures. Figures are built without pyplot: no global state, no display."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
+from bnnbench.files import remove, write_atomically, write_text
+from bnnbench.report.figures.inline_svg import inline_svg
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+"""Okabe & Ito (2008): eight colours that are distinct with any colour vision."""
+
+BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
+
+PlotOptions = dict[str, Any]
+"""Keyword arguments of matplotlib functions."""
+
+METADATA: Mapping[str, PlotOptions] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+"""Metadata to omit by file type, because it would change with the date."""
+
+DPI = 150
+"""Resolution of PNG files, dots per inch."""
+
+SMALL_POINTS, MEDIUM_POINTS = 8.33, 10.0
+"""Font sizes in points that matplotlib calls small and medium."""
+
+LEGEND_MARGIN = 0.72
+"""Inches that a legend column needs in addition to its text: the marker and padding."""
+
+
+def new_figure(
+    width: float, height: float, columns: int = 1, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Create a figure of this size in inches, and its panels row by row."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
+
+
+def legend(figure: Figure, axes: Axes | Sequence[Axes], columns: int = 4, title: str = "") -> None:
+    """Add a legend above the panels and increase the height of the figure accordingly.
+
+    Args:
+        figure: its size must be final except for the legend.
+        axes: one panel or more. Labels that occur in several panels are listed once.
+        columns: maximum number of columns; long names reduce it.
+        title: printed in grey above the entries.
+    """
+    panels = [axes] if isinstance(axes, Axes) else axes
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    width = figure.get_figwidth()
+    names = [wrap_text(name, width - LEGEND_MARGIN) for name in handles]
+    longest = max((text_width(line) for name in names for line in name.split("\n")), default=0.0)
+    columns = max(1, min(columns, int(width / (longest + LEGEND_MARGIN))))
+    rows = -(-sum(name.count("\n") + 1 for name in names) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.22 * max(0, rows - 2))
+    box = figure.legend(
+        handles.values(),
+        names,
+        loc="outside upper center",
+        ncols=columns,
+        frameon=False,
+        title=wrap_text(title, width - 0.3, SMALL_POINTS) or None,
+        title_fontsize=SMALL_POINTS,
+    )
+    box.get_title().set(color=GREY, parse_math=False, multialignment="center")
+
+
+def add_title(figure: Figure, title: str) -> None:
+    """Add a title in grey above the panels of a figure without a legend."""
+    if title:
+        text = wrap_text(title, figure.get_figwidth() - 0.3, SMALL_POINTS)
+        figure.suptitle(text, fontsize=SMALL_POINTS, color=GREY, parse_math=False)
+
+
+@cache
+def text_width(text: str, points: float = MEDIUM_POINTS) -> float:
+    """The width of a line of text in inches."""
+    font = FontProperties(size=points)
+    width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+    return width / 72
+
+
+def wrap_text(text: str, width: float, points: float = MEDIUM_POINTS) -> str:
+    """Wrap each line of a text to fit a width.
+
+    Args:
+        text: one line or more.
+        width: the available width, inches.
+        points: the font size.
+    """
+    return "\n".join(_wrap_line(line, width, points) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, width: float, points: float) -> str:
+    needed = text_width(line, points)
+    if needed <= width:
+        return line
+    # The margin allows for parts of the line with wider letters than average.
+    letters = max(8, int(0.93 * len(line) * width / needed))
+    return textwrap.fill(line, letters, break_on_hyphens=False)
+
+
+def label_axes(axes: Axes, x: str = "", y: str = "") -> None:
+    """Label axes with user-provided text: wrapped, and with `$` as a currency sign.
+
+    Args:
+        axes: a panel of a figure whose size is final.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
+    """
+    place, figure = axes.get_position(), axes.get_figure(root=True)
+    assert figure is not None
+    # Leave room for a scientific-notation offset at the end of the axis.
+    axes.set_xlabel(wrap_text(x, place.width * figure.get_figwidth() - 1.1), parse_math=False)
+    axes.set_ylabel(wrap_text(y, place.height * figure.get_figheight()), parse_math=False)
+
+
+def set_equal_axes(axes: Axes) -> None:
+    """Use the same scale on both axes, anchored at the lower left.
+
+    If the panel were centred, tick labels would be cut off, because the layout reserves space for
+    them at the edge of the figure.
+    """
+    axes.set(aspect="equal", anchor="SW")
+
+
+def line_style(index: int, dashes: tuple[str, str, str]) -> PlotOptions:
+    """Colour and dash style of a line: eight colours with the first style, then the next style."""
+    colours = len(PALETTE)
+    return {"color": PALETTE[index % colours], "linestyle": dashes[index // colours % len(dashes)]}
+
+
+def save_figure(
+    figure: Figure, path_of: Callable[[str], Path], suffixes: Sequence[str] = tuple(METADATA)
+) -> None:
+    """Write a figure. Equal figures give identical files.
+
+    Args:
+        figure: the figure. It is laid out once for all its files.
+        path_of: returns the path for a suffix.
+        suffixes: of the files to write: `png`, `pdf`, and `svg` for embedding in a page. Existing
+            PNG and PDF files with other suffixes are removed.
+    """
+    figure.set_dpi(DPI)
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+    for suffix, metadata in METADATA.items():
+        if suffix not in suffixes:
+            remove(path_of(suffix))
+            continue
+        with matplotlib.rc_context({"pdf.fonttype": 42}):
+            write_atomically(
+                path_of(suffix),
+                partial(figure.savefig, format=suffix, dpi=DPI, metadata=metadata),
+            )
+    if "svg" in suffixes:
+        path = path_of("svg")
+        write_text(path, inline_svg(figure, path.stem))

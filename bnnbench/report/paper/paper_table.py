@@ -1,0 +1,206 @@
+"""Contents of a paper's table: scores by method, data set and metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import Metric
+from bnnbench.results.pairing import dataset_pairs
+from bnnbench.results.reader import Runs
+from bnnbench.results.run_filter import NO_FILTER, RunFilter
+from bnnbench.results.significance import compare_pairs, not_credibly_worse
+from bnnbench.results.summary import STATISTICS
+
+CellKey = tuple[str, str, str]
+"""Data set, key of the entry, key of the metric."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One score over splits, in original units.
+
+    Attributes:
+        mean: mean over splits.
+        stderr: standard error of the mean, or NaN.
+        std: standard deviation over splits, or NaN.
+        best: whether the mean is the best or `significance.not_credibly_worse` than the best.
+        decimals: number of decimals of a published mean; None for our own.
+    """
+
+    mean: float
+    stderr: float
+    std: float
+    best: bool = False
+    decimals: int | None = None
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A method, or a method with particular settings.
+
+    Attributes:
+        key: unique identifier.
+        method: the method's label, as in `--methods`.
+        name: the printed name.
+        published: whether the scores are published values instead of our runs.
+    """
+
+    key: str
+    method: str
+    name: str
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """Contents of the table.
+
+    Attributes:
+        datasets: printed names by data set, in order.
+        entries: the methods, in order.
+        metrics: printed names by metric, in order.
+        cells: the scores; some may be missing.
+        splits: the distinct numbers of splits of the runs, ascending.
+        diverged_runs: a description of each run with diverged splits.
+        sources: the distinct sources of published values.
+        runs: a comment on each run: data set, label, digest and differing settings.
+    """
+
+    datasets: Mapping[str, str]
+    entries: tuple[TableEntry, ...]
+    metrics: Mapping[Metric, str]
+    cells: Mapping[CellKey, Cell]
+    splits: tuple[int, ...]
+    diverged_runs: tuple[str, ...]
+    sources: tuple[str, ...]
+    runs: tuple[str, ...]
+
+    @property
+    def has_comparison(self) -> bool:
+        """Whether any two of our runs have the same data set and metric."""
+        own = {entry.key for entry in self.entries if not entry.published}
+        scores = [key[::2] for key in self.cells if key[1] in own]
+        return len(scores) > len(set(scores))
+
+
+def paper_table(
+    runs: Runs,
+    metrics: Sequence[Metric],
+    run_filter: RunFilter = NO_FILTER,
+    names: Mapping[str, str] | None = None,
+) -> PaperTable:
+    """Build the table of some runs.
+
+    Args:
+        runs: from `filter_runs`.
+        metrics: the scores to print.
+        run_filter: the order of methods and data sets. Other methods follow in alphabetical order,
+            published ones last. Data sets without runs are included only if they are named.
+        names: printed names by method, label, data set or metric.
+    """
+    names = names or {}
+    table = runs.scored.assign(label=labels(runs.scored))
+    datasets = list(run_filter.datasets or dict.fromkeys(map(str, table["dataset"])))
+    published = runs.user_published[
+        runs.user_published["metric"].isin([metric.key for metric in metrics])
+    ]
+    published = published[published["dataset"].isin(datasets)]
+    entries = [*own_entries(table, names), *published_entries(published, table, names)]
+    places = {method: place for place, method in enumerate(run_filter.methods)}
+    entries.sort(key=lambda e: (places.get(e.method, len(places)), e.published, e.key))
+    return PaperTable(
+        datasets={name: names.get(name, name) for name in datasets},
+        entries=tuple(entries),
+        metrics={metric: names.get(metric.key, default_name(metric)) for metric in metrics},
+        cells=dict([*own_cells(runs, table, metrics), *published_cells(published)]),
+        splits=tuple(sorted({int(count) for count in table["splits"]})),
+        diverged_runs=tuple(diverged_runs(table, names)),
+        sources=tuple(source for source in dict.fromkeys(source_names(published)) if source),
+        runs=tuple(run_comments(table)),
+    )
+
+
+def default_name(metric: Metric) -> str:
+    """The default column heading of a metric."""
+    return f"{metric.title} time" if metric.unit == "s" else metric.title
+
+
+def name_in_sentence(metric: Metric, name: str) -> str:
+    """The printed name of a metric inside a sentence, where default names are in lower case."""
+    default = default_name(metric)
+    return name if name != default or metric.title.isupper() else default[0].lower() + default[1:]
+
+
+def own_entries(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[TableEntry]:
+    """Yield an entry for each label of our runs."""
+    for label, method in dict(zip(table["label"], table["method"], strict=True)).items():
+        yield TableEntry(str(label), str(method), display_name(str(label), str(method), names))
+
+
+def display_name(label: str, method: str, names: Mapping[str, str]) -> str:
+    """The printed name of a label: its own, or its method's with the remaining settings."""
+    rest = label.removeprefix(method)
+    return names.get(label, names.get(method, method) + rest)
+
+
+def published_entries(
+    published: pd.DataFrame, table: pd.DataFrame, names: Mapping[str, str]
+) -> Iterator[TableEntry]:
+    """Yield an entry for each published method. Names of methods that ran apply to ours only."""
+    for method in dict.fromkeys(published["method"]):
+        name = method if method in set(table["method"]) else names.get(method, method)
+        yield TableEntry(published_key(method), method, name, published=True)
+
+
+def source_names(published: pd.DataFrame) -> list[str]:
+    """The source of each published value, such as `Smith et al. 2024`; may be empty."""
+    return [f"{row['source']} {row['year']}".strip() for row in published.to_dict("records")]
+
+
+def published_key(method: str) -> str:
+    """The key of a published entry. It contains a line break, which no label has."""
+    return f"{method}\npublished"
+
+
+def own_cells(
+    runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric]
+) -> Iterator[tuple[CellKey, Cell]]:
+    """Yield the scores of our runs, compared by significance tests on each data set."""
+    pairs = compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
+    for dataset, group in table.groupby("dataset", sort=False):
+        for metric in metrics:
+            here = pairs[(pairs["dataset"] == dataset) & (pairs["metric"] == metric.key)]
+            best = not_credibly_worse(group[f"{metric.key}_mean"], here, metric)
+            for run, row in zip(group.index, group.to_dict("records"), strict=True):
+                mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
+                marked = len(group) > 1 and str(run) in best
+                yield (str(dataset), row["label"], metric.key), Cell(mean, stderr, std, marked)
+
+
+def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, Cell]]:
+    """Yield the published values. They are not tested and never marked as best."""
+    for row in published.to_dict("records"):
+        key = (row["dataset"], published_key(row["method"]), row["metric"])
+        std = row["stderr"] * math.sqrt(row["n_splits"])
+        yield key, Cell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
+
+
+def diverged_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield `2 of 20 of Vadam on yacht` for each run with diverged splits."""
+    for row in table[table["diverged"] > 0].to_dict("records"):
+        name = display_name(row["label"], row["method"], names)
+        dataset = names.get(row["dataset"], row["dataset"])
+        yield f"{row['diverged']} of {row['splits']} of {name} on {dataset}"
+
+
+def run_comments(table: pd.DataFrame) -> Iterator[str]:
+    """Yield `boston: vadam, run 250dfd7c2333; settings differ: epochs 5` for each run."""
+    for run, row in zip(table.index, table.to_dict("records"), strict=True):
+        words = row["settings_differ"]
+        more = f"; settings differ: {words}" if words else ""
+        yield f"{row['dataset']}: {row['label']}, run {run}{more}"

@@ -1,0 +1,63 @@
+"""Writes a paper's table and figures: `paper.tex`, `paper.csv`, `paper_<metric>.pdf`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.files import write_text
+from bnnbench.report.figures.save import save_figures
+from bnnbench.report.paper.figure import points_figure
+from bnnbench.report.paper.latex import latex_document
+from bnnbench.report.paper.layout import Layout, best_layout
+from bnnbench.report.paper.paper_table import PaperTable
+from bnnbench.report.report_folder import ReportFolder
+
+FILE_STEM = "paper"
+"""Common beginning of the file names."""
+
+
+def write_paper(
+    table: PaperTable, report: ReportFolder, error: str = "stderr", processes: int = 1
+) -> Layout:
+    """Write all files and return the layout of the table.
+
+    Args:
+        table: the contents.
+        report: the output folder.
+        error: the error bars of figures, a key of `ERROR_BARS`.
+        processes: number of processes that draw figures in parallel.
+    """
+    layout = best_layout(table)
+    write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
+    write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))
+    figures = {
+        f"{FILE_STEM}_{metric.key}": partial(points_figure, table, metric, error)
+        for metric in table.metrics
+    }
+    save_figures(figures, report.figure, ("pdf",), processes)
+    return layout
+
+
+def rows(table: PaperTable) -> Iterator[dict[str, Any]]:
+    """Every cell at full precision."""
+    for metric in table.metrics:
+        for dataset in table.datasets:
+            for one in table.entries:
+                cell = table.cells.get((dataset, one.key, metric.key))
+                if cell is not None and math.isfinite(cell.mean):
+                    yield {
+                        "dataset": dataset,
+                        "method": one.key.partition("\n")[0],
+                        "name": one.name,
+                        "published": int(one.published),
+                        "metric": metric.key,
+                        "mean": cell.mean,
+                        "stderr": cell.stderr,
+                        "std": cell.std,
+                        "bold": int(cell.best),
+                    }

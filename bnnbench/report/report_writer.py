@@ -1,0 +1,114 @@
+"""Writes the report over many runs, with every section that applies to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.table import Table
+
+from bnnbench.discovery import plugins
+from bnnbench.experiment.run_folder import FIGURE_FORMATS
+from bnnbench.files import write_text
+from bnnbench.forks import run_both
+from bnnbench.report.blocks import DataFile, FigureBlock, Section, SectionFunction, Style
+from bnnbench.report.figures.save import save_and_inline
+from bnnbench.report.renderers import html, latex, markdown, terminal
+from bnnbench.report.report_folder import ReportFolder
+from bnnbench.report.run_details import run_details
+from bnnbench.report.sections import (
+    calibration,
+    curves,
+    divergence_orders,
+    information_criteria,
+    interval_coverage,
+    leaderboard,
+    objective,
+    ranking,
+    results,
+    significance,
+    spread,
+    time_against_score,
+)
+from bnnbench.results.glossary import TERMS
+from bnnbench.results.metrics import printed_in
+from bnnbench.results.reader import Runs, require_scores
+
+SECTIONS: tuple[SectionFunction, ...] = (
+    results.section,
+    significance.section,
+    ranking.section,
+    time_against_score.section,
+    divergence_orders.section,
+    spread.section,
+    calibration.section,
+    objective.section,
+    curves.section,
+    interval_coverage.section,
+    information_criteria.section,
+    leaderboard.section,
+)
+"""The generic sections, in the order in which they are printed."""
+
+MIN_PARALLEL_RUNS = 50
+"""From this number of runs on, collecting run details takes longer than starting a process."""
+
+
+def section_functions() -> Iterator[SectionFunction]:
+    """The generic sections, then those of the suites."""
+    yield from SECTIONS
+    for page in plugins("page"):
+        yield from getattr(page, "SECTIONS", ())
+
+
+def build_sections(runs: Runs, style: Style) -> list[Section]:
+    """Build every section that applies to the runs.
+
+    Raises:
+        UserError: if none applies.
+    """
+    sections = [section for build in section_functions() if (section := build(runs, style))]
+    if not sections:
+        require_scores(runs)
+    return sections
+
+
+def write_report(
+    runs: Runs, style: Style | None = None, output_dir: Path | None = None, processes: int = 1
+) -> ReportFolder:
+    """Write pages (HTML, Markdown, LaTeX), tables (CSV) and figures (PNG, PDF) on all runs.
+
+    Args:
+        runs: from `read_runs`.
+        style: options of the report.
+        output_dir: the folder to write to; by default `report` in the folder of the runs.
+        processes: number of processes that work in parallel.
+
+    Raises:
+        UserError: if no section applies to the runs.
+    """
+    report = ReportFolder(output_dir) if output_dir else ReportFolder.below(runs.path)
+    sections, details = run_both(
+        lambda: build_sections(runs, style or Style()),
+        lambda: list(run_details(runs, report.root)),
+        processes if len(runs.folders) >= MIN_PARALLEL_RUNS else 1,
+    )
+    write_text(report.page, f"{markdown.page(sections)}\n{markdown.SEE_GLOSSARY}\n")
+    write_text(report.glossary, markdown.glossary_page(TERMS))
+    write_text(report.latex, latex.paper(sections))
+    blocks = [block for section in sections for block in section.blocks]
+    for block in blocks:
+        if isinstance(block, DataFile):
+            write_text(report.table(block.name), block.table.to_csv(index=False))
+    functions = {block.name: block.draw for block in blocks if isinstance(block, FigureBlock)}
+    figures = save_and_inline(functions, report.figure, FIGURE_FORMATS["both"], processes)
+    count = len(runs.folders)
+    title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
+    write_text(report.html, html.page(title, sections, figures, details))
+    return report
+
+
+def results_table(runs: Runs, style: Style | None = None) -> Table:
+    """The main results as a table for a terminal of 80 columns, grouped by data set."""
+    metrics = (style or Style()).run_filter.metrics_or(printed_in("terminal"))
+    return terminal.grid(list(results.result_tables(runs.scored, metrics).values()))

@@ -1,0 +1,69 @@
+"""Writes the results, figures and settings of one run as an HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from joblib import cpu_count
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import write_text
+from bnnbench.report.blocks import (
+    Block,
+    Column,
+    FigureBlock,
+    Heading,
+    ItemList,
+    Paragraph,
+    Section,
+    Table,
+)
+from bnnbench.report.figures.save import save_and_inline
+from bnnbench.report.renderers import html
+from bnnbench.report.run_details import RunDetails, run_details
+from bnnbench.report.run_output import run_page_for
+from bnnbench.results.reader import read_runs
+
+NAME_AND_VALUE = (Column("Name", "label"), Column("Value", "text"))
+
+
+def write_run_html(folder: RunFolder) -> Path:
+    """Write `page.html` into the folder of a finished run.
+
+    Raises:
+        UserError: if the run is damaged or its kind of experiment has no page.
+        PermissionError: if the folder is not writable.
+    """
+    run_page = run_page_for(folder)
+    functions = run_page.figures(folder)
+    (details,) = run_details(read_runs(folder.root), folder.root, with_charts=False)
+    svgs = save_and_inline(functions, processes=cpu_count())
+    figures = [
+        FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
+        for name, draw in functions.items()
+    ]
+    blocks = tuple(run_blocks(details, figures))
+    target = folder.root / "page.html"
+    write_text(target, html.page(details.summary.table.title, [Section(blocks)], svgs))
+    return target
+
+
+def run_blocks(details: RunDetails, figures: Iterable[FigureBlock]) -> Iterator[Block]:
+    """Yield the blocks of the page of a run, from top to bottom."""
+    summary = details.summary
+    yield Heading(summary.table.title, 1)
+    if details.started:
+        yield Paragraph(f"Started {details.started}.")
+    yield Table(summary.table.columns, summary.table.rows)
+    if summary.table.caption:
+        yield Paragraph(f"{summary.table.caption}.")
+    if summary.notes:
+        yield ItemList(summary.notes)
+    yield from figures
+    for table in summary.tables:
+        yield Heading(table.title)
+        yield Table(table.columns, table.rows)
+    for title, rows in (("Settings", details.settings), ("Environment", details.environment)):
+        yield Heading(title)
+        yield Table(NAME_AND_VALUE, tuple(sorted(rows.items())))

@@ -1,0 +1,1 @@
+"""Published values, the settings behind them, and how runs compare with them."""

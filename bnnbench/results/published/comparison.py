@@ -1,0 +1,80 @@
+"""Our runs compared with published values: means, z, and differences over common splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.published.splits import paired_with_published
+from bnnbench.results.published.values import (
+    Values,
+    counterpart,
+    run_difference,
+    run_z_score,
+    user_values,
+)
+from bnnbench.results.reader import Runs
+
+COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "differs", "paired",
+           "paired_stderr", "paired_splits")  # fmt: skip
+"""Suffixes of the columns added for each metric."""
+
+EMPTY = (math.nan, math.nan, math.nan, math.nan, "", "", math.nan, math.nan, 0)
+
+
+def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published")) -> pd.DataFrame:
+    """Add published values to the table of runs with scores.
+
+    Args:
+        runs: with the user's published values.
+        metrics: the metrics; by default those that papers print.
+
+    Returns:
+        `Runs.scored` with the new columns `<metric>_published`, `<metric>_published_stderr`,
+        `<metric>_published_std` (by its number of splits), `<metric>_z` (missing if major settings
+        differ), `<metric>_source`, `<metric>_differs` (known differences of settings); and where
+        single splits were published, `<metric>_paired` (mean of ours - theirs over splits with the
+        same test rows), `<metric>_paired_stderr` and `<metric>_paired_splits` (their number).
+        Missing where nothing comparable was published.
+    """
+    pairs = runs.cached(paired_with_published).to_dict("index")
+    user_published = user_values(runs.user_published)
+    columns: dict[str, list[Any]] = {}
+    for name, run in zip(runs.scored.index, runs.scored.to_dict("records"), strict=True):
+        for metric in (metric.key for metric in metrics):
+            cells = comparison_cells(run, metric, pairs.get(name, {}), user_published)
+            for column, cell in zip(COLUMNS, cells, strict=True):
+                columns.setdefault(f"{metric}_{column}", []).append(cell)
+    return runs.scored.assign(**columns)
+
+
+def comparison_cells(
+    run: Mapping[Any, Any], metric: str, pairs: Mapping[Any, Any], user_published: Values
+) -> tuple[Any, ...]:
+    """Return the cells of a run and a metric, in the order of `COLUMNS`.
+
+    Args:
+        run: a row of `Runs.scored`.
+        metric: key of the metric.
+        pairs: the run's row of `paired_with_published`, empty if it has none.
+        user_published: the user's published values.
+    """
+    theirs = counterpart(run, metric, user_published)
+    if theirs is None:
+        return EMPTY
+    paired = pairs if pairs.get("source") == theirs.source else {}
+    return (
+        theirs.mean,
+        theirs.stderr,
+        theirs.std,
+        run_z_score(run, metric, theirs),
+        theirs.source,
+        run_difference(run, theirs).description,
+        paired.get(f"{metric}_difference", math.nan),
+        paired.get(f"{metric}_stderr", math.nan),
+        paired.get("splits", 0) if f"{metric}_difference" in paired else 0,
+    )

@@ -1,0 +1,124 @@
+"""Filter the runs, data sets and metrics of a report, and order them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from bnnbench.results.metrics import BY_KEY, Metric
+from bnnbench.results.reader import Runs
+from bnnbench.types import UserError
+
+
+def check_known_names(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
+    """Raise a `UserError` for an unknown name.
+
+    Args:
+        option: the command-line option that the names were given to.
+        names: the given names.
+        known: the available names.
+    """
+    for name in names:
+        if name not in known:
+            available = ", ".join(map(str, known)) or "none"
+            raise UserError(
+                f"{option}: unknown name {name!r} (available: {available}).",
+                setting=option.partition(":")[0],
+                code="unknown_name",
+            )
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """What a report shows, in this order; an empty field means everything, in the default order.
+
+    Attributes:
+        methods: labels of methods, as tables name them.
+        datasets: names of data sets.
+        metrics: keys of `metrics.METRICS`.
+    """
+
+    methods: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_known_names("--metric", self.metrics, BY_KEY)
+
+    def metrics_or(self, defaults: Sequence[Metric]) -> tuple[Metric, ...]:
+        """Return the requested metrics, or the defaults if none were requested."""
+        return tuple(BY_KEY[key] for key in self.metrics) or tuple(defaults)
+
+    def metrics_among(self, supported: Sequence[Metric]) -> tuple[Metric, ...]:
+        """Return the requested metrics that are supported; all of these if none were requested."""
+        return tuple(metric for metric in self.metrics_or(supported) if metric in supported)
+
+
+NO_FILTER = RunFilter()
+
+
+def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
+    """Return the selected runs, with their tables in the requested order.
+
+    Args:
+        runs: as returned by `read_runs`, with the user's published values.
+        selection: the methods and data sets to keep; a method may be one of the user's file.
+
+    Raises:
+        UserError: if a name is unknown or no run is left.
+    """
+    columns = {"method": selection.methods, "dataset": selection.datasets}
+    for column, option in (("method", "--methods"), ("dataset", "--datasets")):
+        check_known_names(option, columns[column], dict.fromkeys(available_names(runs, column)))
+    if not any(columns.values()):
+        return runs
+    tables = {kind: select_rows(table, columns) for kind, table in runs.tables.items()}
+    tables = {kind: table for kind, table in tables.items() if len(table)}
+    if not tables:
+        description = " on ".join(" or ".join(names) for names in columns.values() if names)
+        option = "--methods" if selection.methods else "--datasets"
+        raise UserError(f"{runs.path} contains no finished run of {description}.", option, "no_run")
+    digests = {str(run) for table in tables.values() for run in table.index}
+    mask = runs.splits["run"].isin(digests) if len(runs.splits) else slice(None)
+    return replace(
+        runs,
+        tables=tables,
+        splits=runs.splits[mask],
+        folders={run: folder for run, folder in runs.folders.items() if run in digests},
+        calibrations={
+            run: calibration for run, calibration in runs.calibrations.items() if run in digests
+        },
+        user_published=select_rows(runs.user_published, columns),
+        _cache={},
+    )
+
+
+def available_names(runs: Runs, column: str) -> list[str]:
+    """Return all methods or data sets of the runs and the user's file, in alphabetical order."""
+    tables = [table for table in (*runs.tables.values(), runs.user_published) if column in table]
+    return sorted({str(name) for table in tables for name in table[column]})
+
+
+def select_rows(table: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return the rows with the requested names, sorted by data set and method in their order.
+
+    Args:
+        table: rows with some of the columns; the result is empty if a requested column is missing.
+        columns: requested names by column; none means all.
+    """
+    requested = {column: list(names) for column, names in columns.items() if names}
+    if not requested.keys() <= {*table.columns}:
+        return table.iloc[:0]
+    rows = table
+    for column, names in requested.items():
+        rows = rows[rows[column].isin(names)]
+    for column in ("method", "dataset"):  # the last sorts first
+        if column in requested:
+            rows = rows.sort_values(
+                column, key=lambda c: c.map(requested[c.name].index), kind="stable"
+            )
+        elif column in rows:
+            rows = rows.sort_values(column, kind="stable")
+    return rows

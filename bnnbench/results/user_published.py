@@ -1,0 +1,120 @@
+"""Published values of the user: a CSV file with the columns of `published/uci.csv`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.data.own_table.text_file import AUTO, SEPARATORS, detect_format
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.published.values import with_stderr
+from bnnbench.results.run_filter import check_known_names
+from bnnbench.types import UserError
+
+REQUIRED_COLUMNS = ("method", "dataset", "metric", "mean")
+NUMBER_COLUMNS = ("mean", "error", "n_splits")
+TEXT_COLUMNS = ("error_kind", "source", "year", "splits", "confidence", "seen_in")
+ERROR_KINDS = ("stderr", "std")
+
+NEGATIVE_METRICS = ("nll", "negative_log_likelihood", "neg_log_likelihood")
+"""Names of the log-likelihood with the opposite sign, common in papers."""
+
+EXAMPLE = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
+
+
+def read_user_published(path: Path) -> pd.DataFrame:
+    """Read the values of a file.
+
+    Args:
+        path: of a CSV file with `REQUIRED_COLUMNS` and any of the others: `mean` is in original
+            units; `error` is a standard error or a standard deviation over `n_splits`, as
+            `error_kind` says.
+
+    Returns:
+        All of these columns, with `stderr`, missing if unknown, and `decimals`, the number of
+        decimals of the mean.
+
+    Raises:
+        UserError: if the file is invalid.
+    """
+    texts = _read(path)
+    negative = texts["metric"].str.lower().isin(NEGATIVE_METRICS)
+    hint = "has a negative log-likelihood; write log_likelihood and change the sign of the mean"
+    _check_rows(path, negative, "metric", hint)
+    check_known_names(f"--published-values: {path}, column metric", list(texts["metric"]), BY_KEY)
+    numbers = {name: pd.to_numeric(texts[name], errors="coerce") for name in NUMBER_COLUMNS}
+    rows = texts.assign(**numbers)
+    for name in REQUIRED_COLUMNS:
+        _check_rows(path, texts[name] == "", name, f"has no {name}")
+    for name in NUMBER_COLUMNS:
+        invalid = (texts[name] != "") & ~np.isfinite(rows[name])
+        _check_rows(path, invalid, name, f"has an invalid number in column {name}")
+    has_error = texts["error"] != ""
+    _check_rows(path, rows["error"] < 0, "error", "has a negative error")
+    unknown = has_error & ~rows["error_kind"].isin(ERROR_KINDS)
+    _check_rows(path, unknown, "error_kind", "has an error without error_kind (stderr or std)")
+    missing = has_error & (rows["error_kind"] == "std") & ~(rows["n_splits"] >= 1)
+    _check_rows(path, missing, "n_splits", "has a std without n_splits, the number of splits")
+    return with_stderr(rows).assign(decimals=texts["mean"].map(_decimals))
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return all columns as text, with decimal points; missing columns are empty.
+
+    The format of the file is detected as for the user's tables.
+    """
+    try:
+        file_format = detect_format(path, AUTO, AUTO, AUTO)
+        rows = pd.read_csv(
+            path, sep=SEPARATORS[file_format.separator], dtype=str, keep_default_na=False,
+            encoding=file_format.encoding,
+        )  # fmt: skip
+        if not isinstance(rows.index, pd.RangeIndex):  # pandas makes extra cells the index
+            raise ValueError(f"its rows have more cells than its first line, read as {file_format}")
+    except UserError as error:  # about the setting of a table
+        raise _file_error(str(error).removeprefix("dataset.path: "), "unreadable") from None
+    except (OSError, ValueError) as error:  # a folder, no text, ragged rows, an empty file
+        reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
+        raise _file_error(f"{path} cannot be read as CSV ({reason}).", "unreadable") from None
+    rows.columns = rows.columns.str.strip()
+    known = dict.fromkeys((*REQUIRED_COLUMNS, *NUMBER_COLUMNS, *TEXT_COLUMNS))
+    missing = [name for name in REQUIRED_COLUMNS if name not in rows]
+    unknown = [name for name in rows if name not in known]
+    if missing or unknown:
+        problem = f"lacks the column {missing[0]}" if missing else f"has a column {unknown[0]!r}"
+        raise _file_error(f"{path} {problem}; its first line must be like {EXAMPLE}.", "columns")
+    if rows.empty:
+        raise _file_error(f"{path} has no rows.", "no_rows")
+    cells = rows.reindex(columns=list(known), fill_value="").apply(lambda texts: texts.str.strip())
+    if file_format.decimal == ".":
+        return cells
+    converted = {
+        name: cells[name].map(partial(_with_point, file_format.thousands))
+        for name in NUMBER_COLUMNS
+    }
+    return cells.assign(**converted)
+
+
+def _with_point(thousands: str | None, number: str) -> str:
+    return (number.replace(thousands, "") if thousands else number).replace(",", ".")
+
+
+def _decimals(number: str) -> int:
+    """Return the number of decimals: three in `0.063` and in `6.3e-2`."""
+    exponent = Decimal(number).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _file_error(message: str, code: str) -> UserError:
+    return UserError(f"--published-values: {message}", "--published-values", code)
+
+
+def _check_rows(path: Path, wrong: pd.Series, column: str, message: str) -> None:
+    """Raise `UserError` about the first line in which a column is wrong, if there is one."""
+    if wrong.any():
+        line = int(np.argmax(wrong.to_numpy())) + 2  # from 1, after the header
+        raise UserError(f"--published-values: line {line} of {path} {message}.", column)

@@ -1,0 +1,197 @@
+"""Comparison on one-dimensional data: distance at each input, and an exact Gaussian process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bnnbench.report.blocks import (
+    Block,
+    DataFile,
+    FigureBlock,
+    Heading,
+    Paragraph,
+    Table,
+    label_columns,
+    number_columns,
+    numbered_name,
+)
+from bnnbench.report.figures.curves import draw_curve
+from bnnbench.report.figures.plotting import SMALL_POINTS, legend, new_figure, wrap_text
+from bnnbench.report.formatting import format_number
+from bnnbench.results.curves import Curve, range_masks, read_curve
+from bnnbench.results.mixtures import Mixture, read_mixtures
+from bnnbench.results.predictive_distances import quantiles, wasserstein
+from bnnbench.results.reader import Runs
+from bnnbench.suites.gold_standard.comparison import Comparison
+from bnnbench.suites.gold_standard.infinite_width import exact_posterior
+from bnnbench.suites.gold_standard.verdicts import W1, sorted_means
+
+EXACT_GP = "exact GP"
+
+STATEMENT = (
+    "Synthetic data with one input show where the distributions differ: the bands of each method, "
+    "with those of the chains drawn on top, and W1 to the chains at each point. For comparison we "
+    "add exact regression with a Gaussian process that has the prior covariance of the network "
+    "(Cho & Saul 2009), the limit of a network with one hidden layer as its width goes to "
+    "infinity; it is not the posterior of this network. W1 inside: mean over grid points within "
+    "the range of the training inputs. W1 outside: mean over points farther from it than a "
+    "quarter of its width."
+)
+
+COLUMNS = (*label_columns("Method"), *number_columns("W1 inside", "W1 outside"))
+
+MAX_COLUMNS = 4
+"""Panels in a row."""
+
+
+@dataclass(frozen=True)
+class CurvePanel:
+    """A panel with the predictions of one method.
+
+    Attributes:
+        name: the name of the method.
+        curve: its predictions.
+        distance: W1 to the reference at each grid point, standardised units.
+    """
+
+    name: str
+    curve: Curve
+    distance: np.ndarray
+
+    def mean(self, region: str) -> float:
+        """Mean distance `in` or `out` of the range of the training inputs."""
+        mask = range_masks(self.curve)[region].to_numpy()
+        return float(self.distance[mask].mean()) if mask.any() else math.nan
+
+
+def one_dimensional_blocks(runs: Runs, comparisons: Sequence[Comparison]) -> tuple[Block, ...]:
+    """A table and a figure for each comparison on one-dimensional data."""
+    blocks: list[Block] = []
+    for comparison in comparisons:
+        panels = list(curve_panels(runs, comparison))
+        if not panels:
+            continue
+        number = 1 + sum(isinstance(block, FigureBlock) for block in blocks)
+        # The reference is only in the figure, because its distance to itself is zero.
+        rows = tuple(
+            (panel.name, *(format_number(panel.mean(region), ".3g") for region in ("in", "out")))
+            for panel in panels[1:]
+        )
+        caption = (
+            f"Predictions on {comparison.dataset}. Bands: mean ± 2 total (light) and ± 2 epistemic "
+            "(dark) standard deviations; black lines: ± 2 total of the chains; dashed line: true "
+            "function"
+        )
+        draw = partial(bands_figure, panels, comparison.dataset)
+        blocks += [
+            Heading(comparison.dataset, 4),
+            Table(COLUMNS, rows),
+            FigureBlock(numbered_name("gold_bands", number), caption, draw),
+            DataFile(
+                numbered_name("gold_along", number), _table(panels), "Distances at each point:"
+            ),
+        ]
+    if not blocks:
+        return ()
+    return (Heading("One-dimensional data", 3), Paragraph(STATEMENT), *blocks)
+
+
+def curve_panels(runs: Runs, comparison: Comparison) -> Iterator[CurvePanel]:
+    """Yield the reference, the exact process if it is known, and all runs, the closest first."""
+    names = runs.scored.loc[comparison.reference].to_dict() | {"run": comparison.reference}
+    curve = read_curve(runs.folders[comparison.reference], names)
+    if curve is None or not len(curve.training):
+        return
+    reference_quantiles = _quantiles(runs, comparison.reference, curve)
+    yield CurvePanel(comparison.names[comparison.reference], curve, np.zeros(len(curve.grid)))
+    exact = exact_curve(runs, comparison.reference, curve)
+    if exact is not None:
+        gp_curve, mixture = exact
+        yield CurvePanel(EXACT_GP, gp_curve, wasserstein(quantiles(mixture), reference_quantiles))
+    for run in map(str, sorted_means(comparison, W1).index):
+        run_curve = read_curve(runs.folders[run], runs.scored.loc[run].to_dict() | {"run": run})
+        if run_curve is not None:
+            distance = wasserstein(_quantiles(runs, run, run_curve), reference_quantiles)
+            yield CurvePanel(comparison.names[run], run_curve, distance)
+
+
+def _quantiles(runs: Runs, run: str, curve: Curve) -> np.ndarray:
+    """Predictive quantiles of a run in the order of its curve, `[M, K]`."""
+    stored = read_mixtures(runs.folders[run])
+    first = np.flatnonzero(stored.split == curve.grid["split"].iloc[0])
+    order = first[pd.Index(stored.row[first]).get_indexer(pd.Index(curve.grid["row"]))]
+    return quantiles(stored.mixture.select_points(order))
+
+
+def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixture] | None:
+    """The curve of the Gaussian process and its predictions in standardised units.
+
+    None for networks that do not converge to this process.
+
+    Args:
+        runs: all runs.
+        reference: the digest of the reference run, which defines the model.
+        curve: the curve of the reference.
+    """
+    names = runs.scored.loc[reference]
+    rows = runs.splits[runs.splits["run"] == reference]
+    model = rows[rows["split"] == curve.grid["split"].iloc[0]].iloc[0]
+    noise = float(model.get("hp.noise_precision", np.nan))
+    prior = float(model.get("hp.prior_precision", np.nan))
+    if names["depth"] != 1 or not (np.isfinite(noise) and np.isfinite(prior)):
+        return None
+    x, y = (curve.training[name].to_numpy() for name in ("input", "target"))
+    at = curve.grid["input"].to_numpy()
+    width = int(names["width"][0])
+    scaled = ((x - x.mean()) / x.std())[:, None], (y - y.mean()) / y.std()
+    posterior = exact_posterior(*scaled, ((at - x.mean()) / x.std())[:, None], width, prior, noise)
+    grid = curve.grid.assign(
+        mean=y.mean() + y.std() * posterior.mean,
+        epistemic_variance=(y.std() * posterior.deviation) ** 2,
+        noise_variance=y.var() / noise,
+    )
+    variances = np.square(posterior.deviation)[:, None], np.full((len(at), 1), 1 / noise)
+    return Curve(curve.run, grid, curve.training), Mixture(posterior.mean[:, None], *variances)
+
+
+def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
+    """Draw the panels. The band of the reference, which comes first, is outlined in all others.
+
+    Args:
+        panels: from `curve_panels`.
+        dataset: the name of the data set.
+    """
+    columns = min(MAX_COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = new_figure(2.9 * columns + 0.4, 2.2 * rows + 0.8, columns, rows)
+    reference = panels[0]
+    for panel_axes, panel in zip(axes, panels, strict=False):
+        draw_curve(panel_axes, panel.curve)
+        if panel is not reference:
+            grid, total = reference.curve.grid, 2 * reference.curve.deviation
+            for k, end in enumerate((grid["mean"] - total, grid["mean"] + total)):
+                label = None if k else f"± 2 total std of {reference.name}"
+                panel_axes.plot(grid["input"], end, color="black", linewidth=0.8, label=label)
+        near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
+        panel_axes.set_title(
+            wrap_text(panel.name + near, 2.6, SMALL_POINTS), fontsize="small", parse_math=False
+        )
+    for panel_axes in axes[len(panels) :]:
+        panel_axes.set_visible(False)
+    legend(figure, axes[: len(panels)], columns=3, title=dataset)
+    return figure
+
+
+def _table(panels: Sequence[CurvePanel]) -> pd.DataFrame:
+    pieces = [
+        panel.curve.grid.assign(method=panel.name, w1=panel.distance).drop(columns="split")
+        for panel in panels
+    ]
+    return pd.concat(pieces, ignore_index=True)

@@ -1,0 +1,174 @@
+"""Figures 5.1, 5.4 to 5.7, 6.1 to 6.3, 8 and 9 of the thesis, drawn from our runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from bnnbench.report.blocks import FigureBlock
+from bnnbench.suites.lam_density_ratio.comparison.evidence import MEASURES, Evidence, SprinklerRun
+from bnnbench.suites.lam_density_ratio.comparison.published import Cell, exact_scores
+from bnnbench.suites.lam_density_ratio.comparison.samples import load_samples
+from bnnbench.suites.lam_density_ratio.figures.contours import posteriors_figure
+from bnnbench.suites.lam_density_ratio.figures.learning_curves import Panel, learning_curves_figure
+from bnnbench.suites.lam_density_ratio.names import (
+    CONTRASTS,
+    DIVERGENCES,
+    ESTIMATORS,
+    RELU_RATIO,
+)
+
+MEASURE_NAMES = {
+    "average_kl": "average KL",
+    "estimator_loss": "estimator loss",
+    "nelbo": "NELBO",
+}
+
+MARKS = (
+    "Lines and bands: mean ± standard error over repetitions; dashed line: score of exact "
+    "posterior draws, if known"
+)
+
+ENLARGED = "; lower panels enlarge the values of later iterations"
+
+GOOD, POOR = 1.325, 1.3963
+"""Average KL of the posteriors in Fig. 5.4 (a) and (b)."""
+
+Panels = Mapping[str, Mapping[str, Cell]]
+"""Configurations by title of the panel and name of the line."""
+
+
+@dataclass(frozen=True)
+class FigureTriple:
+    """Three figures of the thesis: average KL, estimator loss and NELBO of some configurations.
+
+    Attributes:
+        chapter: chapter of the thesis.
+        first: number of the first figure.
+        subject: subject of the figures.
+        panels: panels of each figure.
+    """
+
+    chapter: int
+    first: int
+    subject: str
+    panels: Panels
+
+
+def by_contrast(*lines: tuple[str, str, str]) -> Panels:
+    """Return a panel per contrast; each line is a name, a divergence and an estimator."""
+    return {
+        f"({letter}) {CONTRASTS[contrast]}": {
+            name: Cell("optimal", contrast, divergence, estimator)
+            for name, divergence, estimator in lines
+        }
+        for letter, contrast in zip("ab", CONTRASTS, strict=True)
+    }
+
+
+def by_divergence(setting: str, contrast: str) -> Panels:
+    """Return a panel per divergence, with a line per estimator."""
+    return {
+        f"({letter}) {DIVERGENCES[divergence]}": {
+            symbol: Cell(setting, contrast, divergence, name) for name, symbol in ESTIMATORS.items()
+        }
+        for letter, divergence in zip("ab", DIVERGENCES, strict=True)
+    }
+
+
+RELU = ("ReLU ratio, reverse KL", "kl_posterior_prior", RELU_RATIO)
+
+TRIPLES = (
+    FigureTriple(5, 5, "ReLU ratio and class probability",
+         by_contrast(RELU, ("class probability D, GAN", "gan", "class_probability"))),
+    FigureTriple(6, 1, "ReLU and exponential output",
+         by_contrast(RELU, ("exponential ratio r, reverse KL", "kl_posterior_prior", "ratio"))),
+    FigureTriple(8, 1, "trained to the optimum, prior contrast", by_divergence("optimal", "prior")),
+    FigureTriple(8, 4, "trained to the optimum, joint contrast", by_divergence("optimal", "joint")),
+    FigureTriple(9, 2, "undertrained, prior contrast", by_divergence("undertrained", "prior")),
+    FigureTriple(9, 5, "undertrained, joint contrast", by_divergence("undertrained", "joint")),
+)  # fmt: skip
+
+
+def figure_blocks(evidence: Evidence) -> Iterator[FigureBlock]:
+    """Yield every figure with at least one line."""
+    posteriors = posteriors_to_show(evidence)
+    if posteriors:
+        names = ", ".join(posteriors)
+        yield FigureBlock(
+            "density_ratio_fig_5_1_5_4",
+            f"Figs. 5.1 and 5.4: contours of the posterior, one column per observation x. {names}: "
+            "kernel density estimates of our draws; last row: the exact posterior",
+            partial(_draw_posteriors, posteriors),
+        )
+    for triple in TRIPLES:
+        yield from _triple_blocks(triple, evidence)
+
+
+def _triple_blocks(triple: FigureTriple, evidence: Evidence) -> Iterator[FigureBlock]:
+    available = {
+        title: {name: cell for name, cell in lines.items() if has_learning_curve(evidence, cell)}
+        for title, lines in triple.panels.items()
+    }
+    available = {title: lines for title, lines in available.items() if lines}
+    used = [cell for lines in available.values() for cell in lines.values()]
+    if not used:
+        return
+    for offset, measure in enumerate(MEASURES):
+        number = f"{triple.chapter}.{triple.first + offset}"
+        panels = {title: _panel(lines, evidence, measure) for title, lines in available.items()}
+        yield FigureBlock(
+            f"density_ratio_fig_{number.replace('.', '_')}",
+            f"Fig. {number}: {MEASURE_NAMES[measure]} by iteration, {triple.subject}"
+            f"{_deviations(evidence, used)}. {MARKS}{ENLARGED * (measure == 'average_kl')}",
+            partial(learning_curves_figure, panels, measure),
+        )
+
+
+def _panel(lines: Mapping[str, Cell], evidence: Evidence, measure: str) -> Panel:
+    runs = {name: evidence.runs[cell] for name, cell in lines.items()}
+    exact = {exact_scores(run.metadata).get(measure, math.nan) for run in runs.values()}
+    shared = exact.pop() if len(exact) == 1 else math.nan
+    return Panel({name: run.finished_curves for name, run in runs.items()}, shared)
+
+
+def has_learning_curve(evidence: Evidence, cell: Cell) -> bool:
+    """Return whether a configuration has a run with more than one evaluation."""
+    return cell in evidence.runs and len(evidence.runs[cell].mean_curve) > 1
+
+
+def _deviations(evidence: Evidence, cells: list[Cell]) -> str:
+    """Return all deviations of a figure's runs from the thesis."""
+    deviations = dict.fromkeys(
+        deviation for cell in cells for deviation in evidence.runs[cell].deviations
+    )
+    return f" (settings differ: {', '.join(deviations)})" if deviations else ""
+
+
+def posteriors_to_show(evidence: Evidence) -> dict[str, tuple[SprinklerRun, int]]:
+    """Return the repetitions whose average KL is closest to those of Fig. 5.4 (a) and (b).
+
+    Returns:
+        Run and repetition by name of the row; a single row if both have the same name.
+    """
+    rows = [
+        (float(row["average_kl"]), run, int(row["repetition"]))
+        for run in evidence.runs.values()
+        for row in run.finished.to_dict("records")
+    ]
+    closest = {}
+    for letter, level in zip("ab", (GOOD, POOR), strict=True):
+        if rows:
+            value, run, repetition = min(rows, key=lambda row: abs(row[0] - level))
+            closest[f"({letter}) average KL {value:.4f}"] = (run, repetition)
+    return closest
+
+
+def _draw_posteriors(rows: Mapping[str, tuple[SprinklerRun, int]]) -> Figure:
+    samples = {name: load_samples(run, repetition) for name, (run, repetition) in rows.items()}
+    (first, _) = next(iter(rows.values()))
+    return posteriors_figure(samples, first.metadata["data"])

@@ -1,0 +1,173 @@
+"""Learning curves: average KL, estimator loss and NELBO by iteration of the generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, PlotOptions, legend, new_figure
+
+MEASURES = {
+    "average_kl": "average KL [nats]",
+    "estimator_loss": "estimator loss [nats]",
+    "nelbo": "NELBO [nats]",
+}
+"""Axis labels of the columns of `curves.csv`."""
+
+EARLY, EARLY_ENLARGED = 0.25, 0.5
+"""Initial fractions of the training that are ignored for axis limits, as they dwarf the rest."""
+
+MAX_EXTENSION = 1.0
+"""How far an axis is extended down to include minima, in heights of the panel."""
+
+FLOOR_STYLE: PlotOptions = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
+
+COLOURS = dict(zip(("D", "r", "T"), PALETTE, strict=False))
+"""Colours of the three estimators in every figure; other lines take colours in order."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a figure.
+
+    Attributes:
+        lines: rows of `curves.csv` by name of the line.
+        exact: score of exact posterior draws; not drawn if NaN or infinite.
+    """
+
+    lines: Mapping[str, pd.DataFrame]
+    exact: float = math.nan
+
+
+def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
+    """Draw a column per panel and a line per configuration: means over repetitions.
+
+    The average KL has two rows: all iterations on a logarithmic axis, and the last ones enlarged.
+    Bands are plus and minus one standard error.
+
+    Args:
+        panels: by title.
+        measure: a key of `MEASURES`.
+    """
+    enlarged = measure == "average_kl"
+    figure, axes = new_figure(
+        5.6 * len(panels), 6.4 if enlarged else 3.8, len(panels), 1 + enlarged
+    )
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel.lines))
+    colours = {**dict(zip(names, PALETTE, strict=False)), **COLOURS}
+    known = [title for title, panel in panels.items() if math.isfinite(panel.exact)]
+    for index, (title, panel) in enumerate(panels.items()):
+        column = axes[index :: len(panels)]
+        for panel_axes in column:
+            for name, rows in panel.lines.items():
+                draw_mean(panel_axes, rows, measure, colours[name], name)
+            panel_axes.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
+        column[0].set_title(title, fontsize="medium", loc="left")
+        means = [_means(rows, measure) for rows in panel.lines.values()]
+        column[-1].set_ylim(*limits(means, EARLY_ENLARGED if enlarged else EARLY))
+        if enlarged:
+            _set_log_scale(column[0])
+        if math.isfinite(panel.exact):
+            name = f"exact posterior draws {panel.exact:.4f}" * (title == known[-1])
+            for panel_axes in column:
+                panel_axes.axhline(panel.exact, label=name, **FLOOR_STYLE)
+            _include(column[-1], panel.exact)
+        _note_hidden_range(column[-1], means)
+    legend(figure, axes)
+    return figure
+
+
+def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
+    """Draw the three measures of one run: a thin line per repetition, and their mean.
+
+    Args:
+        curves: rows of `curves.csv`.
+        exact: known scores of exact posterior draws by measure.
+    """
+    figure, panels = new_figure(13.5, 4.2, len(MEASURES))
+    for axes, (measure, name) in zip(panels, MEASURES.items(), strict=True):
+        wide = curves.pivot(index="iteration", columns="repetition", values=measure)
+        for index, repetition in enumerate(wide):
+            label = "one repetition" if index == 0 else ""
+            axes.plot(wide.index, wide[repetition], color=GREY, linewidth=0.5, label=label)
+        axes.plot(wide.index, wide.mean(axis=1), color=BLUE, linewidth=1.8, label="mean")
+        axes.set(xlabel="posterior iteration", ylabel=name)
+        if measure == "average_kl":
+            _set_log_scale(axes)
+        else:
+            lines = [wide[repetition] for repetition in wide]
+            axes.set_ylim(*limits(lines))
+            _note_hidden_range(axes, lines)
+        if np.isfinite(exact.get(measure, np.nan)):
+            axes.axhline(exact[measure], label="exact posterior draws", **FLOOR_STYLE)
+    legend(figure, panels[0])
+    return figure
+
+
+def draw_mean(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
+    """Draw the mean over repetitions with a band of one standard error."""
+    by_iteration = rows.groupby("iteration")[measure]
+    mean, error = by_iteration.mean(), by_iteration.sem().fillna(0)
+    band: PlotOptions = {"color": colour, "alpha": 0.2, "linewidth": 0}
+    axes.fill_between(mean.index, mean - error, mean + error, **band)
+    axes.plot(mean.index, mean, color=colour, linewidth=1.4, label=name)
+
+
+def _means(rows: pd.DataFrame, measure: str) -> pd.Series:
+    return rows.groupby("iteration")[measure].mean()
+
+
+def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
+    """Return axis limits for the bulk of all lines after their early part, and their minima.
+
+    Minima more than `MAX_EXTENSION` below the bulk are ignored.
+
+    Args:
+        lines: values by iteration.
+        early: fraction of the iterations to ignore.
+    """
+    late = [line[line.index >= early * line.index.max()].dropna() for line in lines]
+    pooled = np.concatenate(late) if late else np.zeros(1)
+    if not len(pooled):
+        return 0.0, 1.0
+    low, high = np.quantile(pooled, (0.01, 0.97))
+    minimum = min(float(line.min()) for line in lines if line.notna().any())
+    if low - minimum <= MAX_EXTENSION * (high - low):
+        low = min(low, minimum)
+    margin = 0.1 * (high - low) or 0.1
+    return float(low - margin), float(high + margin)
+
+
+def _set_log_scale(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with plain numbers as tick labels."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _include(axes: Axes, exact: float) -> None:
+    """Extend the vertical axis to include the line of exact draws."""
+    low, high = axes.get_ylim()
+    high = max(high, exact + 0.1 * abs(exact - low))
+    axes.set_ylim(min(low, exact - 0.05 * (high - exact)), high)
+
+
+def _note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
+    """Note above the panel how far lines extend beyond it."""
+    (low, high), values = axes.get_ylim(), np.concatenate([line.dropna() for line in lines])
+    parts = []
+    if len(values) and values.max() > high:
+        parts.append(f"up to {values.max():.3g}")
+    if len(values) and values.min() < low:
+        parts.append(f"down to {values.min():.3g}")
+    if parts:
+        text = f"beyond the panel: {', '.join(parts)}"
+        axes.set_title(text, loc="right", fontsize="x-small", color=GREY)

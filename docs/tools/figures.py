@@ -1,0 +1,173 @@
+"""Draw the figures of the documentation from the tables in `docs/results`.
+
+`python docs/tools/figures.py` draws those that README and pages show directly, into `docs/figures`.
+The site draws all others when it is built.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+from PIL import Image
+from stored_results import comparisons, scored, stored_runs, table
+
+from bnnbench.report.figures.bar_charts import bars_figure
+from bnnbench.report.figures.critical_difference import ranks_figure
+from bnnbench.report.figures.divergence_orders import divergence_orders_figure
+from bnnbench.report.figures.heat_map import heat_map
+from bnnbench.report.figures.plotting import PALETTE
+from bnnbench.report.figures.spread import spread_figure
+from bnnbench.report.figures.time_against_score import time_figure
+from bnnbench.results.divergence_orders import with_orders
+from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.ranking import rankings
+
+FIGURES = Path(__file__).parents[1] / "figures"
+
+MARK = re.compile(r"^<!-- figure (\w+): (.*?) -->$", re.MULTILINE)
+"""Where a page shows a figure: its name and its caption."""
+
+COLOURS = 128
+"""Colours of a stored figure, which make it a third of its size."""
+
+DPI = 110
+
+
+def agreement() -> Figure:
+    """Our scores against published ones with the same settings, on two panels."""
+    rows = comparisons()
+    figure = Figure(figsize=(8.2, 3.9), layout="constrained")
+    panels = figure.subplots(1, 2)
+    colours = dict(zip(sorted(rows["source"].unique()), PALETTE, strict=False))
+    scale = rows.groupby(["dataset", "metric"])["published"].transform("mean")
+    scale = scale.where(rows["metric"] == "rmse", 1.0)
+    for axes, metric in zip(panels, ("rmse", "log_likelihood"), strict=True):
+        own = rows[rows["metric"] == metric]
+        for source, points in own.groupby("source"):
+            factor = scale[points.index]
+            axes.errorbar(
+                points["published"] / factor,
+                points["ours"] / factor,
+                xerr=points["published_stderr"] / factor,
+                yerr=points["stderr"] / factor,
+                fmt="o",
+                markersize=4,
+                elinewidth=0.8,
+                color=colours[source],
+                label=source,
+            )
+        low = min(axes.get_xlim()[0], axes.get_ylim()[0])
+        high = max(axes.get_xlim()[1], axes.get_ylim()[1])
+        axes.plot([low, high], [low, high], color="grey", linewidth=0.8, zorder=0)
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        name, unit = (
+            BY_KEY[metric].inline_title,
+            "relative" if metric == "rmse" else "nats per point",
+        )
+        axes.set_xlabel(f"published {name} [{unit}]")
+        axes.set_ylabel(f"bnnbench {name} [{unit}]")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].legend(frameon=False, fontsize="small", loc="lower right")
+    return figure
+
+
+def bars(folder: str, metric: str) -> Figure:
+    """Means of every run by data set, next to published ones."""
+    return bars_figure(scored(folder), BY_KEY[metric])
+
+
+def ranks(folder: str) -> Figure:
+    """Mean ranks over data sets, with the critical difference."""
+    (found,) = rankings(stored_runs(folder))
+    return ranks_figure(found.by_metric)
+
+
+def pairs(folder: str, metric: str) -> Figure:
+    """The probability that one method beats another, by data set."""
+    rows = table(folder, "comparisons")
+    return heat_map(rows[rows["metric"] == metric])
+
+
+def time(folder: str, metric: str) -> Figure:
+    """Scores against seconds per split."""
+    return time_figure(table(folder, "time_against_score"), BY_KEY[metric])
+
+
+def boxes(folder: str, metric: str) -> Figure:
+    """Box plots over splits, by depth and data set."""
+    return spread_figure(losses_by_split(stored_runs(folder)), BY_KEY[metric], "boxes")
+
+
+def orders() -> Figure:
+    """Scores against the order of each family of divergences, with KL as the reference."""
+    runs = scored("gvi_alpha")
+    return divergence_orders_figure(with_orders(runs), runs)
+
+
+def nearest() -> Figure:
+    """W1 to the HMC chains, by method and data set."""
+    rows = table("gold_standard", "distances")
+    rows = rows.replace({"method": {"hmc": "hmc (half against half)"}})
+    means = rows.groupby(["dataset", "method"])["w1"].agg(["mean", "sem"]).reset_index()
+    datasets = list(means["dataset"].unique())
+    figure = Figure(figsize=(3 * len(datasets), 4.2), layout="constrained")
+    for axes, dataset in zip(figure.subplots(1, len(datasets)), datasets, strict=True):
+        own = means[means["dataset"] == dataset].sort_values("mean", ascending=False)
+        places = np.arange(len(own))
+        axes.errorbar(own["mean"], places, xerr=own["sem"], fmt="o", markersize=4)
+        axes.set_yticks(places, own["method"], fontsize="x-small")
+        axes.set(xscale="log", title=dataset)
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("W1 to the HMC chains [standard deviations of the target]", fontsize="medium")
+    return figure
+
+
+STORED: dict[str, Callable[[], Figure]] = {"agreement": agreement}
+"""Figures that README and pages show directly."""
+
+DRAWN: dict[str, Callable[[], Figure]] = {
+    "book_rmse": partial(bars, "book_uci", "rmse"),
+    "book_log_likelihood": partial(bars, "book_uci", "log_likelihood"),
+    "book_ranks": partial(ranks, "book_uci"),
+    "book_time": partial(time, "timing", "rmse"),
+    "gvi_boxes_rmse": partial(boxes, "gvi_uci", "rmse"),
+    "gvi_boxes_log_likelihood": partial(boxes, "gvi_uci", "log_likelihood"),
+    "gvi_orders": orders,
+    "modern_rmse": partial(bars, "modern_uci", "rmse"),
+    "modern_log_likelihood": partial(bars, "modern_uci", "log_likelihood"),
+    "modern_ranks": partial(ranks, "modern_uci"),
+    "renyi_ranks": partial(ranks, "vr_uci"),
+    "posterior_w1": nearest,
+}
+"""Figures that the site draws when it is built."""
+
+
+def png(figure: Figure, colours: int | None = None) -> bytes:
+    """Return a figure as PNG, with a palette of so many colours if given."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
+    if colours:
+        image = Image.open(buffer).convert("RGB").quantize(colours, method=Image.Quantize.MEDIANCUT)
+        buffer = io.BytesIO()
+        image.save(buffer, format="PNG", optimize=True)
+    return buffer.getvalue()
+
+
+if __name__ == "__main__":
+    FIGURES.mkdir(exist_ok=True)
+    for name, draw in STORED.items():
+        (FIGURES / f"{name}.png").write_bytes(png(draw(), COLOURS))

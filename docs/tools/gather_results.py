@@ -1,0 +1,83 @@
+"""Store the tables of finished runs: `python docs/tools/gather_results.py OUTPUTS [FOLDER]`.
+
+For each experiment below OUTPUTS, `docs/results/[FOLDER/]EXPERIMENT` receives the tables of its
+report, every split of every run by data set, and the environment of one run. Figures are drawn
+from these tables when the site is built; tables too large for git are left out. Run
+`docs/tools/update_pages.py` next.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from bnnbench.experiment.run_folder import finished_runs
+from bnnbench.report.blocks import Style
+from bnnbench.report.report_writer import section_functions, write_report
+from bnnbench.results.reader import Runs, read_runs
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+SCORE_FORMAT = "%.7g"
+"""Format of single scores: enough for every digit that is printed."""
+
+MAX_BYTES = 500_000
+"""Size of the largest stored table. `bnnbench report` writes larger ones again."""
+
+
+def gather(experiment: Path, target: Path) -> None:
+    """Store the tables of one experiment's report, or of each run if it has no report."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    runs = read_runs(experiment)
+    if any(section(runs, Style()) for section in section_functions()):
+        with tempfile.TemporaryDirectory() as folder:
+            write_report(runs, to=Path(folder))
+            copy_tables(Path(folder), target)
+        store_splits(runs, target)
+    else:
+        for run in runs.folders.values():
+            copy_tables(run.root, target / run.root.parent.name)
+    first = next(iter(runs.folders.values()))
+    shutil.copy(first.environment, target / "machine.json")
+
+
+def copy_tables(source: Path, target: Path) -> None:
+    """Copy the CSV files of a folder, except those that are too large for git."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.glob("*.csv"):
+        if path.stat().st_size <= MAX_BYTES:
+            shutil.copy(path, target)
+
+
+def store_splits(runs: Runs, target: Path) -> None:
+    """Write every split of every run: scores, sizes, fingerprint, hyper-parameters, seconds.
+
+    Each data set gets a table `splits_<data set>.csv`; its column `run` is that of `results.csv`.
+
+    Raises:
+        ValueError: if a table is too large for git.
+    """
+    if runs.scored.empty:
+        return
+    for dataset, rows in runs.splits.groupby("dataset"):
+        order = [name for name in runs.scored.index if name in set(rows["run"])]
+        own = pd.concat([rows[rows["run"] == name] for name in order])
+        own = own.drop(columns=["dataset"]).dropna(axis=1, how="all")
+        own.insert(0, "run", own.pop("run"))
+        path = target / f"splits_{dataset}.csv"
+        own.to_csv(path, index=False, float_format=SCORE_FORMAT)
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {MAX_BYTES}")
+
+
+if __name__ == "__main__":
+    into = RESULTS.joinpath(*sys.argv[2:])
+    for path in sorted(Path(sys.argv[1]).iterdir()):
+        if path.is_dir() and any(finished_runs(path)):
+            gather(path, into / path.name)
+            print(f"{path.name}: {into / path.name}")

@@ -1,0 +1,269 @@
+"""The generated blocks of README and pages: functions that return Markdown, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
+
+from bnnbench.report.formatting import MISSING, format_z, plus_minus
+from bnnbench.report.renderers import markdown
+from bnnbench.results.glossary import TERMS
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.published.protocol import DATASET_SEARCH_BOUNDS, SEARCH_BOUNDS
+
+VERDICTS = ("confirmed", "not confirmed", "not tested")
+
+SMALL_MEAN = 0.2
+"""Means below this are printed with four decimals instead of three."""
+
+
+def to_markdown(rows: list[dict[str, str]] | pd.DataFrame) -> str:
+    """Return a Markdown table whose cells are printed as they are."""
+    return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
+
+
+def session() -> str:
+    """Return the output of `make run`."""
+    return f"```\n{(RESULTS / 'session.txt').read_text().rstrip()}\n```"
+
+
+def speed() -> str:
+    """Return the table of `make bench`; `ratio` is the time of the slower program over ours."""
+    rows = pd.read_csv(RESULTS / "speed.csv")
+    return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
+
+
+def glossary() -> str:
+    """Return the definition of every metric."""
+    return markdown.glossary(TERMS)
+
+
+def with_error(mean: float, stderr: float) -> str:
+    """Return `mean ± stderr`; some published means have no visible error, or are missing."""
+    if pd.isna(mean):
+        return MISSING
+    return plus_minus(mean, stderr) if pd.notna(stderr) else f"{mean:g}"
+
+
+def scores_by_dataset(folder: str, metric: str) -> str:
+    """Return a table of means: a row per method, a column per data set."""
+    runs = table(folder)
+    pairs = runs[[f"{metric}_mean", f"{metric}_stderr"]].itertuples(index=False)
+    cells = [plus_minus(*pair) for pair in pairs]
+    wide = runs.assign(cell=cells).pivot_table(
+        index="method", columns="dataset", values="cell", aggfunc="first"
+    )
+    return to_markdown(wide.fillna(MISSING).rename_axis(columns=None).reset_index())
+
+
+def comparison(folder: str) -> str:
+    """Return our means next to published ones, for runs that have them."""
+    rows = []
+    for run in table(folder).sort_values(["method", "dataset"]).to_dict("records"):
+        for metric in SCORES:
+            if pd.isna(run[f"{metric}_published"]):
+                continue
+            theirs = with_error(run[f"{metric}_published"], run[f"{metric}_published_stderr"])
+            differs = run[f"{metric}_differs"]
+            rows.append(
+                {
+                    "data set": run["dataset"],
+                    "method": run["method"],
+                    "metric": BY_KEY[metric].title,
+                    "ours": with_error(run[f"{metric}_mean"], run[f"{metric}_stderr"]),
+                    "published": theirs,
+                    "z": format_z(run[f"{metric}_z"]),
+                    "source": run[f"{metric}_source"].split(" (")[0],
+                    "settings that differ": MISSING if pd.isna(differs) else differs,
+                }
+            )
+    return to_markdown(rows)
+
+
+def claims(folder: str, name: str = "claims") -> str:
+    """Return the verdict on every claim of a source."""
+    rows = table(folder, name)[["text", "source", "verdict", "evidence"]]
+    return to_markdown(rows.rename(columns={"text": "claim"}).fillna(MISSING))
+
+
+def paired_dropout() -> str:
+    """Return the paired differences between MC dropout and its authors' scores."""
+    rows = []
+    for run in table("gal_uci", "paired_with_published").to_dict("records"):
+        row = {"data set": run["dataset"], "splits": str(run["splits"])}
+        for metric, name in (("rmse", "RMSE"), ("log_likelihood", "log-likelihood")):
+            difference, error = run[f"{metric}_difference"], run[f"{metric}_stderr"]
+            decimals = 4 if abs(run[f"{metric}_theirs"]) < SMALL_MEAN else 3
+            row[f"{name}, published"] = f"{run[f'{metric}_theirs']:.{decimals}f}"
+            row[f"{name}, difference"] = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
+            row[f"{name}, correlation"] = f"{run[f'{metric}_correlation']:.2f}"
+        rows.append(row)
+    return to_markdown(rows)
+
+
+def renyi_orders() -> str:
+    """Return scores by order of Rényi's bound, next to published ones."""
+    rows = [
+        {
+            "data set": run["dataset"],
+            "order": f"{run['alpha']:g}",
+            "metric": BY_KEY[run["metric"]].title,
+            "ours": plus_minus(run["ours"], run["ours_stderr"]),
+            "published": with_error(run["published"], run["published_stderr"]),
+            "z": format_z(run["z"]),
+        }
+        for run in table("vr_uci", "renyi_orders").to_dict("records")
+    ]
+    return to_markdown(rows)
+
+
+def search_bounds() -> str:
+    """Return the methods that chose a search bound, with the number of splits, by data set."""
+    columns = {
+        f"{name}, {end} bound": (name, end)
+        for name in ("noise_precision", "prior_precision")
+        for end in ("upper", "lower")
+    }
+    rows = []
+    for dataset, own in splits("book_uci").fillna({"at_bound": ""}).groupby("dataset"):
+        cells = {title: on_bound(own, str(dataset), *what) for title, what in columns.items()}
+        rows.append({"data set": dataset, **cells})
+    return to_markdown(rows)
+
+
+def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
+    """Return `vadam 20, bbb_x1 3`: the number of splits in which a method chose this bound.
+
+    Args:
+        splits: rows of a stored table.
+        dataset: its name.
+        name: the hyper-parameter.
+        end: `upper` or `lower`.
+    """
+    low, high = {**SEARCH_BOUNDS, **DATASET_SEARCH_BOUNDS.get(dataset, {})}[f"bounds.{name}"]
+    is_upper = splits[f"hp.{name}"] > math.sqrt(low * high)
+    at_bound = splits["at_bound"].str.split().map(lambda names: name in names)
+    chosen = splits[at_bound & (is_upper == (end == "upper"))]
+    counts = chosen.groupby("method").size().sort_values(ascending=False, kind="stable")
+    return ", ".join(f"{method} {count}" for method, count in counts.items()) or MISSING
+
+
+def posterior_distances() -> str:
+    """Return the mean W1 of every method to the HMC chains: a column per data set."""
+    rows = table("gold_standard", "distances")
+    wide = rows.groupby(["method", "dataset"])["w1"].mean().unstack()
+    wide = wide.loc[wide.mean(axis=1).sort_values().index]
+    text = wide.map(lambda value: f"{value:.3f}").rename(index={"hmc": "hmc (half against half)"})
+    return to_markdown(text.rename_axis(columns=None).reset_index())
+
+
+def exceptions() -> str:
+    """Return the published scores that are not reproduced."""
+    rows = comparisons()
+    rows = rows[rows["z"].abs() > MAX_Z]
+    return to_markdown(
+        [
+            {
+                "source": run["source"],
+                "data set": run["dataset"],
+                "metric": BY_KEY[run["metric"]].title,
+                "ours": plus_minus(run["ours"], run["stderr"]),
+                "published": with_error(run["published"], run["published_stderr"]),
+                "z": format_z(run["z"]),
+            }
+            for run in rows.to_dict("records")
+        ]
+    )
+
+
+def lam_table(number: str) -> str:
+    """Return a table of the density-ratio thesis next to ours."""
+    rows = table("lam_density_ratio", f"density_ratio_table_{number}")
+    return to_markdown(
+        [
+            {
+                "configuration": run["configuration"],
+                "repetitions": f"{run['repetitions']:g}",
+                "failed": f"{run['failed']:g}",
+                "ours": with_error(run["mean"], run["stderr"]),
+                "thesis": with_error(run["thesis_mean"], run["thesis_stderr"]),
+                "z": format_z(run["z"]),
+            }
+            for run in rows.to_dict("records")
+        ]
+    )
+
+
+def toy_claims() -> str:
+    """Return how many claims about each toy hold."""
+    rows = []
+    for path in sorted((RESULTS / "inference_toys").glob("*claims*.csv")):
+        verdicts = pd.read_csv(path)["verdict"].value_counts()
+        toy, _, reading = path.stem.partition("_claims")
+        rows.append(
+            {
+                "toy": toy.replace("_", " "),
+                "setting": reading.strip("_").replace("_", ", ") or MISSING,
+                **{name: str(verdicts.get(name, 0)) for name in VERDICTS},
+            }
+        )
+    return to_markdown(rows)
+
+
+def toy_deviations() -> str:
+    """Return the claims about toys that do not hold."""
+    rows = []
+    for path in sorted((RESULTS / "inference_toys").glob("*claims*.csv")):
+        toy, _, reading = path.stem.partition("_claims")
+        for claim in pd.read_csv(path).to_dict("records"):
+            if claim["verdict"] == "not confirmed":
+                name = f"{toy} {reading}".replace("_", " ").strip()
+                rows.append({"toy": name, "claim": claim["text"], "evidence": claim["evidence"]})
+    return to_markdown(rows)
+
+
+def straight_line() -> str:
+    """Return learned, mean-field and exact posteriors of a straight line."""
+    rows = pd.concat(map(pd.read_csv, sorted((RESULTS / "linear_regression").glob("*/*.csv"))))
+    learned = rows["posterior"] == "learned"
+    rows = pd.concat([rows[learned], rows[~learned].drop_duplicates(["posterior", "weight"])])
+    names = rows["method"].where(rows["posterior"] == "learned", rows["posterior"])
+    return to_markdown(
+        [
+            {
+                "posterior": name,
+                "weight": run["weight"],
+                "mean": f"{run['mean']:.4f}",
+                "standard deviation": f"{run['std']:.4f}",
+                "KL to the exact posterior": f"{run['kl']:.3g}",
+            }
+            for name, run in zip(names, rows.to_dict("records"), strict=True)
+        ]
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    function.__name__: function
+    for function in (
+        session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
+        exceptions, toy_claims, toy_deviations, straight_line,
+    )
+} | {
+    "book_comparison": partial(comparison, "book_uci"),
+    "book_rmse": partial(scores_by_dataset, "book_uci", "rmse"),
+    "book_log_likelihood": partial(scores_by_dataset, "book_uci", "log_likelihood"),
+    "book_claims": partial(claims, "book_uci"),
+    "book_time_claims": partial(claims, "timing"),
+    "modern_rmse": partial(scores_by_dataset, "modern_uci", "rmse"),
+    "modern_log_likelihood": partial(scores_by_dataset, "modern_uci", "log_likelihood"),
+    "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
+    "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
+    "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
+    **{f"lam_table_{number}": partial(lam_table, number) for number in ("8_1", "9_1", "9_2")},
+    "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
+}  # fmt: skip
+"""The blocks by the name of their marks."""

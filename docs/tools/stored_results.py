@@ -1,0 +1,199 @@
+"""Read the tables stored in `docs/results`, and the values that pages and figures show."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from bnnbench.experiment.split_files import KIND
+from bnnbench.report.formatting import plus_minus
+from bnnbench.results.metrics import METRICS
+from bnnbench.results.reader import Runs
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+MAX_Z = 2
+"""Published values within this many standard errors count as reproduced."""
+
+SPLITS = 20
+"""Splits of each data set in the book's comparison."""
+
+CORES = 2
+"""Cores of the machine on which the comparison was timed."""
+
+SCORES = ("rmse", "log_likelihood")
+
+
+@cache
+def table(folder: str, name: str = "results") -> pd.DataFrame:
+    """Return a stored table, for example `table("book_uci", "running_times")`."""
+    return pd.read_csv(RESULTS / folder / f"{name}.csv")
+
+
+def splits(folder: str) -> pd.DataFrame:
+    """Return every split of every run of a folder, with the column `dataset`."""
+    paths = sorted((RESULTS / folder).glob("splits_*.csv"))
+    return pd.concat(
+        [pd.read_csv(path).assign(dataset=path.stem.removeprefix("splits_")) for path in paths],
+        ignore_index=True,
+    )
+
+
+def stored_runs(folder: str) -> Runs:
+    """Return the runs of a folder as the report reads them, without their files."""
+    return Runs(RESULTS / folder, {KIND: scored(folder)}, splits(folder), {})
+
+
+def scored(folder: str) -> pd.DataFrame:
+    """Return the runs of a folder with the column `settings`, as far as they differ."""
+    runs = table(folder).set_index("run")
+    names = [name for name in runs if "." in name and not name.startswith(("hp.", "diag."))]
+    settings = [
+        {name: value for name, value in run.items() if pd.notna(value)}
+        for run in runs[names].to_dict("records")
+    ]
+    return runs.assign(settings=settings, mark="", settings_differ="")
+
+
+def comparisons() -> pd.DataFrame:
+    """Return every published UCI score whose settings match ours, with both values.
+
+    MC dropout is compared split by split, Rényi's bound per order, and all others by their means.
+
+    Returns:
+        Columns `source`, `dataset`, `metric`, `ours`, `stderr`, `published`, `published_stderr`
+        and `z`, the difference in standard errors.
+    """
+    book = table("book_uci")
+    rows = [
+        {
+            "source": run[f"{metric}_source"].split(":")[0],
+            "dataset": run["dataset"],
+            "metric": metric,
+            "ours": run[f"{metric}_mean"],
+            "stderr": run[f"{metric}_stderr"],
+            "published": run[f"{metric}_published"],
+            "published_stderr": run[f"{metric}_published_stderr"],
+            "z": run[f"{metric}_z"],
+        }
+        for metric in SCORES
+        for run in book[book[f"{metric}_z"].notna()].to_dict("records")
+    ]
+    dropout = table("gal_uci", "paired_with_published")
+    rows += [
+        {
+            "source": "Gal & Ghahramani 2016",
+            "dataset": run["dataset"],
+            "metric": metric,
+            "ours": run[f"{metric}_ours"],
+            "stderr": run[f"{metric}_stderr"],
+            "published": run[f"{metric}_theirs"],
+            "published_stderr": math.nan,
+            "z": run[f"{metric}_difference"] / run[f"{metric}_stderr"],
+        }
+        for metric in SCORES
+        for run in dropout.to_dict("records")
+    ]
+    orders = table("vr_uci", "renyi_orders")
+    orders = orders[orders["z"].notna()]
+    renyi = orders.assign(source="Li & Turner 2016", stderr=orders["ours_stderr"])
+    return pd.concat([pd.DataFrame(rows), renyi[pd.DataFrame(rows).columns]], ignore_index=True)
+
+
+def compared() -> int:
+    """Return how many published scores are compared."""
+    return len(comparisons())
+
+
+def reproduced() -> int:
+    """Return how many of them lie within `MAX_Z` standard errors."""
+    return int((comparisons()["z"].abs() <= MAX_Z).sum())
+
+
+def minutes() -> int:
+    """Return the minutes that the book's comparison takes on two idle cores."""
+    return round((table("timing", "running_times")["seconds"] * SPLITS).sum() / CORES / 60)
+
+
+def book_hours() -> int:
+    """Return the hours to which the book's own times add up."""
+    return round((table("timing", "running_times")["book_seconds"] * SPLITS).sum() / 3600)
+
+
+def row(folder: str, name: str = "results", **where: object) -> pd.Series:
+    """Return the only row of a stored table with the given values.
+
+    Raises:
+        ValueError: if there is not exactly one.
+    """
+    found = table(folder, name)
+    for column, value in where.items():
+        found = found[found[column] == value]
+    if len(found) != 1:
+        raise ValueError(f"{folder}/{name}.csv has {len(found)} rows with {where}, not one")
+    return found.iloc[0]
+
+
+def score(folder: str, dataset: str, method: str, metric: str = "rmse", **where: object) -> str:
+    """Return a mean and its standard error, for example `1.34 ± 0.05`."""
+    run = row(folder, dataset=dataset, method=method, **where)
+    return plus_minus(run[f"{metric}_mean"], run[f"{metric}_stderr"])
+
+
+def published(folder: str, dataset: str, method: str, metric: str = "rmse") -> str:
+    """Return a published mean and its standard error."""
+    run = row(folder, dataset=dataset, method=method)
+    return plus_minus(run[f"{metric}_published"], run[f"{metric}_published_stderr"])
+
+
+def z(folder: str, dataset: str, method: str, metric: str = "rmse") -> str:
+    """Return the difference from the published mean, in combined standard errors."""
+    return f"{row(folder, dataset=dataset, method=method)[f'{metric}_z']:+.1f}"
+
+
+def distance(dataset: str, method: str, column: str = "w1") -> str:
+    """Return the mean distance of a method to the HMC chains over splits."""
+    rows = table("gold_standard", "distances")
+    rows = rows[(rows["dataset"] == dataset) & (rows["method"] == method)]
+    return f"{rows[column].mean():.3f}"
+
+
+def count(folder: str, column: str) -> int:
+    """Return how many different values a column of `results.csv` has."""
+    return table(folder)[column].nunique()
+
+
+def claims(folder: str, name: str = "claims") -> str:
+    """Return how many claims hold, do not hold, and could not be tested."""
+    verdicts = table(folder, name)["verdict"].value_counts()
+    return ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+
+
+def pbp_authors() -> str:
+    """Return the RMSE of the PBP authors' own program on our splits of protein."""
+    runs = pd.read_csv(RESULTS / "pbp_authors.csv")["rmse"]
+    return plus_minus(runs.mean(), runs.sem())
+
+
+def paired_within(errors: float) -> int:
+    """Return how many paired differences of MC dropout lie within so many standard errors of 0."""
+    rows = comparisons()
+    return int((rows.loc[rows["source"] == "Gal & Ghahramani 2016", "z"].abs() <= errors).sum())
+
+
+def renyi_within(errors: float) -> int:
+    """Return how many scores of Rényi's bound lie within so many standard errors."""
+    return int((table("vr_uci", "renyi_orders")["z"].abs() <= errors).sum())
+
+
+VALUES = {
+    function.__name__: function
+    for function in (
+        compared, reproduced, minutes, book_hours, score, published, z, distance, count, claims,
+        row, pbp_authors, paired_within, renyi_within,
+    )
+} | {"METRICS": METRICS, "round": round, "len": len, "table": table}  # fmt: skip
+"""What the marks `<!-- value ... -->` of pages may use."""

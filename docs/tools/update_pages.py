@@ -1,0 +1,47 @@
+"""Put generated numbers into README and pages: `python docs/tools/update_pages.py`.
+
+Two kinds of marks are filled from the tables in `docs/results`:
+
+- `<!-- name -->` ... `<!-- /name -->` on lines of their own: the block of that name, a function of
+  `page_blocks.py`;
+- `<!-- value EXPRESSION -->...<!-- /value -->` within a line: a Python expression over `VALUES` of
+  `stored_results.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from page_blocks import BLOCKS
+from stored_results import VALUES
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+BLOCK = re.compile(r"^<!-- (\w+) -->\n.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
+VALUE = re.compile(r"<!-- value (.*?) -->.*?<!-- /value -->", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """Return the text of a page with its marks filled.
+
+    Raises:
+        KeyError: if a block has an unknown name.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        return f"<!-- value {match[1]} -->{eval(match[1], dict(VALUES))}<!-- /value -->"
+
+    def block(match: re.Match[str]) -> str:
+        return f"<!-- {match[1]} -->\n\n{BLOCKS[match[1]]().strip()}\n\n<!-- /{match[1]} -->"
+
+    return VALUE.sub(value, BLOCK.sub(block, text))
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))

@@ -1,0 +1,125 @@
+"""Overrides of the command line: quoting, order, and unusual paths and columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from support.command import Command, result_folder
+from support.config import TINY
+
+from bnnbench.cli.overrides import hydra_arguments, quote_overrides
+
+TEXTS = (
+    "Preis (€)",
+    "Jörg/d.csv",
+    "a=b.csv",
+    "a,b",
+    "it's",
+    'the "best"',
+    "back\\slash",
+    "ends in \\",
+    "\\'",
+    "[a]",
+    "{a: b}",
+    "1",
+    "true",
+    "a: b",
+    "100 %",
+    "$x",
+    "",
+    " spaced ",
+    "x#y",
+    "'",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_not_changed_by_quoting(text: str) -> None:
+    (word,) = quote_overrides([f"dataset.target={text}"])
+    override = OverridesParser.create().parse_override(word)
+    assert override.value() == text
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("depth=1,2", "depth='1','2'"), ("method=vadam,bbb", "method=vadam,bbb"),
+     ("seed=1,2", "seed=1,2"), ("dataset.path=null", "dataset.path=null"),
+     ("dataset.target='a b'", "dataset.target='a b'"), ("method.label=5", "method.label='5'"),
+     ("dataset.target=a,b", "dataset.target='a','b'"), ("+depth=1", "+depth='1'")],
+)  # fmt: skip
+def test_quoting_of_a_sweep(word: str, expected: str) -> None:
+    assert quote_overrides([word], sweep=True) == [expected]
+
+
+def test_home_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    words = ["dataset.path=~/my.csv", "outputs_dir=~", "data_dir=~/uci", "dataset.target=~/x"]
+    quoted = [word.partition("=")[2] for word in quote_overrides(words)]
+    assert quoted == ["'/home/ada/my.csv'", "'/home/ada'", "'/home/ada/uci'", "'~/x'"]
+
+
+def test_a_comma_in_the_name_of_an_existing_file_is_not_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a,b.csv").touch()
+    assert quote_overrides(["dataset.path=a,b.csv"], sweep=True) == ["dataset.path='a,b.csv'"]
+    assert quote_overrides(["dataset.path=a,c.csv"], sweep=True) == ["dataset.path='a','c.csv'"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-m", "seed=1,2", "--config-dir", "d", "depth=1"),
+     ("seed=1,2", "-m", "depth=1", "--config-dir=d"),
+     ("--config-dir", "d", "seed=1,2", "depth=1", "-m")],
+)  # fmt: skip
+def test_options_may_come_anywhere(words: tuple[str, ...]) -> None:
+    found = hydra_arguments(words)
+    assert found[-2:] == ["seed=1,2", "depth='1'"]
+    assert sorted(" ".join(found[:-2]).replace("=", " ").split()) == ["--config-dir", "-m", "d"]
+
+
+def own_table(table: Path, path: Path, column: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    pd.read_csv(table).rename(columns={"y": column}).to_csv(path, index=False)
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_run_on_an_ordinary_path_and_column(command: Command, table_csv: Path) -> None:
+    small = [*TINY, "splits=1", "workers=1", "dataset=csv", "dataset.target=Preis (€)"]
+    own_table(table_csv, Path("Jörg, a=b/d (1).csv"), "Preis (€)")
+    words = [*small, "dataset.path=Jörg, a=b/d (1).csv", "outputs_dir=aus gabe"]
+    code, out, errors = command("run", *words)
+    assert code == 0, errors
+    first = result_folder(out)
+    assert first.root.parts[:3] == ("aus gabe", "uci", "d-1")
+    code, out, errors = command("-m", "run", *words, "seed=0,1")
+    assert code == 0, errors
+    assert out.count("results: ") == 2 and str(first.root) in out
+
+
+def test_a_syntax_error_shows_how_to_quote(command: Command) -> None:
+    words = ("run", "dataset.summary=my table (old)")
+    command.assert_refused(*words, setting="dataset.summary", code="syntax")
+    assert "\"dataset.summary='my table (old)'\"" in str(command.error)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("dataset.drop=[Straße,a b]", "dataset.drop=['Straße','a b']"),
+        ("dataset.drop=Straße", "dataset.drop=['Straße']"),
+        ("dataset.columns=1,2", "dataset.columns=['1','2']"),
+        ("dataset.columns=null", "dataset.columns=null"),
+        ("dataset.drop=['a,b']", "dataset.drop=['a,b']"),
+        ("dataset.drop=[a", "dataset.drop=[a"),
+        ("dataset.drop=[day,p [bar]]", "dataset.drop=['day','p [bar]']"),
+        ("dataset.drop=p [bar]", "dataset.drop=['p [bar]']"),
+        ("dataset.group=Kunde Nr.", "dataset.group='Kunde Nr.'"),
+    ],
+)
+def test_quoting_of_lists_of_columns(word: str, expected: str) -> None:
+    assert quote_overrides([word]) == [expected]

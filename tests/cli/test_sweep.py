@@ -1,0 +1,101 @@
+"""Expanding a command line into jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra._internal.config_repository import ConfigRepository
+from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigResult
+
+from bnnbench.cli.compose import CONFIG_NAME, initialise_hydra, to_dict
+from bnnbench.cli.configs import config_folder
+from bnnbench.cli.sweep import compose_configs, compose_jobs
+
+
+def test_a_sweep_is_given_by_the_command_line_or_by_the_experiment() -> None:
+    with initialise_hydra():
+        single, sweep = compose_jobs(["seed=3"], False), compose_jobs(["seed=3"], True)
+        of_experiment = compose_jobs(["experiment=book_uci", "dataset=boston"], False)
+        with pytest.raises(HydraException, match="Ambiguous value for argument 'seed=1,2'"):
+            compose_jobs(["seed=1,2"], False)
+    assert single is not None and sweep is not None and of_experiment is not None
+    assert not single.is_sweep and len(single.jobs) == 1
+    assert sweep.is_sweep and len(sweep.jobs) == 1
+    assert of_experiment.is_sweep and len(of_experiment.jobs) == 6
+    assert "dataset=boston" in of_experiment.jobs[0].overrides
+
+
+def test_jobs_are_composed_as_hydra_does() -> None:
+    words = ["method=vadam,map", "seed=1,2"]
+    with initialise_hydra():
+        sweep = compose_jobs(words, True)
+        assert sweep is not None
+        found = [job.resolved() for job in sweep.jobs]
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        jobs = [[f"method={m}", f"seed={s}"] for m in ("vadam", "map") for s in (1, 2)]
+        assert found == [to_dict(compose(CONFIG_NAME, job)) for job in jobs]
+    assert found == compose_configs(words)
+
+
+def own_experiment(folder: Path, text: str) -> list[str]:
+    (folder / "experiment").mkdir()
+    head = "# @package _global_\n# My sweep.\ndefaults: [uci]\n"
+    (folder / "experiment" / "mine.yaml").write_text(head + text)
+    return ["experiment=mine"]
+
+
+def test_a_single_run_ignores_the_sweep_of_its_experiment(tmp_path: Path) -> None:
+    words = own_experiment(tmp_path, "hydra: {sweeper: {params: {seed: '1,2'}}}\n")
+    with initialise_hydra(str(tmp_path)):
+        single, sweep = compose_jobs(words, False), compose_jobs(words, True)
+    assert single is not None and [job.resolved()["seed"] for job in single.jobs] == [0]
+    assert sweep is not None and [job.resolved()["seed"] for job in sweep.jobs] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text", ["run: {dir: elsewhere}", "job: {chdir: true}", "output_subdir: kept",
+             "job: {env_set: {A: b}}"],
+)  # fmt: skip
+def test_settings_of_hydra_in_a_file_need_its_application(tmp_path: Path, text: str) -> None:
+    words = own_experiment(tmp_path, f"hydra: {{{text}}}\n")
+    with initialise_hydra(str(tmp_path)):
+        assert compose_jobs(words, False) is None
+
+
+def test_a_file_of_ones_own_is_found_after_ours(tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "vadam.yaml").write_text("label: mine\n")
+    (config,) = compose_configs(["method=vadam"], config_dir=str(tmp_path))
+    assert config["method"]["label"] == "vadam"
+
+
+@pytest.mark.parametrize("word", ["hydra/launcher=joblib", "+hydra.callbacks.mine._target_=m.C"])
+def test_launchers_and_callbacks_need_hydras_application(word: str) -> None:
+    with initialise_hydra():
+        assert compose_jobs([word], True) is None
+
+
+def test_a_configuration_may_refer_to_hydras_section(tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    text = "defaults: [map]\nlabel: by_${hydra:runtime.choices.divergence}_${hydra:job.num}\n"
+    (tmp_path / "method" / "mine.yaml").write_text(text)
+    (config,) = compose_configs(["method=mine"], config_dir=str(tmp_path))
+    assert config["method"]["label"] == "by_kl_0"
+
+
+def test_no_file_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    load = ConfigRepository.load_config
+
+    def counted(self: ConfigRepository, config_path: str) -> ConfigResult | None:
+        read.append(config_path)
+        return load(self, config_path)
+
+    monkeypatch.setattr(ConfigRepository, "load_config", counted)
+    first, second = compose_configs(["method=map,vadam"])
+    assert "run" in read and "method/map" in read and len({*read}) == len(read)
+    # Changes of one job do not affect the next.
+    assert first["method"]["label"] == "map" and second["method"]["label"] == "vadam"

@@ -1,0 +1,147 @@
+"""Payloads for other machines, the files they return, and the checks of versions."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.tiny_runs import finished
+from support.user_errors import assert_user_error
+
+from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
+from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.execution import make_tasks
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.files import write_atomically
+from bnnbench.types import UserError
+
+Planner = Callable[..., Run]
+
+
+def sent(run: Run, shared: bool) -> list[tuple[Task, Payload, dict[str, bytes]]]:
+    run.folder.create()
+    cache = PayloadCache()
+    made = [
+        (task, pack(task, cache, shared)) for task in make_tasks(run, run.unfinished_units(), None)
+    ]
+    return [
+        (task, payload, {name: cache.pickled(name) for name in payload.tables})
+        for task, payload in made
+    ]
+
+
+def test_payloads_do_not_contain_the_table(tiny: Planner) -> None:
+    run, again = tiny("splits=2"), tiny("splits=2", "seed=1")
+    run.experiment.groups(run.experiment.units())
+    cache = PayloadCache()
+    payloads = [
+        pack(task, cache, True)
+        for one in (run, again)
+        for task in make_tasks(one, one.experiment.units(), None)
+    ]
+    (name,) = {name for payload in payloads for name in payload.tables}
+    assert len(payloads) == 4 and b"splits" in cache.pickled(name)
+    inputs = run.experiment.table.inputs.tobytes()  # type: ignore[attr-defined]
+    assert inputs in cache.pickled(name)
+    assert not any(inputs in payload.task for payload in payloads)
+    # Cached splits and rows of the experiment are not included either.
+    assert max(len(pickle.dumps(payload)) for payload in payloads) < 10_000
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_returned_results_equal_local_ones(tiny: Planner, tmp_path: Path, shared: bool) -> None:
+    _, expected = finished(tiny("splits=2"))
+    run = replace(tiny("splits=2"), outputs=tmp_path / "sent")
+    for task, payload, tables in sent(run, shared):
+        files = compute(payload, tables)
+        assert bool(files) != shared and task.finished() == shared
+        unpack(task, files) if files else None
+        assert task.finished() and all(run.store.intact(unit) for unit in task.units)
+    assert {path.suffix for path in run.folder.work.iterdir()} == {".json", ".jsonl", ".npz"} | (
+        {".lock"} if shared else set()
+    )
+    table = finished(run)[1]
+    pd.testing.assert_frame_equal(
+        table.drop(columns=MACHINE_COLUMNS),
+        expected.drop(columns=MACHINE_COLUMNS),
+        check_exact=True,
+    )
+
+
+def test_a_search_resumes_on_another_machine(tiny: Planner) -> None:
+    run = tiny("splits=1")
+    finished(run)
+    run.store.file("split-00", "json").unlink()
+    log = run.store.file("split-00", "trials.jsonl").read_bytes()
+    ((_, payload, tables),) = sent(run, shared=False)
+    (files,) = compute(payload, tables)
+    assert files["split-00.trials.jsonl"] == log, "including times"
+
+
+def test_a_finished_unit_is_not_overwritten(tiny: Planner) -> None:
+    """A group may be computed twice at the same time."""
+    run = tiny("splits=1")
+    ((task, payload, tables),) = sent(run, shared=False)
+    first, second = compute(payload, tables), compute(payload, tables)
+    unpack(task, first)
+    unpack(task, second)
+    assert run.store.file("split-00", "json").read_bytes() == first[0]["split-00.json"]
+    arrays = "split-00.predictions.npz"
+    assert first[0][arrays] == second[0][arrays] and run.store.intact("split-00")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "difference"),
+    [
+        ({"versions": {"torch": "1.0"}}, "versions_differ", " 1.0"),
+        ({"code": {"version": "9", "modules": {}}}, "code_differs", "bnnbench 9 to "),
+    ],
+)
+def test_other_versions_compute_nothing(
+    tiny: Planner, wrong: dict[str, object], code: str, difference: str
+) -> None:
+    ((task, payload, tables),) = sent(tiny("splits=1"), shared=True)
+    with pytest.raises(UserError) as error:
+        compute(replace(payload, **wrong), tables)  # type: ignore[arg-type]
+    assert_user_error(error, code=code)
+    assert difference in str(error.value) and not task.finished()
+
+
+FULL = 28, "No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(*FULL, "/scratch/x"), "No space left on device: 'node17: /scratch/x'"),
+        (OSError(*FULL), "No space left on device: 'node17: .*/vadam/"),
+        (UserError("another process is working."), "^node17: another process is working"),
+    ],
+)
+def test_errors_name_the_machine(
+    tiny: Planner, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def fail(task: Task, cores: int = 1) -> None:
+        raise error
+
+    ((_, payload, tables),) = sent(tiny("splits=1"), shared=True)
+    monkeypatch.setattr(Task, "run", fail)
+    monkeypatch.setattr("platform.node", lambda: "node17")
+    with pytest.raises(type(error), match=message):
+        compute(payload, tables)
+
+
+def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    """The error of the system has no file name."""
+
+    def full(file: object) -> None:
+        raise OSError(*FULL)
+
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/a.json'"):
+        write_atomically(tmp_path / "a.json", full)
+    assert not [*tmp_path.iterdir()]

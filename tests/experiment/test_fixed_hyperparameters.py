@@ -1,0 +1,99 @@
+"""Hyper-parameters fixed by a data set or a preset, in standardised or original units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.config import compose
+from support.tiny_runs import finished
+from support.user_errors import assert_user_error
+
+from bnnbench.cli.assemble import build
+from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.types import UserError
+
+Planner = Callable[..., Run]
+KEY = "+dataset.protocol.fixed_original_units"
+
+
+def test_precisions_are_converted_with_the_variance_of_the_training_part(tiny: Planner) -> None:
+    """In final fits and in folds, whose training parts have different variances."""
+    run = tiny(f"{KEY}={{noise_std: 0.5, prior_precision: 0.25}}", "evaluation.out_of_fold=true")
+    experiment = run.experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert experiment.iterations == 0, "nothing is left to search"
+    _, table = finished(run)
+    for split, row in zip(experiment.table.splits, table.to_dict("records"), strict=False):
+        variance = experiment.table.targets[split.train].var()
+        assert row["hp.noise_precision"] == pytest.approx(4 * variance)
+        assert row["hp.prior_precision"] == pytest.approx(0.25 * variance)
+    assert table["hp.noise_precision"].nunique() == len(table)
+
+
+def test_converted_values_equal_standardised_ones(tiny: Planner) -> None:
+    units = finished(tiny(f"{KEY}={{noise_precision: 4, prior_precision: 0.25}}", "splits=[0]"))[1]
+    values = [f"method.{n}={units[f'hp.{n}'][0]}" for n in ("noise_precision", "prior_precision")]
+    fixed = finished(tiny(*values, "splits=[0]"))[1]
+    assert np.allclose(units["rmse"], fixed["rmse"], rtol=1e-5)
+
+
+def test_fixed_values_are_part_of_the_identity(tiny: Planner) -> None:
+    plain, some, other = (
+        tiny(*(f"{KEY}.noise_std={v}" for v in value)) for value in ([], [1], [2])
+    )
+    assert len({run.folder.root for run in (plain, some, other)}) == 3
+    assert "fixed_original_units" not in plain.record.identity
+
+
+METHOD = MCDropout(label="m", prior_precision=2.0)
+
+
+def test_values_of_the_method_take_precedence() -> None:
+    assert fixed_values(METHOD, {"prior_precision": 1.0, "dropout": None}) == {}
+    assert fixed_values(METHOD, {"dropout": 0.1, "nothing": 1}) == {"dropout": 0.1}
+    given = {"noise_std": 0.5, "prior_precision": 7}
+    assert fixed_original_units(METHOD, given) == {"noise_precision": 4.0}
+    assert fixed_original_units(METHOD, {**given, "noise_precision": 3}) == {"noise_precision": 3.0}
+    assert fixed_original_units(METHOD, {"noise_precision": None}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [({"dropout": 0.1}, ""), ({"noise_precision": 0}, ".noise_precision")]
+)
+def test_unknown_names_and_wrong_values_are_refused(given: dict[str, Any], key: str) -> None:
+    with pytest.raises(UserError) as error:
+        fixed_original_units(METHOD, given)
+    assert_user_error(error, f"protocol.fixed_original_units{key}")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "epochs", "dropout", "tau", "length_scale"),
+    [("energy", 400, 0.05, 0.427114830213, 100), ("yacht", 400, 0.01, 0.541869562034, 10),
+     ("naval", 400, 0.05, 42173.5152106, 1), ("protein", 200, 0.005, 0.0644419184588, 100)],
+)  # fmt: skip
+def test_the_first_dropout_experiment_has_its_authors_settings(
+    data: Any, dataset: str, epochs: int, dropout: float, tau: float, length_scale: float
+) -> None:
+    overrides = ("experiment=gal_uci", f"dataset={dataset}", f"data_dir={data}")
+    experiment = build(compose(*overrides)).experiment
+    assert isinstance(experiment, SplitExperiment) and isinstance(experiment.method, MCDropout)
+    training = experiment.training
+    assert (training.batch_size, training.learning_rate) == (32, 0.001)
+    assert (training.betas, training.final_epochs) == ((0.9, 0.999), epochs)
+    assert experiment.evaluation.samples == 10_000 and experiment.iterations == 0
+    assert experiment.method.dropout == dropout and experiment.method.weight_init == "glorot"
+    expected = {"noise_precision": tau, "prior_precision": 1 / (2 * length_scale**2)}
+    assert experiment.fixed_original_units == pytest.approx(expected)
+    assert experiment.network.widths == ((100,) if dataset == "protein" else (50,))
+
+
+def test_the_preset_searches_unpublished_values() -> None:
+    experiment = build(compose("method=mc_dropout_gal2016")).experiment
+    assert isinstance(experiment, SplitExperiment)
+    assert [d.name for d in experiment.space] == ["noise_precision", "prior_precision", "dropout"]

@@ -1,0 +1,304 @@
+"""Native training against torch, for every native update."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.divergences import divergence, monte_carlo
+
+from bnnbench.cpp.library import library
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.methods.bbb import BBB
+from bnnbench.methods.deep_ensemble import DeepEnsemble
+from bnnbench.methods.ivon import IVON
+from bnnbench.methods.map import MAP
+from bnnbench.methods.mc_dropout import MCDropout
+from bnnbench.methods.renyi_vi import RenyiVI
+from bnnbench.methods.sghmc import SGHMC
+from bnnbench.methods.sgld import SGLD
+from bnnbench.methods.shared import native_training, trainer
+from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.swag import SWAG
+from bnnbench.methods.vadam import Vadam
+from bnnbench.methods.vprop import Vprop
+from bnnbench.native import gradients as native
+from bnnbench.optim import NativeUpdate
+from bnnbench.random_streams import Streams
+from bnnbench.settings import Network, Training
+from bnnbench.types import TrainingSet
+
+pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+KL = divergence("kl")
+BOTH = Heteroscedastic()
+METHODS: dict[str, StochasticMethod] = {
+    "vadam": Vadam(label="vadam"),
+    "vadam with a narrow initial posterior": Vadam(label="vadam", initial_precision=1e4),
+    "vprop": Vprop(label="vprop"),
+    "vprop by squares": Vprop(label="vprop", square_root=False),
+    "bbb": BBB(label="bbb", divergence=KL),
+    "bbb tempered": BBB(label="bbb", divergence=replace(KL, weight=0.3)),
+    "bbb with exponential weights": BBB(
+        label="bbb", divergence=KL, minibatch_weights="exponential"
+    ),
+    "bbb with a narrow initial posterior": BBB(label="bbb", divergence=KL, initial_precision=1e8),
+    "bbb with a wide initial posterior": BBB(label="bbb", divergence=KL, initial_precision=1e-3),
+    "map": MAP(label="map"),
+    "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
+    "mc_dropout": MCDropout(label="mc_dropout"),
+    "mc_dropout without bias prior": MCDropout(label="m", weight_init="glorot", bias_prior=False),
+    "ivon": IVON(label="ivon"),
+    "ivon of two outputs": IVON(label="ivon", likelihood=BOTH),
+    "vadam of two outputs": Vadam(label="vadam", likelihood=BOTH),
+    "bbb of two outputs": BBB(
+        label="bbb", divergence=KL, likelihood=BOTH, initial_precision=1000.0
+    ),
+    "mc_dropout of two outputs": MCDropout(label="mc_dropout", likelihood=BOTH),
+    "deep_ensemble of two outputs": DeepEnsemble(label="deep_ensemble", likelihood=BOTH),
+    "sgld of two outputs": SGLD(label="sgld", likelihood=BOTH, step_size=0.1),
+    "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
+    "renyi_vi": RenyiVI(label="renyi_vi", initial_precision=100.0),
+    "renyi_vi of order 1": RenyiVI(
+        label="r", alpha=1.0, noise_precision="learned", initial_precision=9.0
+    ),
+    "renyi_vi of order 2": RenyiVI(
+        label="r", alpha=2.0, noise_precision="learned", weight_init="normal"
+    ),
+    "renyi_vi of order -inf": RenyiVI(label="r", alpha=-math.inf, initial_precision=9.0),
+    "renyi_vi of order inf": RenyiVI(label="r", alpha=math.inf, noise_precision="learned"),
+    "renyi_vi of two outputs": RenyiVI(label="r", likelihood=BOTH, alpha=0.0),
+    "sghmc": SGHMC(label="sghmc", thinning=2, burn_in=0.5),
+    "swag": SWAG(label="swag", step_size=0.02),
+    "swag without Adam": SWAG(label="swag", burn_in=0.0, momentum=0.5, step_size=0.02),
+    "swag of members and two outputs": SWAG(
+        label="swag", members=3, likelihood=BOTH, step_size=0.02
+    ),
+    "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
+}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Replicas of two groups with training sets of different lengths."""
+
+    counts: tuple[int, ...] = (30, 29, 17)
+    inputs: int = 3
+    widths: tuple[int, ...] = (6,)
+    batch: int = 8
+    samples: int = 3
+    epochs: int = 3
+    rate: float = 0.01
+    seed: int = 0
+
+    @property
+    def data(self) -> TrainingSet:
+        generator = torch.Generator().manual_seed(self.seed)
+        n, replicas = max(self.counts), len(self.counts)
+        inputs = torch.randn(replicas, n, self.inputs, generator=generator)
+        targets = inputs.sin().sum(2) + 0.1 * torch.randn(replicas, n, generator=generator)
+        real = torch.arange(n) < torch.tensor(self.counts)[:, None]
+        groups = tuple(min(r, 1) for r in range(replicas))
+        return TrainingSet(inputs * real[..., None], targets * real, self.counts, groups)
+
+    def task(self, data: TrainingSet | None = None) -> FitTask:
+        data = data or self.data
+        ones = torch.ones(data.replicas, 1)
+        network = Network(self.widths, len(self.widths)) if self.widths else Network(depth=0)
+        training = Training(batch_size=self.batch, samples=self.samples, learning_rate=self.rate)
+        streams = Streams([3 + group for group in sorted(set(data.groups))], data.groups)
+        steps = torch.arange(data.replicas)[:, None] + 1.0
+        hyper = {"noise_precision": 5 * ones, "prior_precision": 0.5 * steps}
+        hyper["dropout"] = 0.1 * steps
+        return FitTask(data, hyper, network, training, self.epochs, streams)
+
+
+def fitted(method: StochasticMethod, task: FitTask) -> Posterior:
+    """Fit with the method's hyper-parameters."""
+    hyper = {name: task.hyper[name] for name in method.hyper_names}
+    return method.fit(replace(task, hyper=hyper))
+
+
+def by_torch(method: StochasticMethod, task: FitTask) -> Posterior:
+    """Fit without native code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "has_native_code", lambda like: False)
+        return fitted(method, task)
+
+
+@pytest.fixture
+def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[NativeUpdate]:
+    """The native updates used, one for each native fit."""
+    calls: list[NativeUpdate] = []
+
+    def counted(method: Any, native_update: NativeUpdate, *rest: Any) -> Any:
+        calls.append(native_update)
+        return native_training.train_natively(method, native_update, *rest)
+
+    monkeypatch.setattr(trainer, "train_natively", counted)
+    return calls
+
+
+def assert_alike(found: Posterior, expected: Posterior, tolerance: float = 1e-4) -> None:
+    """Compare up to rounding errors that grow over a few steps."""
+    assert found.diverged.tolist() == expected.diverged.tolist()
+    assert found.state.keys() == expected.state.keys()
+    for name, value in expected.state.items():
+        assert (found.state[name] - value).norm() <= tolerance * value.norm() + 1e-6, name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_native_fit_equals_torch_fit(name: str, native_calls: list[NativeUpdate]) -> None:
+    method, task, other = METHODS[name], Stack().task(), Stack().task()
+    assert_alike(fitted(method, task), by_torch(method, other))
+    assert len(native_calls) == 1
+    assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
+
+
+@settings(max_examples=60)
+@given(
+    name=st.sampled_from(list(METHODS)),
+    counts=st.lists(st.integers(1, 70), min_size=1, max_size=4),
+    inputs=st.integers(1, 9),
+    widths=st.lists(st.integers(1, 30), max_size=3),
+    batch=st.integers(1, 40),
+    samples=st.integers(1, 5),
+    seed=st.integers(0, 10**6),
+)
+def test_stacks_of_any_shape(
+    name: str, counts: list[int], widths: list[int], **others: int
+) -> None:
+    stack = Stack(tuple(counts), widths=tuple(widths), epochs=2, **others)
+    method = METHODS[name]
+    assert_alike(fitted(method, stack.task()), by_torch(method, stack.task()), 1e-3)
+
+
+@pytest.mark.parametrize("name", ["vadam", "map", "mc_dropout"])
+def test_large_minibatches_are_split_into_blocks(name: str) -> None:
+    for batch in (500, 10**12):
+        stack = Stack((600, 599, 17), widths=(60, 40), batch=batch, rate=1e-3)
+        found, expected = fitted(METHODS[name], stack.task()), by_torch(METHODS[name], stack.task())
+        assert_alike(found, expected, 1e-3)
+
+
+@pytest.mark.parametrize("widths", [(), (6,), (5, 4)])
+@pytest.mark.parametrize("name", ["mc_dropout", "mc_dropout without bias prior"])
+def test_strong_priors_on_weights_and_biases(name: str, widths: tuple[int, ...]) -> None:
+    """The prior dominates the data; dropout halves its effect on weights, but not on biases."""
+    method, ones = METHODS[name], torch.ones(3, 1)
+    strong = {"noise_precision": ones, "prior_precision": 500 * ones, "dropout": 0.5 * ones}
+    tasks = [replace(Stack(widths=widths).task(), hyper=strong) for _ in range(2)]
+    assert_alike(fitted(method, tasks[0]), by_torch(method, tasks[1]))
+
+
+@pytest.mark.parametrize("name", ["vadam", "bbb", "deep_ensemble", "sgld", "mc_dropout"])
+def test_noise_drawn_in_chunks_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fitted(METHODS[name], Stack().task())
+    monkeypatch.setattr(native_training, "MAX_NOISE_NUMBERS", 1)
+    for entry, value in fitted(METHODS[name], Stack().task()).state.items():
+        assert torch.equal(value, whole.state[entry])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
+    stack = Stack()
+    together = fitted(METHODS[name], stack.task())
+    for r, group in enumerate(stack.data.groups):
+        task = stack.task(stack.data.select([r]))
+        alone = fitted(
+            METHODS[name],
+            replace(
+                task,
+                data=replace(task.data, groups=(0,)),
+                hyper={n: v[[r]] for n, v in stack.task().hyper.items()},
+                streams=Streams([3 + group], (0,)),
+            ),
+        )
+        for entry, value in alone.state.items():
+            assert torch.equal(value[0], together.state[entry][r])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_diverged_replica_does_not_change_others(name: str) -> None:
+    data, method = Stack().data, METHODS[name]
+    targets = data.targets.clone()
+    targets[1, 4] = torch.inf
+    healthy = fitted(method, Stack().task())
+    sick = fitted(method, Stack().task(replace(data, targets=targets)))
+    assert healthy.diverged.tolist() == [False, False, False]
+    assert sick.diverged.tolist() == [False, True, False]
+    for entry, value in sick.state.items():
+        assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
+        assert value.isfinite().all()
+
+
+def test_a_diverged_replica_returns_to_its_last_finite_epoch() -> None:
+    """The steps of these linear models are so long that squared gradients overflow float32."""
+    method, ended = METHODS["vadam"], []
+    for epochs_ in range(1, 11):
+        stack = Stack(widths=(), epochs=epochs_, rate=1e18)
+        found = fitted(method, stack.task())
+        assert_alike(found, by_torch(method, stack.task()), 1e-2)
+        ended.append(found)
+    gone = torch.stack([found.diverged for found in ended])  # [epochs, R]
+    lost, kept = (int(gone.sum(0).argmax()), int(gone.sum(0).argmin()))
+    first = int(gone[:, lost].long().argmax())
+    assert 0 < first < len(ended) - 1 and gone[first:, lost].all() and not gone[first + 1, kept]
+    before, at, after = (found.state["loc"] for found in ended[first - 1 : first + 2])
+    assert before[lost].norm() > 1e17
+    assert torch.equal(before[lost], at[lost]) and torch.equal(at[lost], after[lost])
+    assert not torch.equal(at[kept], after[kept])
+
+
+@pytest.mark.parametrize("name", ["vadam", "map", "bbb"])
+def test_recording_the_objective_changes_nothing(name: str) -> None:
+    plain, task = fitted(METHODS[name], Stack().task()), Stack().task()
+    traced = fitted(METHODS[name], replace(task, trace_streams=Streams([8, 9], task.data.groups)))
+    assert (
+        traced.trace["loss"].shape == (3, 3)
+        and traced.trace["loss"][0].ne(traced.trace["loss"][2]).all()
+    )
+    for entry, value in traced.state.items():
+        assert torch.equal(value, plain.state[entry])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
+        BBB(label="bbb", divergence=divergence("renyi")),
+        DeepEnsemble(label="deep_ensemble", adversarial=True),
+        MCDropout(label="mc_dropout", noise="gaussian"),
+        MCDropout(label="mc_dropout", noise="dropconnect"),
+    ],
+    ids=["estimated", "another divergence", "adversarial", "gaussian", "dropconnect"],
+)
+def test_other_updates_are_not_native(
+    method: StochasticMethod, native_calls: list[NativeUpdate]
+) -> None:
+    assert method.native_update() is None
+    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
+    assert native_calls == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slower(MAP):
+    """Overrides `update` but not `native_update`."""
+
+    def update(self, *arguments: Any) -> Any:
+        state = arguments[2]
+        return {**super().update(*arguments), "loc": state["loc"]}
+
+
+def test_subclasses_do_not_inherit_the_native_update(native_calls: list[NativeUpdate]) -> None:
+    method = Slower(label="slower")
+    task = Stack().task()
+    start = method.init(Stack().task())["loc"]
+    assert torch.equal(fitted(method, task).state["loc"], start)
+    assert native_calls == []

@@ -1,0 +1,212 @@
+"""Native gradients against torch for random shapes, and propagation of NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from bnnbench.cpp.library import library
+from bnnbench.cpp.tensors import has_native_code
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.likelihoods.gaussian import Gaussian
+from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
+from bnnbench.native.gradients import gradient_moments
+from bnnbench.nn import MLP, backward, forward
+from bnnbench.types import Hyper
+
+pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
+
+LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
+"""By number of outputs."""
+
+MIN_ACTIVATION = 2e-6
+"""The sign of smaller pre-activations is uncertain in float32."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Networks, sampled weights and rows, in float64."""
+
+    mlp: MLP
+    loc: Tensor
+    scale: Tensor
+    noise: Tensor
+    inputs: Tensor
+    targets: Tensor
+    weights: Tensor
+    precision: Tensor
+
+    def native(self) -> list[Tensor]:
+        single = [value.float() for value in list(vars(self).values())[1:]]
+        loc, scale, noise, *data, precision = single
+        known = precision if self.mlp.sizes[-1] == 1 else None
+        found = gradient_moments(
+            self.mlp, loc, scale, noise, (*data,), known, square=True, cross=True
+        )
+        return [value for value in found if value is not None]
+
+    def torch(self, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+        """The three means."""
+        return self._means(dtype, LIKELIHOODS[self.mlp.sizes[-1]].gradient)
+
+    def sizes(self) -> list[Tensor]:
+        """The size of each mean before cancellation of outputs and targets, `[R]` each."""
+        return [mean.abs().amax(1) for mean in self._means(torch.float64, uncancelled)]
+
+    def kinked(self) -> bool:
+        """Whether the sign of a pre-activation is uncertain in float32."""
+        weights = torch.addcmul(self.loc, self.scale, self.noise)
+        h = self.inputs.expand(len(weights), *self.inputs.shape).flatten(0, 1)
+        for matrix, offset in self.mlp.layers(weights.flatten(0, 1))[0]:
+            before = torch.baddbmm(offset, h, matrix)
+            if before.abs().min() < MIN_ACTIVATION:
+                return True
+            h = before.relu()
+        return False
+
+    def _means(self, dtype: torch.dtype, slopes: Callable[..., Tensor]) -> list[Tensor]:
+        loc, scale, noise, inputs, targets, weights, precision = (
+            value.to(dtype) for value in list(vars(self).values())[1:]
+        )
+        outputs, tape = forward(self.mlp, torch.addcmul(loc, scale, noise), inputs)
+        found = backward(tape, slopes(outputs, targets, weights, {"noise_precision": precision}))
+        return [found.mean(0), found.square().mean(0), (found * noise).mean(0)]
+
+
+def uncancelled(outputs: Tensor, targets: Tensor, weights: Tensor, hyper: Hyper) -> Tensor:
+    """The gradients at the outputs if all their terms had the same sign."""
+    error = outputs[..., 0].abs() + targets.abs()
+    if outputs.shape[3] == 1:
+        return (error * (weights * hyper["noise_precision"])).unsqueeze(3)
+    raw = outputs[..., 1]
+    bend = torch.rsqrt(1 + (raw / 7).square())
+    # A rounding error of the log precision is a relative error of the precision.
+    of_mean = error * weights * torch.exp(-2 * raw * bend) * (1 + raw.abs())
+    return torch.stack([of_mean, bend**3 * (weights + error * of_mean)], 3)
+
+
+def problem(
+    sizes: tuple[int, ...], samples: int, replicas: int, rows: int, own: bool, seed: int
+) -> Problem:
+    """A random problem whose activations have similar sizes in all layers."""
+    mlp, generator = MLP(sizes), torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64).float().double()
+
+    n = mlp.n_weights
+    real = (torch.arange(rows) < rows - torch.arange(replicas)[:, None]).double()
+    return Problem(
+        mlp=mlp,
+        loc=normal(replicas, n) * max(sizes) ** -0.5,
+        scale=normal(replicas, n).abs() * 0.3,
+        noise=normal(samples, replicas if own else 1, n),
+        inputs=normal(replicas, rows, sizes[0]),
+        targets=normal(replicas, rows),
+        weights=real / real.sum(1, keepdim=True).clamp(min=1),
+        precision=normal(replicas, 1).exp(),
+    )
+
+
+Shape = tuple[int, list[int], int, int, int, int, bool, int]
+shapes = st.tuples(
+    st.integers(1, 30),  # inputs
+    st.lists(st.integers(1, 70), max_size=3),  # hidden layers
+    st.integers(1, 2),  # outputs
+    st.integers(1, 4),  # samples
+    st.integers(1, 3),  # replicas
+    st.integers(1, 130),  # rows
+    st.booleans(),  # separate noise for each replica
+    st.integers(0, 10**6),  # seed
+)
+
+
+@settings(max_examples=150)
+@given(shapes)
+def test_the_means_equal_those_of_torch(shape: Shape) -> None:
+    inputs, widths, outputs, *rest = shape
+    given_ = problem((inputs, *widths, outputs), *rest)
+    assume(not given_.kinked())
+    for got, expected, size in zip(given_.native(), given_.torch(), given_.sizes(), strict=True):
+        assert ((got.double() - expected).abs().amax(1) <= 1e-5 * size).all()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(1, 1), (40, 2), (3, 1, 1), (5, 8, 2), (7, 9, 16, 1), (4, 200, 150, 2), (600, 3, 1)],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [1, 7, 500])
+def test_shapes_at_the_edges_of_tiles_and_blocks(sizes: tuple[int, ...], rows: int) -> None:
+    given_ = problem(sizes, 2, 3, rows, own=True, seed=rows)
+    for got, expected in zip(given_.native(), given_.torch(), strict=True):
+        error = (got.double() - expected).norm(dim=1)
+        assert (error <= 1e-4 * expected.norm(dim=1)).all(), "a few ReLUs may differ"
+
+
+poisons = st.tuples(
+    st.sampled_from(["loc", "scale", "noise", "inputs", "targets", "precision"]),
+    st.sampled_from([math.nan, math.inf, -math.inf]),
+    st.integers(0, 10**6),
+)
+
+
+@settings(max_examples=150)
+@given(shapes, st.lists(poisons, min_size=1, max_size=2))
+def test_nan_and_infinity_propagate_as_in_torch_and_not_to_other_networks(
+    shape: Shape,
+    poison: list[tuple[str, float, int]],
+) -> None:
+    inputs, widths, outputs, samples, _, rows, _, seed = shape
+    clean = problem((inputs, *widths, outputs), samples, 3, rows, own=True, seed=seed)
+    values = {name: value.clone() for name, value in vars(clean).items() if name != "mlp"}
+    for name, value, place in poison:
+        own = values[name].select(1 if name == "noise" else 0, 1)
+        flat = own.flatten().clone()
+        flat[place % flat.numel()] = value
+        own.copy_(flat.view_as(own))
+    sick = Problem(clean.mlp, **values)
+    assume(not clean.kinked())
+    expected = sick.torch(torch.float32)
+    for got, want, healthy in zip(sick.native(), expected, clean.native(), strict=True):
+        assert torch.equal(got[0], healthy[0]) and torch.equal(got[2], healthy[2])
+        assert torch.equal(got[1].isnan(), want[1].isnan())
+        assert torch.equal(got[1].isposinf(), want[1].isposinf())
+        assert torch.equal(got[1].isneginf(), want[1].isneginf())
+
+
+def test_a_replica_alone_is_bitwise_equal_to_the_replica_in_a_stack() -> None:
+    stack = problem((13, 50, 1), 10, 5, 32, own=False, seed=1)
+    for r in range(5):
+        own = {n: v if n == "noise" else v[[r]] for n, v in vars(stack).items() if n != "mlp"}
+        for alone, together in zip(Problem(stack.mlp, **own).native(), stack.native(), strict=True):
+            assert torch.equal(alone[0], together[r])
+
+
+def test_networks_without_noise_cycle_through_the_training_sets() -> None:
+    """Like the members of an ensemble: six networks on three sets, from non-contiguous tensors."""
+    given_ = problem((4, 6, 1), 1, 3, 11, own=False, seed=2)
+    mlp, both = given_.mlp, torch.cat([given_.loc, given_.loc + 1])
+    data = given_.inputs.float(), given_.targets.float(), given_.weights.float()
+    strided = (data[0].transpose(1, 2).contiguous().transpose(1, 2), data[1], data[2])
+    got, square, cross = gradient_moments(
+        mlp, both.T.contiguous().T.float(), None, None, strided, given_.precision.float()
+    )
+    assert square is None and cross is None
+    outputs, tape = forward(mlp, both.view(2, 3, -1), given_.inputs)
+    slope = (outputs.squeeze(3) - given_.targets) * (given_.weights * given_.precision)
+    expected = backward(tape, slope.unsqueeze(3)).flatten(0, 1)
+    torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_only_float32_on_the_cpu_is_supported() -> None:
+    assert has_native_code(torch.zeros(1))
+    assert not has_native_code(torch.zeros(1, dtype=torch.float64))
+    assert not has_native_code(torch.zeros(1, device="meta"))

@@ -1,0 +1,98 @@
+"""Saving figures in one or several processes gives the same files and errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from matplotlib.figure import Figure
+
+from bnnbench.experiment.run_folder import FIGURE_FORMATS
+from bnnbench.report.figures.save import save_figures
+from bnnbench.types import UserError
+
+
+def line(slope: float) -> Figure:
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().plot([0, 1], [0, slope])
+    return figure
+
+
+LINES = {f"line_{k}": partial(line, float(k)) for k in range(5)}
+
+
+def place(folder: Path) -> Callable[[str, str], Path]:
+    return lambda name, suffix: folder / f"{name}.{suffix}"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.usefixtures("forks_allowed")
+def test_files_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    for processes in (1, 2, 9):
+        save_figures(LINES, place(tmp_path / str(processes)), processes=processes)
+    one, two, nine = (contents(tmp_path / name) for name in ("1", "2", "9"))
+    assert len(one) == 10 and len({*one.values()}) == 10 and one == two == nine
+
+
+@pytest.mark.usefixtures("forks_allowed")
+def test_every_process_draws_some_figures(tmp_path: Path) -> None:
+    def draw(k: int) -> Figure:
+        (tmp_path / f"{k}.txt").write_text(str(os.getpid()))
+        return line(k)
+
+    save_figures({f"{k}": partial(draw, k) for k in range(5)}, place(tmp_path), ("png",), 2)
+    drew = [int((tmp_path / f"{k}.txt").read_text()) for k in range(5)]
+    assert drew[0] == drew[2] == drew[4] == os.getpid() and drew[1] == drew[3] != os.getpid()
+
+
+@pytest.mark.parametrize("figures", ["png", "pdf"])
+def test_old_files_of_other_formats_are_removed(tmp_path: Path, figures: str) -> None:
+    save_figures(LINES, place(tmp_path))
+    save_figures(LINES, place(tmp_path), FIGURE_FORMATS[figures])
+    assert {*contents(tmp_path)} == {f"{name}.{figures}" for name in LINES}
+
+
+@pytest.mark.usefixtures("forks_allowed")
+@pytest.mark.parametrize("place_of_error", [0, 1])
+def test_an_error_in_any_process_is_raised(tmp_path: Path, place_of_error: int) -> None:
+    def fail() -> NoReturn:
+        raise UserError("damaged table", setting="table")
+
+    drawings = dict(LINES)
+    drawings[f"line_{place_of_error}"] = fail
+    with pytest.raises(UserError) as error:
+        save_figures(drawings, place(tmp_path), ("png",), 2)
+    assert error.value.setting == "table"
+
+
+@pytest.mark.usefixtures("forks_allowed")
+def test_an_error_that_cannot_be_pickled_is_raised(tmp_path: Path) -> None:
+    class OfThisTestError(Exception):
+        pass
+
+    def fail() -> NoReturn:
+        raise OfThisTestError("message")
+
+    with pytest.raises(OfThisTestError, match="message"):
+        save_figures({**LINES, "line_1": fail}, place(tmp_path), ("png",), 2)
+
+
+@pytest.mark.usefixtures("forks_allowed")
+def test_figures_of_a_killed_process_are_drawn_by_this_one(tmp_path: Path) -> None:
+    here = os.getpid()
+
+    def die_elsewhere() -> Figure:
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return line(1.0)
+
+    save_figures({**LINES, "line_1": die_elsewhere}, place(tmp_path), ("png",), 2)
+    assert {*contents(tmp_path)} == {f"{name}.png" for name in LINES}

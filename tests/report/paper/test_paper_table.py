@@ -1,0 +1,100 @@
+"""Contents of a paper's table, and which scores are bold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.runs import RMSE, make_run
+
+from bnnbench.report.paper.paper_table import (
+    default_name,
+    name_in_sentence,
+    paper_table,
+    published_key,
+)
+from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
+from bnnbench.results.run_filter import RunFilter, filter_runs
+
+ERROR, LIKELIHOOD = BY_KEY["rmse"], BY_KEY["log_likelihood"]
+METRICS = (ERROR, LIKELIHOOD)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """On boston pbp is best, vadam is within 1 %, bbb_x1 is worse on every split."""
+    folder = tmp_path_factory.mktemp("outputs")
+    make_run(folder, method="pbp", times=5)
+    make_run(folder, method="vadam", times=5, rmse=np.array(RMSE) * 1.001)
+    make_run(folder, method="bbb_x1", times=5, rmse=np.array(RMSE) + 3, diverged=[0, 0, 0, 1])
+    make_run(folder, method="pbp", dataset="yacht", times=5)
+    value = dict.fromkeys(USER_PUBLISHED_COLUMNS, "") | {
+        "method": "vadam", "dataset": "wine", "metric": "rmse", "mean": 0.63, "stderr": 0.01,
+        "n_splits": 4.0, "decimals": 2.0, "source": "Smith", "year": "2024",
+    }  # fmt: skip
+    return replace(read_runs(folder), user_published=pd.DataFrame([value]))
+
+
+def test_scores_not_credibly_worse_than_the_best_are_bold(runs: Runs) -> None:
+    table = paper_table(runs, METRICS)
+    bold = {place for place, cell in table.cells.items() if cell.best}
+    assert ("boston", "pbp", "rmse") in bold and ("boston", "vadam", "rmse") in bold
+    assert not any("bbb" in method for _, method, metric in bold if metric == "rmse")
+    assert not any(dataset == "yacht" for dataset, _, _ in bold), "a single run is never the best"
+    assert table.has_comparison
+
+
+def test_its_numbers_are_those_of_the_runs(runs: Runs) -> None:
+    cell = paper_table(runs, METRICS).cells["boston", "pbp", "rmse"]
+    row = runs.scored[runs.scored["method"] == "pbp"].iloc[0]
+    assert (cell.mean, cell.stderr, cell.std) == (
+        row["rmse_mean"], row["rmse_stderr"], row["rmse_std"],
+    )  # fmt: skip
+
+
+def test_published_values_come_last_and_are_never_best(runs: Runs) -> None:
+    table = paper_table(runs, METRICS, RunFilter(datasets=("wine", "boston")))
+    assert list(table.datasets) == ["wine", "boston"]
+    assert [one.published for one in table.entries] == [False, False, False, True]
+    cell = table.cells["wine", published_key("vadam"), "rmse"]
+    assert not cell.best and cell.decimals == 2 and cell.std == pytest.approx(0.02)
+    assert table.sources == ("Smith 2024",)
+    assert list(paper_table(runs, METRICS).datasets) == ["boston", "yacht"], "wine did not run"
+
+
+def test_order_and_names_can_be_chosen(runs: Runs) -> None:
+    choice = RunFilter(("vadam", "pbp"), ("yacht", "boston"))
+    names = {"vadam": "Vadam (ours)", "boston": "Boston", "rmse": "Error", "pbp": "PBP"}
+    table = paper_table(filter_runs(runs, choice), METRICS, choice, names)
+    assert [one.name for one in table.entries] == ["Vadam (ours)", "PBP"]
+    assert list(table.datasets.values()) == ["yacht", "Boston"]
+    assert table.metrics == {ERROR: "Error", LIKELIHOOD: "Log-likelihood"}
+    asked = RunFilter(datasets=("boston", "wine"))
+    theirs = paper_table(runs, METRICS, asked, names).entries[-1]
+    assert theirs.name == "vadam", "the name applies to our run"
+
+
+def test_renamed_runs_keep_their_differing_settings(tmp_path: Path) -> None:
+    make_run(tmp_path, "v1", method="vadam")
+    make_run(tmp_path, "v2", method="vadam", settings={"training__epochs": 5})
+    table = paper_table(read_runs(tmp_path), METRICS, names={"vadam": "Ours"})
+    assert [one.name for one in table.entries] == ["Ours", "Ours, epochs 5"]
+    assert any("settings differ: epochs 5" in line for line in table.runs)
+
+
+def test_names_of_metrics_in_columns_and_sentences() -> None:
+    seconds = BY_KEY["total_seconds"]
+    assert (default_name(seconds), name_in_sentence(seconds, "Total time")) == (
+        "Total time",
+        "total time",
+    )
+    assert (default_name(ERROR), name_in_sentence(ERROR, "RMSE")) == ("RMSE", "RMSE")
+    assert name_in_sentence(LIKELIHOOD, "LL") == "LL"
+
+
+def test_diverged_splits_are_counted(runs: Runs) -> None:
+    assert paper_table(runs, METRICS).diverged_runs == ("5 of 20 of bbb_x1 on boston",)

@@ -1,0 +1,135 @@
+"""Pages of experiments with known answers, for one run and in a report over several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+from support.runs import make_folder
+
+from bnnbench.discovery import plugins
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Style, Table
+from bnnbench.report.experiment_page import (
+    ExperimentPage,
+    answers_table,
+    make_run_page,
+    make_section,
+)
+from bnnbench.report.figures.save import save_figures
+from bnnbench.report.run_output import run_pages
+from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers, value_of
+from bnnbench.results.claims import CheckResult
+from bnnbench.results.reader import Runs
+
+KIND = "dice"
+
+
+@dataclass(frozen=True)
+class Near:
+    """Whether the mean is near the exact one."""
+
+    least: float
+    rule: str = "within the bound"
+
+    def check(self, given: pd.DataFrame) -> CheckResult:
+        off = abs(value_of(given, "mean", "samples") - 3.5)
+        return off < self.least, f"off by {off:.2f}"
+
+
+def draw(folder: RunFolder) -> Figure:
+    return Figure()
+
+
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=KIND,
+    title="Dice",
+    caption="Means in eyes.",
+    figures={"eyes": draw},
+    captions={"eyes": "Mean by throw"},
+    statements=(("dice are fair", "1.1", Near(0.2)), ("exactly fair", "1.2", Near(0.01))),
+    notes=lambda folder: ["Thrown by hand."],
+)
+
+
+def made(root: Path, variant: str = "v1") -> RunFolder:
+    folder = make_folder(
+        root, {"experiment": KIND, "dataset": "two", "method": "throw"}, variant, KIND
+    )
+    answers = (
+        Answer("mean", "samples", 3.4, standard_error=0.05, exact=3.5),
+        Answer("mean", "exact", 3.5),
+    )
+    pd.DataFrame([one.row() for one in answers]).to_csv(folder.table(ANSWERS), index=False)
+    return folder
+
+
+def runs_of(folders: dict[str, RunFolder], settings: list[dict[str, object]]) -> Runs:
+    table = pd.DataFrame({"settings": settings}, index=pd.Index(list(folders), name="run"))
+    return Runs(Path(), {KIND: table}, pd.DataFrame(), folders)
+
+
+def test_a_page_writes_figures_and_verdicts(tmp_path: Path) -> None:
+    folder, page = made(tmp_path), make_run_page(EXPERIMENT_PAGE)
+    page.write(folder)
+    save_figures(page.figures(folder), folder.figure)
+    assert folder.figure("eyes", "png").exists() and folder.figure("eyes", "pdf").exists()
+    assert list(pd.read_csv(folder.table(CLAIMS))["verdict"]) == ["confirmed", "not confirmed"]
+    assert page.notes(folder) == [
+        "Thrown by hand.",
+        "confirmed: dice are fair (1.1): off by 0.10",
+        "not confirmed: exactly fair (1.2): off by 0.10",
+    ]
+
+
+def test_every_figure_of_every_page_has_a_caption() -> None:
+    modules = plugins("page")
+    pages = [page for module in modules for page in getattr(module, "EXPERIMENT_PAGES", ())]
+    assert len(pages) >= 10
+    for page in pages:
+        captions = make_run_page(page).captions
+        assert set(page.figures) == set(captions), page.kind
+    texts = [text for page in run_pages().values() for text in page.captions.values()]
+    assert min(map(len, texts)) >= 30 and not any(text.endswith(".") for text in texts)
+
+
+def test_empty_columns_are_omitted(tmp_path: Path) -> None:
+    table = answers_table(read_answers(made(tmp_path)), "Dice")
+    assert [c.title for c in table.columns] == ["quantity", "approximation", "value", "exact"]
+    assert table.rows[0] == ("mean", "samples", "3.400 ± 0.050", "3.5")
+
+
+def test_runs_of_one_kind_are_named_by_their_differing_settings(tmp_path: Path) -> None:
+    folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
+    runs = runs_of(folders, [{"dice": 1}, {"dice": 2}])
+    section = make_section((EXPERIMENT_PAGE,))(runs, Style())
+    assert section is not None
+    headings = [block.text for block in section.blocks if isinstance(block, Heading)]
+    assert headings == ["Dice: dice 1", "Dice: dice 2"]
+    names = [block.name for block in section.blocks if isinstance(block, DataFile | FigureBlock)]
+    assert names[:3] == ["dice_answers_1", "dice_eyes_1", "dice_claims_1"]
+    captions = {block.caption for block in section.blocks if isinstance(block, FigureBlock)}
+    assert captions == {"Mean by throw"}
+    assert len(set(names)) == len(names) == 6
+    verdicts = [block for block in section.blocks if isinstance(block, Table)][1]
+    assert verdicts.rows[0][:3] == ("dice are fair", "1.1", "confirmed")
+
+
+def test_files_of_runs_without_distinct_settings_are_named_by_digest(tmp_path: Path) -> None:
+    folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
+    alike: list[list[dict[str, object]]] = [[{"dice": 1}] * 2, [{"dice": "a b"}, {"dice": "a/b"}]]
+    for settings in alike:
+        section = make_section((EXPERIMENT_PAGE,))(runs_of(folders, settings), Style())
+        assert section is not None
+        names = [block.name for block in section.blocks if isinstance(block, FigureBlock)]
+        assert names == ["dice_eyes_aaa", "dice_eyes_bbb"]
+
+
+def test_a_single_run_has_no_suffix_and_no_runs_no_section(tmp_path: Path) -> None:
+    section = make_section((EXPERIMENT_PAGE,))(
+        runs_of({"aaa": made(tmp_path)}, [{"dice": 1}]), Style()
+    )
+    assert section is not None and section.blocks[0] == Heading("Dice")
+    assert make_section((EXPERIMENT_PAGE,))(Runs(Path(), {}, pd.DataFrame(), {}), Style()) is None

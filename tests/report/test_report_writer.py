@@ -1,0 +1,115 @@
+"""The report over many runs: its sections, the files it reads and the files it writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.grids import make_grid
+from support.runs import add_arrays, make_folder, make_run
+from support.synthetic_data import make_curve_run
+from support.user_errors import assert_user_error
+
+from bnnbench.discovery import plugins
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import OBJECTIVE
+from bnnbench.report import report_writer, sections
+from bnnbench.report.blocks import FigureBlock, Style
+from bnnbench.report.report_writer import (
+    SECTIONS,
+    build_sections,
+    section_functions,
+    write_report,
+)
+from bnnbench.results.reader import read_runs
+from bnnbench.results.run_files import CALIBRATION
+from bnnbench.types import UserError
+
+TRACE = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.5, 0.5]}
+
+
+def test_generic_sections_come_before_those_of_suites() -> None:
+    modules = {f"{sections.__name__}.{name}" for _, name, _ in iter_modules(sections.__path__)}
+    assert {section.__module__ for section in SECTIONS} == modules
+    assert len(SECTIONS) == len(modules) and SECTIONS[0].__module__.endswith(".results")
+    suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
+    assert list(section_functions()) == [*SECTIONS, *suites] and len(suites) > 4
+
+
+@pytest.mark.usefixtures("forks_allowed")
+def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_run(tmp_path)
+    make_run(tmp_path, method="my_method")
+    report = write_report(read_runs(tmp_path), Style("stderr"))
+    assert report.root == tmp_path / "report"
+    assert pd.read_csv(report.table("results"))["rmse_mean"].tolist() == pytest.approx([5, 5])
+    page = report.page.read_text()
+    for name in ("rmse", "log_likelihood", "comparison_rmse"):
+        assert report.figure(name, "png").read_bytes().startswith(b"\x89PNG")
+        assert report.figure(name, "pdf").read_bytes().startswith(b"%PDF")
+        assert f"]({name}.png)" in page
+    paper = report.latex.read_text()
+    assert "BBB (SLANG paper baseline)" in page and paper.count(r"\toprule") == 2
+    again = {path: path.read_bytes() for path in report.root.iterdir()}
+    monkeypatch.setattr(report_writer, "MIN_PARALLEL_RUNS", 2)
+    write_report(read_runs(tmp_path), Style("stderr"), processes=2)
+    assert {path: path.read_bytes() for path in report.root.iterdir()} == again
+
+
+def test_runs_without_any_section_are_refused(tmp_path: Path) -> None:
+    names = {"experiment": "line", "dataset": "line", "method": "bbb"}
+    make_folder(tmp_path / "runs", names, "v1", "toy")
+    with pytest.raises(UserError) as error:
+        write_report(read_runs(tmp_path / "runs"), output_dir=tmp_path / "here")
+    assert_user_error(error, "path", "no_scores")
+    assert not (tmp_path / "here").exists()
+
+
+def test_unknown_error_bars_are_refused() -> None:
+    with pytest.raises(UserError) as error:
+        Style("variance")
+    assert_user_error(error, "--error-bars")
+
+
+def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs to which most sections apply."""
+    make_grid(tmp_path, {"kl": 5, "js": 3}, experiment="gvi_uci")
+    scored = {"train_log_likelihood": -2.0, "training_rows": 50, "parameters": 7}
+    folder = make_curve_run(tmp_path, scale=1.0, dataset="gp_sample", experiment="gp_toy", **scored)
+    add_arrays(folder, OBJECTIVE, TRACE)
+    calibration = {"recalibration": ["none"], "split": [0]}
+    pd.DataFrame(calibration).assign(
+        calibration_error=0.1, coverage_50=0.5, coverage_90=0.9, coverage_95=0.9,
+        width_50=1.0, width_90=2.0, width_95=3.0,
+    ).to_csv(folder.table(CALIBRATION), index=False)  # fmt: skip
+    opened: Counter[str] = Counter()
+    for kind in ("table", "arrays"):
+        original = getattr(RunFolder, kind)
+
+        def counting(self: RunFolder, name: str, original: Any = original) -> Path:
+            path: Path = original(self, name)
+            opened[str(path)] += path.is_file()
+            return path
+
+        monkeypatch.setattr(RunFolder, kind, counting)
+    assert len(build_sections(read_runs(tmp_path), Style())) == 11
+    assert {Path(name).name for name, count in opened.items() if count} == {
+        "splits.csv", "calibration.csv", "predictions.npz", "training.npz", "objective.npz",
+    }  # fmt: skip
+    assert set(opened.values()) <= {0, 1}
+
+
+def test_many_data_sets_are_drawn_in_several_figures(tmp_path: Path) -> None:
+    for k in range(9):
+        make_run(tmp_path, dataset=f"set_{k}")
+    figures = [
+        block.name
+        for section in build_sections(read_runs(tmp_path), Style())
+        for block in section.blocks
+        if isinstance(block, FigureBlock)
+    ]
+    assert figures == ["rmse", "rmse_2", "log_likelihood", "log_likelihood_2"]

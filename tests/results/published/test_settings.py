@@ -1,0 +1,101 @@
+"""Known settings of published values, and the configurations that reproduce them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from support.config import compose
+
+from bnnbench.cli.assemble import build
+from bnnbench.report.split_run_table import published_notes
+from bnnbench.results.published.protocol import protocol_differences
+from bnnbench.results.published.settings import (
+    BBVI,
+    DROPOUT,
+    PBP,
+    PUBLISHED_DATASET_SETTINGS,
+    PUBLISHED_SETTINGS,
+    SLANG,
+    VADAM,
+    difference,
+)
+from bnnbench.results.published.values import (
+    COUNTERPARTS,
+    counterpart,
+    published_modern,
+    published_uci,
+    run_z_score,
+)
+from bnnbench.results.settings import flatten
+
+
+def test_every_method_with_known_settings_is_published() -> None:
+    names = {*published_uci()["method"], *published_modern()["method"]}
+    assert {*PUBLISHED_SETTINGS, *(method for method, _ in PUBLISHED_DATASET_SETTINGS)} <= names
+    assert {name for methods in COUNTERPARTS.values() for name in methods} <= names
+
+
+@pytest.mark.parametrize(
+    ("words", "method", "expected", "comparable"),
+    [
+        ("dataset=yacht method=vadam", VADAM, "search objective per_point", True),
+        ("dataset=yacht method=vadam search.objective=joint", VADAM, "", True),
+        ("dataset=yacht method=bbb_x1 search.objective=joint", BBVI, "samples 10", True),
+        ("dataset=wine method=bbb_x2 search.objective=joint", BBVI, "", True),
+        ("dataset=wine method=bbb_x1 search.objective=joint", BBVI, "samples 5", True),
+        ("dataset=yacht method=pbp", PBP, "", True),
+        ("dataset=yacht method=bbb_slang", SLANG, "", True),
+        ("dataset=wine method=bbb_slang", SLANG, "", True),
+        ("dataset=yacht method=bbb", SLANG, "epochs 40, batch size 32, learning rate 0.01, "
+         "test samples 100, samples 10", False),
+        ("dataset=yacht method=mc_dropout_gal2016", DROPOUT, "", True),
+        ("dataset=protein method=mc_dropout_gal2016", DROPOUT, "", True),
+        ("dataset=yacht method=mc_dropout_gal2016 training.final_epochs=40", DROPOUT,
+         "final epochs 40", False),
+        ("dataset=yacht method=vadam network.width=20", VADAM,
+         "width 20, search objective per_point", False),
+        ("dataset=yacht method=vadam search=none method.noise_precision=3 method.prior_precision=1",
+         VADAM, "search none, noise precision 3, prior precision 1", False),
+    ],
+)  # fmt: skip
+def test_presets_have_the_settings_of_the_published_value(
+    data: Path, words: str, method: str, expected: str, comparable: bool
+) -> None:
+    made = build(compose(*words.split(), f"data_dir={data}"))
+    run = {**made.record.metadata, "settings": flatten(made.record.identity)}
+    found = difference({**run, "splits": 5 if run["dataset"] == "protein" else 20}, method)
+    assert (found.description, found.comparable) == (expected, comparable)
+
+
+def test_presets_of_published_settings_follow_the_protocol(data: Path) -> None:
+    cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
+             ("yacht", 20, "method=hmc"),
+             ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
+    for dataset, splits, words in cases:
+        made = build(compose(words, f"dataset={dataset}", f"data_dir={data}"))
+        run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": splits}
+        assert protocol_differences(run) == ()
+        assert protocol_differences({**run, "splits": splits - 1}) == (
+            f"{splits - 1} of {splits} splits",
+        )
+
+
+def test_values_with_unknown_settings_have_no_z(data: Path) -> None:
+    """They are listed next to a run, without z."""
+    made = build(compose("method=hmc", "dataset=yacht", f"data_dir={data}"))
+    run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": 20}
+    theirs = counterpart(run, "rmse")
+    assert theirs is not None and (theirs.mean, theirs.stderr) == (0.56, 0.05)
+    assert math.isnan(run_z_score({**run, "rmse_mean": 0.4, "rmse_stderr": 0.05}, "rmse", theirs))
+    assert not difference(run, theirs.method).known
+    (note,) = published_notes(run)
+    assert "Bui et al. 2016: HMC" in note
+
+
+def test_fewer_splits_and_other_divergences_differ(data: Path) -> None:
+    made = build(compose("dataset=yacht", "method=bbb", "divergence=js", f"data_dir={data}"))
+    run = {**made.record.metadata, "settings": flatten(made.record.identity), "splits": 3}
+    found = difference(run, SLANG)
+    assert found.description.endswith("divergence js, 3 of 20 splits") and not found.comparable

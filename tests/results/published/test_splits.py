@@ -1,0 +1,74 @@
+"""Runs paired with published scores of the same splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.runs import make_run
+
+from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.data.uci import UCI
+from bnnbench.results.published.splits import paired_with_published, published_splits
+from bnnbench.results.published.values import published_uci
+from bnnbench.results.reader import read_runs
+
+DROPOUT = {"method": "mc_dropout_x1", "family": "mc_dropout"}
+
+
+def theirs(dataset: str = "boston") -> Any:
+    rows = published_splits()
+    return rows[rows["dataset"] == dataset].head(4)
+
+
+def test_scores_by_split_have_the_published_means_and_errors() -> None:
+    """The published standard deviations have divisor n, not n - 1."""
+    splits, means = published_splits(), published_uci().set_index(["method", "dataset", "metric"])
+    for (method, dataset), rows in splits.groupby(["method", "dataset"]):
+        assert rows["split"].tolist() == list(range(5 if dataset == "protein" else 20))
+        for metric in ("rmse", "log_likelihood"):
+            row = means.loc[(method, dataset, metric)]
+            assert rows[metric].mean() == pytest.approx(row["mean"], rel=1e-3)
+            error = rows[metric].std(ddof=0) / np.sqrt(len(rows))
+            assert error == pytest.approx(row["error"], rel=0.01)
+    assert splits["dataset"].nunique() == 9
+
+
+def test_differences_are_paired_by_split(tmp_path: Path) -> None:
+    shift = np.array([0.1, 0.3, 0.2, 0.4])
+    rmse = theirs()["rmse"].to_numpy() + shift
+    tested = theirs()["fingerprint"].tolist()
+    make_run(tmp_path, rmse=rmse[::-1], fingerprint=tested[::-1], **DROPOUT)
+    (row,) = paired_with_published(read_runs(tmp_path)).to_dict("records")
+    assert (row["dataset"], row["method"], row["splits"]) == ("boston", "mc_dropout_x1", 4)
+    assert row["rmse_difference"] == pytest.approx(0.25)
+    assert row["rmse_stderr"] == pytest.approx(shift.std(ddof=1) / 2)
+    assert row["rmse_ours"] - row["rmse_theirs"] == pytest.approx(0.25)
+    assert row["rmse_correlation"] == pytest.approx(np.corrcoef(rmse, rmse - shift)[0, 1])
+    assert "Gal & Ghahramani 2016" in row["source"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "vadam"},
+        {"method": "mc_dropout_x10", "family": "mc_dropout"},
+        {**DROPOUT, "fingerprint": ["p", "q", "r", "s"]},
+        {**DROPOUT, "dataset": "diabetes"},
+        {**DROPOUT, "depth": 2},
+    ],
+)
+def test_other_runs_are_not_paired(tmp_path: Path, changes: dict[str, Any]) -> None:
+    make_run(tmp_path, **{"fingerprint": theirs()["fingerprint"].tolist(), **changes})
+    assert paired_with_published(read_runs(tmp_path)).empty
+
+
+def test_fingerprints_are_those_of_the_public_splits(data: Path) -> None:
+    published = published_splits()
+    for name in ("boston", "concrete", "energy", "yacht"):
+        table = UCI(name=name, directory=str(data)).load()
+        rows = published[published["dataset"] == name].sort_values("split")
+        test_rows = [split.test for split in table.splits]
+        assert rows["fingerprint"].tolist() == subset_fingerprints(table, test_rows)

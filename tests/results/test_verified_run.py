@@ -1,0 +1,185 @@
+"""Damaged runs are reported and skipped; the others are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.runs import (
+    add_arrays,
+    add_checksums,
+    add_search,
+    make_run,
+    metadata_of,
+    remove_checksums,
+)
+from support.user_errors import assert_user_error
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SPLITS
+from bnnbench.report.split_run_page import write_split_tables
+from bnnbench.results.calibration import gather_calibration
+from bnnbench.results.reader import read_runs
+from bnnbench.types import UserError
+
+Command = Callable[..., tuple[int, str, str]]
+
+FILES = ("splits.csv", "predictions.npz", "out_of_fold.npz", "objective.npz", "record.json")
+
+
+def make_intact_run(outputs: Path, method: str = "vadam") -> RunFolder:
+    folder = make_run(outputs, method=method)
+    add_search(folder)
+    for name in (PREDICTIONS, OUT_OF_FOLD):
+        add_arrays(folder, name)
+    trace = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.5, 0.4]}
+    add_arrays(folder, OBJECTIVE, trace)
+    add_checksums(folder, *FILES)
+    return folder
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def make_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    path.write_bytes(bytes(content))
+
+
+def overwrite(path: Path) -> None:
+    path.write_text('{"some": "thing else"}\n')
+
+
+@pytest.mark.parametrize("damage", [truncate, make_empty, flip_bit, overwrite])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_with_a_checksum(
+    tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    folder = make_intact_run(tmp_path)
+    make_intact_run(tmp_path, "pbp")
+    damage(folder.root / name)
+    runs = read_runs(tmp_path)
+    assert runs.scored["method"].tolist() == ["pbp"]
+    (sentence,) = runs.skipped
+    assert str(folder.root / name) in sentence and "damaged" in sentence
+
+
+@pytest.mark.parametrize("damage", [truncate, make_empty, overwrite])
+@pytest.mark.parametrize("name", [*FILES, "DONE"])
+def test_a_damaged_file_without_a_checksum(
+    tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    folder = make_intact_run(tmp_path)
+    remove_checksums(folder)
+    make_intact_run(tmp_path, "pbp")
+    damage(folder.root / name)
+    runs = read_runs(tmp_path)
+    assert runs.scored["method"].tolist() == ["pbp"]
+    assert name in runs.skipped[0]
+
+
+@pytest.mark.parametrize("damage", [truncate, make_empty, overwrite])
+def test_a_damaged_calibration_table_is_recomputed(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    folder = make_intact_run(tmp_path)
+    make_intact_run(tmp_path, "pbp")
+    write_split_tables(folder)
+    whole = read_runs(tmp_path)
+    assert len(whole.calibrations) == 1 and not whole.recomputed
+    damage(folder.table("calibration"))
+    runs = read_runs(tmp_path)
+    (sentence,) = runs.recomputed
+    assert "calibration.csv is damaged" in sentence and "--refresh" in sentence
+    assert not runs.skipped and not runs.calibrations
+    pd.testing.assert_frame_equal(gather_calibration(runs), gather_calibration(whole))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_calibration_table_has_a_checksum(command: Command, tmp_path: Path) -> None:
+    folder = make_intact_run(tmp_path)
+    assert command("report", "--refresh", str(tmp_path))[0] == 0
+    path = folder.table("calibration")
+    before, digits = path.read_text(), path.read_bytes().replace(b"0.1", b"0.2")
+    done = folder.finished()
+    assert done and list(done.page) == ["calibration.csv"]
+    path.write_bytes(digits)  # still a valid table
+    code, _, errors = command("report", str(tmp_path))
+    assert code == 0 and "calibration.csv is damaged" in errors
+    code, _, errors = command("report", "--refresh", str(tmp_path))
+    assert code == 0 and errors == "" and path.read_text() == before
+
+
+def test_fewer_rows_than_units(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    lines = folder.table(SPLITS).read_text().splitlines(keepends=True)
+    folder.table(SPLITS).write_text("".join(lines[:-1]))
+    with pytest.raises(UserError) as error:
+        read_runs(tmp_path)
+    assert_user_error(error, "splits.csv", "damaged")
+    assert "3 of 4 splits" in str(error.value)
+
+
+def test_a_record_with_missing_metadata(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    record: dict[str, Any] = {
+        "kind": KIND,
+        "digest": "0",
+        "metadata": {**metadata_of()},
+        "identity": {},
+    }
+    del record["metadata"]["dataset"]
+    folder.record.write_text(json.dumps(record))
+    with pytest.raises(UserError) as error:
+        read_runs(tmp_path)
+    assert_user_error(error, "record.json", "damaged")
+    assert "lacks dataset" in str(error.value)
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_rest_of_the_report_is_written(command: Command, tmp_path: Path) -> None:
+    folder = make_intact_run(tmp_path)
+    make_intact_run(tmp_path, "pbp")
+    make_intact_run(tmp_path, "bbb_x1")
+    flip_bit(folder.arrays(PREDICTIONS))
+    for arguments in (["report", str(tmp_path)], ["compare", str(tmp_path)]):
+        code, out, errors = command(*arguments)
+        assert code == 0 and "pbp" in out and "vadam" not in out
+        (line,) = errors.splitlines()
+        assert line.startswith("bnnbench: left out: ") and "predictions.npz is damaged" in line
+    assert "vadam" not in (tmp_path / "report" / "results.md").read_text()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_an_error_if_all_runs_are_damaged(command: Command, tmp_path: Path) -> None:
+    for method in ("vadam", "pbp"):
+        truncate(make_intact_run(tmp_path, method).record)
+    code, _, errors = command("report", str(tmp_path))
+    (line,) = errors.splitlines()
+    assert code == 2 and "record.json" in line and line.endswith(": 1.")
+
+
+def test_invalid_folder_names(tmp_path: Path) -> None:
+    for name in ("x" * 300, "a\0b"):
+        with pytest.raises(UserError) as error:
+            read_runs(tmp_path / name)
+        assert_user_error(error, "path", "no_folder")
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_page_that_cannot_be_refreshed_is_reported(command: Command, tmp_path: Path) -> None:
+    search = make_intact_run(tmp_path).table("search")
+    make_intact_run(tmp_path, "pbp")
+    overwrite(search)
+    code, _, errors = command("report", "--refresh", str(tmp_path))
+    assert code == 0 and "not refreshed: " in errors and "search.csv is damaged" in errors

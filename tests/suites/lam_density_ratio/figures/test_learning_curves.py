@@ -1,0 +1,120 @@
+"""Figures of the sprinkler: learning curves and posteriors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bnnbench.suites.lam_density_ratio.figures.contours import (
+    GRID_POINTS,
+    LEVELS,
+    axis,
+    kernel_density,
+    posteriors_figure,
+    true_density,
+)
+from bnnbench.suites.lam_density_ratio.figures.learning_curves import (
+    MEASURES,
+    Panel,
+    learning_curves_figure,
+    limits,
+    run_figure,
+)
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, posterior_samples
+
+ITERATIONS = np.arange(0, 2001, 100)
+
+
+def curves(end: float = 1.36) -> pd.DataFrame:
+    falling = end + 8 * np.exp(-ITERATIONS / 200)
+    return pd.concat(
+        pd.DataFrame({
+            "repetition": k, "iteration": ITERATIONS, "average_kl": falling + 0.01 * k,
+            "estimator_loss": np.sin(ITERATIONS), "nelbo": 4.0,
+        })
+        for k in range(3)
+    )  # fmt: skip
+
+
+def test_early_values_are_ignored_for_the_limits() -> None:
+    line = curves().groupby("iteration")["average_kl"].mean()
+    low, high = limits([line], 0.5)
+    assert low < line.iloc[-1] < high < 1.6
+    assert limits([line[:0]]) == (0.0, 1.0)
+    dip = line + 0.2 * (ITERATIONS < 1500)
+    dip.iloc[4] = dip.iloc[-1] - 0.05
+    assert limits([dip])[0] < dip.iloc[4], "include a minimum"
+    dip.iloc[4] = -50.0
+    assert limits([dip])[0] > 1, "ignore a minimum far below"
+    with_gaps = line.copy()
+    with_gaps.iloc[-1] = np.nan
+    assert np.isfinite(limits([with_gaps])).all()
+
+
+def test_the_average_kl_is_shown_whole_and_enlarged_with_its_floor() -> None:
+    panels = {
+        "(a)": Panel({"D": curves(), "T": curves(1.4)}, 1.3239),
+        "(b)": Panel({"T": curves()}, 1.3239),
+    }
+    figure = learning_curves_figure(panels, "average_kl")
+    whole, _, enlarged, _ = figure.axes
+    assert whole.get_yscale() == "log" and enlarged.get_yscale() == "linear"
+    low, high = enlarged.get_ylim()
+    assert low < 1.3239 < high < 2
+    assert enlarged.get_title("right").startswith("beyond the panel: up to 9.4")
+    (legend,) = figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["D", "T", "exact posterior draws 1.3239"]
+    lines = {line.get_label(): line.get_color() for axes in figure.axes for line in axes.lines}
+    assert lines["D"] != lines["T"]
+    alone = learning_curves_figure({"(b)": Panel({"T": curves()})}, "nelbo").axes[0].lines[0]
+    assert alone.get_color() == lines["T"]  # an estimator has one colour in every figure
+
+
+@pytest.mark.parametrize("measure", ["estimator_loss", "nelbo"])
+def test_losses_have_one_row(measure: str) -> None:
+    panels = {"(a)": Panel({"T": curves()}, 3.85), "(b)": Panel({"T": curves()}, np.inf)}
+    figure = learning_curves_figure(panels, measure)
+    assert len(figure.axes) == 2
+    first, second = figure.axes
+    assert len(first.lines) == 2 and len(second.lines) == 1  # the exact one is drawn if finite
+    assert first.get_ylim()[0] < 3.85 < first.get_ylim()[1]
+    assert figure.axes[0].get_ylabel() == MEASURES[measure]
+
+
+def test_a_run_shows_every_repetition_and_the_score_of_exact_draws() -> None:
+    figure = run_figure(curves(), {"average_kl": 1.3239, "nelbo": np.inf})
+    kl, loss, nelbo = figure.axes
+    assert len(kl.lines) == 3 + 1 + 1 and len(loss.lines) == len(nelbo.lines) == 3 + 1
+
+
+def test_the_kernel_density_integrates_to_one_and_agrees_with_its_formula() -> None:
+    samples = posterior_samples(0.0, 400, np.random.default_rng(0))
+    density, cell = kernel_density(samples), (axis()[1] - axis()[0]) ** 2
+    assert density.shape == (GRID_POINTS, GRID_POINTS) and density.sum() * cell == pytest.approx(
+        1, abs=0.01
+    )
+    bandwidth = 1.06 * samples.std(0) * 400 ** (-1 / 6)
+    point = np.array([axis()[150], axis()[120]])
+    each = np.exp(-0.5 * (((point - samples) / bandwidth) ** 2).sum(1)) / (
+        2 * np.pi * bandwidth.prod()
+    )
+    assert density[150, 120] == pytest.approx(each.mean())
+
+
+def test_the_true_posterior_of_a_large_observation_has_two_modes() -> None:
+    density = true_density(50.0)
+    sprinkler, both, rain = (
+        density[np.abs(axis() - z1).argmin(), np.abs(axis() - z2).argmin()]
+        for z1, z2 in ((2.6, 0.0), (0.0, 0.0), (0.0, 2.6))
+    )
+    assert sprinkler == pytest.approx(rain) and both < 0.05 * rain
+    assert density.max() == 1
+
+
+def test_rows_of_posteriors() -> None:
+    draws = np.stack([posterior_samples(x, 50, np.random.default_rng(1)) for x in OBSERVATIONS])
+    figure = posteriors_figure({"ours": draws}, OBSERVATIONS)
+    assert len(figure.axes) == 2 * 5 and LEVELS[-1] == 1
+    assert figure.axes[0].get_title() == "x = 0" and "exact" in figure.axes[5].get_ylabel()
