@@ -49,7 +49,7 @@ inline void over_nodes(const Pairs &pairs, Size i, Add add) {
   }
 }
 
-inline void put_out(const Pairs &pairs, Size row, Size i, Lane sum) {
+inline void store_sum(const Pairs &pairs, Size row, Size i, Lane sum) {
   std::memcpy(pairs.out + row * pairs.count + i, &sum,
               std::min<Size>(LANE, pairs.count - i) * sizeof(float));
 }
@@ -59,7 +59,7 @@ void sums(const Pairs &pairs, Integrand integrand) {
   for (Size i = 0; i < pairs.count; i += LANE) {
     Lane sum = {};
     over_nodes(pairs, i, [&](Size k, Lane t) { sum += pairs.weights[k] * integrand(t); });
-    put_out(pairs, 0, i, sum);
+    store_sum(pairs, 0, i, sum);
   }
 }
 
@@ -74,7 +74,7 @@ void moments_of(const Pairs &pairs, Slope slope) {
       sum[1] += x * part;
       sum[2] += x * x * part;
     });
-    for (Size row = 0; row < 3; ++row) put_out(pairs, row, i, sum[row]);
+    for (Size row = 0; row < 3; ++row) store_sum(pairs, row, i, sum[row]);
   }
 }
 
