@@ -24,8 +24,8 @@ from bnnbench.cli.parser import Parser
 from bnnbench.types import UserError
 
 DESCRIPTION = """\
-The experiment runner for Bayesian neural networks: one command runs a method on a data set
-under the field's 20-split protocol, with hyper-parameter search, and writes tables and figures.
+Reproducible benchmarks for Bayesian neural networks. One command runs a method on a data set under
+the standard 20-split protocol, with hyper-parameter search, and writes tables and figures.
 
   bnnbench run                                   vadam on diabetes, no download needed
   bnnbench run method=bbb dataset=boston         choose a method and a data set

@@ -106,7 +106,7 @@ def moved(text: str) -> str:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in tables of options and figures."""
-    shown = MARK.sub(r"![\2](figures/\1.png)\n\n*\2*\n", markdown)
+    shown = MARK.sub(r"[![\2](figures/\1.png)](figures/\1.png)\n\n*\2*\n", markdown)
     return LIST.sub(lambda match: options_table(match[1]), shown)
 
 
