@@ -169,6 +169,7 @@ def exceptions() -> str:
         [
             {
                 "source": run["source"],
+                "method": run["method"],
                 "data set": run["dataset"],
                 "metric": BY_KEY[run["metric"]].title,
                 "ours": plus_minus(run["ours"], run["stderr"]),

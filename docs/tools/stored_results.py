@@ -64,13 +64,14 @@ def comparisons() -> pd.DataFrame:
     MC dropout is compared split by split, Rényi's bound per order, and all others by their means.
 
     Returns:
-        Columns `source`, `dataset`, `metric`, `ours`, `stderr`, `published`, `published_stderr`
-        and `z`, the difference in standard errors.
+        Columns `source`, `method`, `dataset`, `metric`, `ours`, `stderr`, `published`,
+        `published_stderr` and `z`, the difference in standard errors.
     """
     book = table("book_uci")
     rows = [
         {
             "source": run[f"{metric}_source"].split(":")[0],
+            "method": run["method"],
             "dataset": run["dataset"],
             "metric": metric,
             "ours": run[f"{metric}_mean"],
@@ -86,6 +87,7 @@ def comparisons() -> pd.DataFrame:
     rows += [
         {
             "source": "Gal & Ghahramani 2016",
+            "method": run["method"],
             "dataset": run["dataset"],
             "metric": metric,
             "ours": run[f"{metric}_ours"],
@@ -99,7 +101,9 @@ def comparisons() -> pd.DataFrame:
     ]
     orders = table("vr_uci", "renyi_orders")
     orders = orders[orders["z"].notna()]
-    renyi = orders.assign(source="Li & Turner 2016", stderr=orders["ours_stderr"])
+    methods = [f"renyi_vi, order {order:g}" for order in orders["alpha"]]
+    names = {"source": "Li & Turner 2016", "method": methods}
+    renyi = orders.assign(**names, stderr=orders["ours_stderr"])
     return pd.concat([pd.DataFrame(rows), renyi[pd.DataFrame(rows).columns]], ignore_index=True)
 
 
@@ -111,6 +115,11 @@ def compared() -> int:
 def reproduced() -> int:
     """Return how many of them lie within `MAX_Z` standard errors."""
     return int((comparisons()["z"].abs() <= MAX_Z).sum())
+
+
+def expected_exceptions() -> int:
+    """Return how many of them would lie further away by chance, under a normal distribution."""
+    return round(compared() * math.erfc(MAX_Z / math.sqrt(2)))
 
 
 def minutes() -> int:
@@ -192,8 +201,8 @@ def renyi_within(errors: float) -> int:
 VALUES = {
     function.__name__: function
     for function in (
-        compared, reproduced, minutes, book_hours, score, published, z, distance, count, claims,
-        row, pbp_authors, paired_within, renyi_within,
+        compared, reproduced, expected_exceptions, minutes, book_hours, score, published, z,
+        distance, count, claims, row, pbp_authors, paired_within, renyi_within,
     )
 } | {"METRICS": METRICS, "round": round, "len": len, "table": table}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""
