@@ -31,7 +31,7 @@ from bnnbench.report.claims_table import claims_data, claims_table
 from bnnbench.report.formatting import format_number, plus_minus
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
-from bnnbench.results.claims import Claim, Rule, check_claims
+from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.reader import Runs
 from bnnbench.results.settings import describe_setting, distinguishing_settings, format_value
 
@@ -52,7 +52,7 @@ class ExperimentPage:
         caption: plain text that explains the numbers and their units.
         figures: functions that draw figures, by name in snake case.
         captions: captions of the figures, by figure name.
-        statements: claims of the source: text, section and the rule that checks the claim.
+        statements: `Claims` of the source, or tuples of text, section and rule.
         read_evidence: reads what the rules check from a run's files.
         notes: remarks to print below the table.
     """
@@ -62,7 +62,7 @@ class ExperimentPage:
     caption: str
     figures: Mapping[str, Draw] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
-    statements: tuple[tuple[str, str, Rule[Any]], ...] = ()
+    statements: Sequence[Statement] = ()
     read_evidence: Callable[[RunFolder], Any] = read_answers
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
 

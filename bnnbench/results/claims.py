@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +32,71 @@ class Rule(Protocol[RunsT]):
 
     def check(self, runs: RunsT) -> CheckResult:
         """Applies the rule."""
+
+
+Statement = tuple[str, str, Rule[Any]]
+"""Text, source and rule of a claim."""
+
+CheckFunction = TypeVar("CheckFunction", bound=Callable[..., CheckResult])
+
+
+class NotTestable(Exception):
+    """Raised by a check whose results are missing; the message is the evidence."""
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """A rule that a function checks.
+
+    Attributes:
+        rule: the criterion in words.
+        function: checks it, given the runs and the arguments.
+        arguments: keyword arguments of the function.
+    """
+
+    rule: str
+    function: Callable[..., CheckResult]
+    arguments: Mapping[str, Any]
+
+    def check(self, runs: Any) -> CheckResult:
+        try:
+            return self.function(runs, **self.arguments)
+        except NotTestable as reason:
+            return None, str(reason)
+
+
+class Claims(list[Statement]):
+    """Claims, each declared above the function that checks it, in the order of the file.
+
+    ```python
+    claims = Claims()
+
+
+    @claims("MLE is unbiased", source="2.6", rule="its error is below 0.1", name="MLE", limit=0.1)
+    @claims("MAP is biased less", source="2.7", rule="its error is below 1", name="MAP", limit=1)
+    def error_is_below(run: Run, name: str, limit: float) -> CheckResult:
+        return run.error(name) < limit, f"{run.error(name):.2g}"
+    ```
+    """
+
+    def __call__(
+        self, text: str, *, source: str, rule: str, **arguments: Any
+    ) -> Callable[[CheckFunction], CheckFunction]:
+        """Return a decorator that adds a claim and leaves its function as it is.
+
+        Args:
+            text: the claim.
+            source: its section, table or figure.
+            rule: the criterion in words.
+            arguments: passed to the function after the runs.
+        """
+        position = len(self)  # the same for all decorators of a function; the last is applied first
+
+        def add(function: CheckFunction) -> CheckFunction:
+            self.insert(position, (text, source, FunctionRule(rule, function, arguments)))
+            return function
+
+        return add
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -21,22 +20,20 @@ from bnnbench.report.experiment_page import (
 from bnnbench.report.figures.save import save_figures
 from bnnbench.report.run_output import run_pages
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers, value_of
-from bnnbench.results.claims import CheckResult
+from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.reader import Runs
 
 KIND = "dice"
 
 
-@dataclass(frozen=True)
-class Near:
-    """Whether the mean is near the exact one."""
+claims = Claims()
 
-    least: float
-    rule: str = "within the bound"
 
-    def check(self, given: pd.DataFrame) -> CheckResult:
-        off = abs(value_of(given, "mean", "samples") - 3.5)
-        return off < self.least, f"off by {off:.2f}"
+@claims("dice are fair", source="1.1", rule="within the bound", bound=0.2)
+@claims("exactly fair", source="1.2", rule="within the bound", bound=0.01)
+def is_near(answers: pd.DataFrame, bound: float) -> CheckResult:
+    error = abs(value_of(answers, "mean", "samples") - 3.5)
+    return error < bound, f"off by {error:.2f}"
 
 
 def draw(folder: RunFolder) -> Figure:
@@ -49,7 +46,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     caption="Means in eyes.",
     figures={"eyes": draw},
     captions={"eyes": "Mean by throw"},
-    statements=(("dice are fair", "1.1", Near(0.2)), ("exactly fair", "1.2", Near(0.01))),
+    statements=claims,
     notes=lambda folder: ["Thrown by hand."],
 )
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, legend, new_figure
 from bnnbench.suites.inference_toys.clutter import names
-from bnnbench.suites.inference_toys.clutter.rules import ClutterRun, read_run
+from bnnbench.suites.inference_toys.clutter.saved_run import ClutterRun, read_run
 from bnnbench.suites.inference_toys.saved_tables import read_table
 
 PLOT_OPTIONS: dict[str, PlotOptions] = {

@@ -5,78 +5,14 @@ from __future__ import annotations
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.clutter import names
+from bnnbench.suites.inference_toys.clutter.claims import claims
 from bnnbench.suites.inference_toys.clutter.figures import (
     error_figure,
     order_figure,
     posterior_figure,
     power_figure,
 )
-from bnnbench.suites.inference_toys.clutter.rules import (
-    DependsOnOrder,
-    EnergyCanIncrease,
-    ImproperSites,
-    IsLowerBound,
-    MisestimatesVariance,
-    MostAccuratePerWork,
-    PowerEPLimit,
-    SameFixedPoint,
-    read_run,
-)
-from bnnbench.suites.inference_toys.sources import BOOK
-
-STATEMENTS = (
-    (
-        "ADF depends on the ordering of the factors",
-        f"{BOOK}, 3.2.2.3",
-        DependsOnOrder(),
-    ),
-    (
-        "Refining each factor in the context of all others removes the dependence on the order",
-        f"{BOOK}, 3.2.3",
-        SameFixedPoint(),
-    ),
-    (
-        "ADF overestimates the variance",
-        f"{BOOK}, 3.2.2.3",
-        MisestimatesVariance((names.ADF,), overestimates=True),
-    ),
-    (
-        "EP overestimates the variance",
-        f"{BOOK}, 3.3",
-        MisestimatesVariance((names.EP,), overestimates=True),
-    ),
-    (
-        "Variational inference underestimates the variance",
-        f"{BOOK}, 3.2.1.6 and 3.3",
-        MisestimatesVariance((names.VB, names.GAUSSIAN_VI), overestimates=False),
-    ),
-    (
-        "A single site need not be a distribution, although the product of all sites is",
-        f"{BOOK}, 3.2.3.1",
-        ImproperSites(),
-    ),
-    (
-        "Variational inference maximises a lower bound of the log evidence",
-        f"{BOOK}, 3.2.1, (3.6) and (3.7)",
-        IsLowerBound(),
-    ),
-    (
-        "Power EP is EP at power 1 (alpha = 1) and minimises reverse KL in the limit alpha = -1",
-        f"{BOOK}, 3.2.3.3",
-        PowerEPLimit(),
-    ),
-    (
-        "An iteration of EP may increase its energy",
-        f"{BOOK}, 3.2.3.4",
-        EnergyCanIncrease(),
-    ),
-    (
-        "On Gaussian mixtures, EP is more accurate than Monte Carlo, Laplace's method and "
-        "variational Bayes for the same amount of computation",
-        "Minka, thesis, MIT 2001, abstract",
-        MostAccuratePerWork(),
-    ),
-)
+from bnnbench.suites.inference_toys.clutter.saved_run import read_run
 
 CAPTION = (
     "theta is the mean of the signal among clutter; log evidence in nats. ADF: mean ± standard "
@@ -123,7 +59,7 @@ EXPERIMENT_PAGE = ExperimentPage(
         "against the power (dots). Horizontal line: Gaussian VI, the limit for small powers; "
         "dotted vertical line: power 1, which is EP",
     },
-    statements=STATEMENTS,
+    statements=claims,
     read_evidence=read_run,
     notes=notes,
 )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.suites.inference_toys.conjugate_pairs import names
-from bnnbench.suites.inference_toys.conjugate_pairs.rules import ConjugatePairsRun, read_run
+from bnnbench.suites.inference_toys.conjugate_pairs.saved_run import ConjugatePairsRun, read_run
 from bnnbench.suites.inference_toys.saved_tables import read_table
 
 CURVE_OPTIONS: dict[str, PlotOptions] = {

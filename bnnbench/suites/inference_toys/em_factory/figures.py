@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
 from bnnbench.suites.inference_toys.em_factory import names
-from bnnbench.suites.inference_toys.em_factory.rules import EMFactoryRun, read_run
+from bnnbench.suites.inference_toys.em_factory.saved_run import EMFactoryRun, read_run
 from bnnbench.suites.inference_toys.saved_tables import read_table
 
 MIN_ERROR = 1e-14

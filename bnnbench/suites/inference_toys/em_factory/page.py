@@ -6,37 +6,9 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.em_factory import names
+from bnnbench.suites.inference_toys.em_factory.claims import claims
 from bnnbench.suites.inference_toys.em_factory.figures import em_figure
-from bnnbench.suites.inference_toys.em_factory.rules import (
-    ConvergesGeometrically,
-    LikelihoodNeverDecreases,
-    ReachesClosedForm,
-    read_run,
-)
-from bnnbench.suites.inference_toys.sources import BOOK
-
-STATEMENTS = (
-    (
-        "Every iteration of EM improves its estimate",
-        f"{BOOK}, 2.6.5, (2.50)",
-        LikelihoodNeverDecreases(),
-    ),
-    (
-        "Iterating (2.57)-(2.60) converges to (2.63)-(2.66)",
-        f"{BOOK}, 2.6.5.1",
-        ReachesClosedForm(names.EM, 1e-8),
-    ),
-    (
-        "Maximising the incomplete-data likelihood gives the same estimate",
-        f"{BOOK}, 2.6.5.1",
-        ReachesClosedForm(names.LBFGS, 1e-4),
-    ),
-    (
-        "EM converges geometrically, at a rate equal to the fraction of missing information",
-        "Dempster, Laird and Rubin 1977",
-        ConvergesGeometrically(),
-    ),
-)
+from bnnbench.suites.inference_toys.em_factory.saved_run import read_run
 
 CAPTION = (
     "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure materials of "
@@ -69,7 +41,7 @@ EXPERIMENT_PAGE = ExperimentPage(
         "and error by iteration of EM, one line per random start. Dashed lines: the closed-form "
         "solution and, in the last panel, the predicted rate of convergence",
     },
-    statements=STATEMENTS,
+    statements=claims,
     read_evidence=read_run,
     notes=notes,
 )

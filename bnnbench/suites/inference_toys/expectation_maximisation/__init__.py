@@ -1,4 +1,4 @@
 """Expectation maximisation for two univariate Gaussians, compared with scikit-learn and BFGS.
 
-`names`, `model`, `rules`, `figures` and `page` do not import torch.
+`names`, `model`, `claims`, `figures` and `page` do not import torch.
 """

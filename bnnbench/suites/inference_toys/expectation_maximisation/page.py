@@ -4,52 +4,14 @@ from __future__ import annotations
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.expectation_maximisation import names, rules
+from bnnbench.suites.inference_toys.expectation_maximisation import names
+from bnnbench.suites.inference_toys.expectation_maximisation.claims import claims
 from bnnbench.suites.inference_toys.expectation_maximisation.figures import (
     bound_figure,
     densities_figure,
     likelihood_figure,
 )
 from bnnbench.suites.inference_toys.saved_tables import read_table
-from bnnbench.suites.inference_toys.sources import BOOK, LECTURE
-
-STATEMENTS = (
-    (
-        "No iteration decreases the log-likelihood",
-        f"{LECTURE}, parameter estimation; {BOOK}, (2.49)-(2.50)",
-        rules.IsZeroUpToRounding(names.LARGEST_DECREASE),
-    ),
-    (
-        "Jensen's inequality gives a lower bound of the log-likelihood",
-        f"{LECTURE}, Jensen's inequality",
-        rules.IsZeroUpToRounding(names.BOUND_EXCESS, (names.SETTINGS[names.SYNTHETIC],)),
-    ),
-    (
-        "The bound is tight when q is the posterior of z given theta",
-        f"{LECTURE}, Jensen's inequality",
-        rules.IsZeroUpToRounding(names.BOUND_GAP),
-    ),
-    (
-        "The steps of the pseudo-code are those of EM in other software",
-        f"{LECTURE}, pseudo-code",
-        rules.MatchesScikitLearn(),
-    ),
-    (
-        "Maximising the simpler objective maximises the likelihood",
-        f"{LECTURE}, summary of EM",
-        rules.ReachesMaximum(),
-    ),
-    (
-        "Gradients of the log-likelihood have no closed form",
-        f"{LECTURE}, problem definition",
-        rules.NoClosedForm(),
-    ),
-    (
-        "The likelihood has a maximum",
-        f"{LECTURE}, problem definition",
-        rules.MaximumExists(),
-    ),
-)
 
 
 def convergence_notes(folder: RunFolder) -> list[str]:
@@ -85,6 +47,6 @@ EXPERIMENT_PAGE = ExperimentPage(
         "random start; dots: last iteration. Last panel: log-likelihood with a component centred "
         "on one data point as its variance shrinks; dashed line: the best result of EM",
     },
-    statements=STATEMENTS,
+    statements=claims,
     notes=convergence_notes,
 )

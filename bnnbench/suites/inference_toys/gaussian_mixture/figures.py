@@ -20,9 +20,8 @@ from bnnbench.report.figures.plotting import (
 from bnnbench.results.answers import read_answers, value_of
 from bnnbench.suites.inference_toys.gaussian_mixture import names
 from bnnbench.suites.inference_toys.gaussian_mixture.model import log_predictive
-from bnnbench.suites.inference_toys.gaussian_mixture.rules import exact_of
 from bnnbench.suites.inference_toys.gaussian_mixture.variational_em import elbo_with_fixed_factors
-from bnnbench.suites.inference_toys.saved_tables import read_table
+from bnnbench.suites.inference_toys.saved_tables import exact_of, read_table
 
 DENSITY_ITERATIONS = (0, 1, 5)
 """Iterations whose density is plotted, in addition to the last."""

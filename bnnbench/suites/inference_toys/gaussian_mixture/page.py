@@ -3,73 +3,13 @@
 from __future__ import annotations
 
 from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.gaussian_mixture import names, rules
+from bnnbench.suites.inference_toys.gaussian_mixture import names
+from bnnbench.suites.inference_toys.gaussian_mixture.claims import claims
 from bnnbench.suites.inference_toys.gaussian_mixture.figures import (
     densities_figure,
     prior_variance_figure,
     starts_figure,
     stochastic_figure,
-)
-from bnnbench.suites.inference_toys.sources import BOOK, LECTURE, THESIS
-
-SETTINGS = (names.FEW_POINTS, names.MANY_POINTS)
-
-STATEMENTS = (
-    (
-        "Coordinate ascent increases the ELBO in every iteration",
-        f"{THESIS}, Alg. 3; {BOOK}, 3.2.1.4",
-        rules.ELBONeverDecreases(names.CAVI, SETTINGS),
-    ),
-    (
-        "Coordinate ascent reaches a local optimum",
-        f"{BOOK}, 3.2.1.4",
-        rules.LocalOptima(),
-    ),
-    (
-        "The ELBO is a lower bound of the log evidence",
-        f"{THESIS}, 3.4; {LECTURE}, variational EM",
-        rules.IsLowerBound(),
-    ),
-    (
-        "The approximation matches a single mode of the posterior",
-        f"{BOOK}, 3.2.1.6",
-        rules.FitsOneMode(),
-    ),
-    (
-        "The approximation underestimates the marginal variances",
-        f"{BOOK}, 3.2.1.6",
-        rules.UnderestimatesVariance(),
-    ),
-    (
-        "Stochastic VI converges if step sizes have an infinite sum and a finite sum of squares",
-        f"{BOOK}, (3.19)",
-        rules.Converges(names.DECREASING, True),
-    ),
-    (
-        "Stochastic VI does not converge without a finite sum of squares: constant steps",
-        f"{BOOK}, (3.19), second condition",
-        rules.Converges(names.CONSTANT, False),
-    ),
-    (
-        "Stochastic VI does not converge without an infinite sum: steps that decrease too fast",
-        f"{BOOK}, (3.19), first condition",
-        rules.Converges(names.TOO_FAST, False),
-    ),
-    (
-        "Stochastic VI is faster than processing all data in each iteration",
-        f"{BOOK}, 3.2.1.5",
-        rules.FasterThanCAVI(),
-    ),
-    (
-        "Variational EM increases the ELBO in every iteration",
-        f"{BOOK}, 3.2.1.4, steps 1 and 2; {LECTURE}",
-        rules.ELBONeverDecreases(names.VARIATIONAL_EM, (names.FEW_POINTS,)),
-    ),
-    (
-        "Maximising the ELBO over a parameter approximates maximising the evidence",
-        f"{BOOK}, 3.2.1.4, step 2",
-        rules.MaximisesEvidence(),
-    ),
 )
 
 EXPERIMENT_PAGE = ExperimentPage(
@@ -101,5 +41,5 @@ EXPERIMENT_PAGE = ExperimentPage(
         "component means. Dots: E-steps of variational EM; dashed lines: bounds with the factors "
         "of the first two E-steps fixed, each maximised by the next prior variance",
     },
-    statements=STATEMENTS,
+    statements=claims,
 )

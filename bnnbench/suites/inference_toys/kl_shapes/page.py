@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bnnbench.report.experiment_page import ExperimentPage
+from bnnbench.suites.inference_toys.kl_shapes.claims import claims
 from bnnbench.suites.inference_toys.kl_shapes.figures import (
     directions_figure,
     factorised_figure,
@@ -10,19 +11,7 @@ from bnnbench.suites.inference_toys.kl_shapes.figures import (
     widths_figure,
 )
 from bnnbench.suites.inference_toys.kl_shapes.names import KIND
-from bnnbench.suites.inference_toys.kl_shapes.rules import (
-    CoversAllComponents,
-    FactorVariance,
-    ForcesZeros,
-    HasKLLimits,
-    HasOptimumPerComponent,
-    MatchesMoments,
-    OnlyHellingerIsSymmetric,
-    SeeksComponent,
-    WidensWithOrder,
-)
 from bnnbench.suites.inference_toys.kl_shapes.saved_run import read_run
-from bnnbench.suites.inference_toys.sources import BOOK
 
 CAPTION = (
     "The best Gaussian q for a mixture p, by numerical minimisation. Exact: the moments of p, "
@@ -31,61 +20,6 @@ CAPTION = (
     "alpha = 2 a - 1 for the order a of the GVI thesis."
 )
 
-STATEMENTS = (
-    (
-        "Forward KL strives for the global average: it matches the moments of p",
-        f"{BOOK}, 3.2.2.1, Fig. 3.9, eq. 3.40",
-        MatchesMoments(),
-    ),
-    (
-        "As the modes move apart, reverse KL selects the most probable mode (the component with "
-        "the most mass)",
-        f"{BOOK}, Fig. 3.9",
-        SeeksComponent("mass"),
-    ),
-    (
-        "As the modes move apart, reverse KL selects the mode of the highest density",
-        f"{BOOK}, Fig. 3.9",
-        SeeksComponent("height"),
-    ),
-    (
-        "Reverse KL has a local optimum for each mode",
-        f"{BOOK}, Fig. 3.9 shows only the best one",
-        HasOptimumPerComponent(),
-    ),
-    ("alpha <= -1 is zero forcing", f"{BOOK}, 3.2.3.3", ForcesZeros()),
-    (
-        "alpha >= 1 is zero avoiding: q stretches to cover all of p",
-        f"{BOOK}, 3.2.3.3",
-        CoversAllComponents(),
-    ),
-    (
-        "The limits of the alpha-divergences are reverse KL at alpha = -1 and forward KL at 1",
-        f"{BOOK}, 3.2.3.3",
-        HasKLLimits(),
-    ),
-    (
-        "For two equal components, the width of q increases with alpha",
-        f"{BOOK}, Fig. 3.12",
-        WidensWithOrder(equal_components=True),
-    ),
-    (
-        "For any two components, the width of q increases with alpha",
-        f"{BOOK}, Fig. 3.12",
-        WidensWithOrder(equal_components=False),
-    ),
-    (
-        "alpha = 0 (Hellinger) is the only symmetric alpha-divergence",
-        f"{BOOK}, 3.2.4.2",
-        OnlyHellingerIsSymmetric(),
-    ),
-    ("Mean field underestimates the variance", f"{BOOK}, 3.2.1.6", FactorVariance(is_exact=False)),
-    (
-        "Mean field captures any marginal density",
-        f"{BOOK}, 3.2.1.3, about the optimum, not the family",
-        FactorVariance(is_exact=True),
-    ),
-)
 
 EXPERIMENT_PAGE = ExperimentPage(
     kind=KIND,
@@ -111,6 +45,6 @@ EXPERIMENT_PAGE = ExperimentPage(
         "and its best factorised approximations q; grey dots: mean of q during coordinate ascent. "
         "Right: reverse KL above its minimum after each update of a factor",
     },
-    statements=STATEMENTS,
+    statements=claims,
     read_evidence=read_run,
 )

@@ -11,7 +11,6 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.figures.plotting import GREY, PALETTE, PlotOptions, new_figure
 from bnnbench.suites.inference_toys.noise_precision import names
-from bnnbench.suites.inference_toys.noise_precision.rules import SETTINGS
 from bnnbench.suites.inference_toys.noise_precision.saved_run import (
     NoisePrecisionRun,
     read_run,
@@ -209,7 +208,7 @@ def repeated_figure(folder: RunFolder) -> Figure:
     axes.legend(**LEGEND_STYLE)
     label = "weight, one observation"
     right.plot(single["inclusions"], single["relative"], ".-", color=BLUE, label=label)
-    for setting in SETTINGS:
+    for setting in names.NORMALISERS:
         style: PlotOptions = {**EP_STYLES[setting], "linewidth": 1.0, "markersize": 3}
         for name, linestyle in ((names.ADF, "-"), (names.EP, ":")):
             rows = run.repeated_inclusions(f"{name}, {setting}")

@@ -54,6 +54,7 @@ ADVI, BLACK_BOX_VI, POWER_EP, BLACK_BOX_ALPHA = (
 """Names of the approximations."""
 
 GAUSSIAN_K, EXACT_K = "Gaussian K", "exact K"
+NORMALISERS = (GAUSSIAN_K, EXACT_K)
 """Settings of ADF and EP: the normaliser K by (3.52), or by quadrature."""
 
 MEAN_FIELD, FULL = "mean field", "full covariance"

@@ -2,85 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.results.answers import value_of
-from bnnbench.results.claims import Rule
 from bnnbench.suites.inference_toys.noise_precision import names
+from bnnbench.suites.inference_toys.noise_precision.claims import ROUNDING_TOLERANCE, claims
 from bnnbench.suites.inference_toys.noise_precision.figures import (
     densities_figure,
     objectives_figure,
     orders_figure,
     repeated_figure,
 )
-from bnnbench.suites.inference_toys.noise_precision.rules import (
-    QUADRATURE_TOLERANCE,
-    ROUNDING_TOLERANCE,
-    SETTINGS,
-    SIMILARITY_TOLERANCE,
-    Collapses,
-    DecomposesEvidence,
-    DependsOnOrder,
-    EnergyCanIncrease,
-    Interpolates,
-    IsLowerBound,
-    MisestimatesVariance,
-)
 from bnnbench.suites.inference_toys.noise_precision.saved_run import NoisePrecisionRun, read_run
-from bnnbench.suites.inference_toys.sources import BOOK
-
-STATEMENTS: tuple[tuple[str, str, Rule[Any]], ...] = (
-    (
-        "Coordinate ascent never decreases the evidence lower bound, which stays below log p(y)",
-        f"{BOOK}, 3.2.1.4, (3.6), (3.7)",
-        IsLowerBound(),
-    ),
-    (
-        "log p(y) is the sum of the lower bound and KL(q || posterior)",
-        f"{BOOK}, (3.6)",
-        DecomposesEvidence(),
-    ),
-    (
-        "Mean-field VI underestimates the marginal variances",
-        f"{BOOK}, 3.2.1.6, 3.3",
-        MisestimatesVariance(names.CAVI, "", overestimates=False),
-    ),
-    (
-        "ADF depends on the ordering of the factors; EP removes this dependence by cycling",
-        f"{BOOK}, 3.2.2.3, 3.2.3",
-        DependsOnOrder(),
-    ),
-    *(
-        (
-            f"{name} overestimates the marginal variances ({setting})",
-            source,
-            MisestimatesVariance(name, setting, overestimates=True),
-        )
-        for name, source in ((names.ADF, f"{BOOK}, 3.2.2.3"), (names.EP, f"{BOOK}, 3.3"))
-        for setting in SETTINGS
-    ),
-    (
-        "Including the same factor repeatedly collapses the posterior into a point",
-        f"{BOOK}, 3.2.3, Fig. 3.10",
-        Collapses(),
-    ),
-    ("An iteration of EP may increase its energy", f"{BOOK}, 3.2.3.4", EnergyCanIncrease()),
-    (
-        "Power EP interpolates between reverse KL at alpha = -1 and EP at alpha = 1",
-        f"{BOOK}, 3.2.3.3",
-        Interpolates(names.POWER_EP, QUADRATURE_TOLERANCE),
-    ),
-    (
-        "Black-box alpha interpolates between VI and an algorithm similar to EP",
-        f"{BOOK}, 3.2.4.2",
-        Interpolates(names.BLACK_BOX_ALPHA, SIMILARITY_TOLERANCE),
-    ),
-)
-"""Claims of chapter 3 that its running example can test."""
 
 CAPTION = (
     "Noise precision and weight of a linear model, in the units of the data; log evidence and KL "
@@ -156,7 +91,7 @@ EXPERIMENT_PAGE = ExperimentPage(
         "inclusions, for the weight and the noise precision; dashed line: the exact value for the "
         "noise precision",
     },
-    statements=STATEMENTS,
+    statements=claims,
     read_evidence=read_run,
     notes=notes,
 )

@@ -18,19 +18,9 @@ from bnnbench.cli.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers
-from bnnbench.suites.inference_toys.clutter import names
-from bnnbench.suites.inference_toys.clutter.rules import (
-    ClutterRun,
-    DependsOnOrder,
-    EnergyCanIncrease,
-    ImproperSites,
-    IsLowerBound,
-    MisestimatesVariance,
-    MostAccuratePerWork,
-    PowerEPLimit,
-    SameFixedPoint,
-    read_run,
-)
+from bnnbench.results.claims import NotTestable, check_claims
+from bnnbench.suites.inference_toys.clutter import claims, names
+from bnnbench.suites.inference_toys.clutter.saved_run import ClutterRun, read_run
 
 Command = Callable[..., tuple[int, str, str]]
 QUICK = (
@@ -86,19 +76,8 @@ def test_answers_are_close_to_exact_values(run: ClutterRun) -> None:
 
 
 def test_all_claims_hold_for_twenty_observations(run: ClutterRun) -> None:
-    for rule in (
-        DependsOnOrder(),
-        SameFixedPoint(),
-        MisestimatesVariance((names.ADF, names.EP), overestimates=True),
-        MisestimatesVariance((names.VB, names.GAUSSIAN_VI), overestimates=False),
-        ImproperSites(),
-        IsLowerBound(),
-        PowerEPLimit(),
-        EnergyCanIncrease(),
-        MostAccuratePerWork(),
-    ):
-        holds, evidence = rule.check(run)
-        assert holds is True, f"{rule}: {evidence}"
+    for claim in check_claims(claims.claims, run):
+        assert claim.verdict == "confirmed", claim
 
 
 def with_column(run: ClutterRun, table: str, column: str, values: object) -> ClutterRun:
@@ -108,26 +87,33 @@ def with_column(run: ClutterRun, table: str, column: str, values: object) -> Clu
 def test_claims_can_fail(run: ClutterRun) -> None:
     ep = run.orders["ep_mean"].to_numpy().copy()
     ep[3] = -10.0
-    holds, evidence = SameFixedPoint().check(with_column(run, "orders", "ep_mean", ep))
+    holds, evidence = claims.has_one_fixed_point(with_column(run, "orders", "ep_mean", ep))
     assert holds is False and "9 of 10" in evidence and "-10" in evidence
     answers = run.answers.copy()
     answers.loc[answers["quantity"].isin([names.MEAN_STD, names.NEGATIVE_SITES]), "value"] = 0.0
     zeros = replace(run, answers=answers)
-    assert DependsOnOrder().check(zeros)[0] is False and ImproperSites().check(zeros)[0] is False
-    assert MisestimatesVariance((names.VB,), overestimates=True).check(run)[0] is False
-    assert EnergyCanIncrease().check(with_column(run, "orders", "n_decreases", 0))[0] is False
+    assert (
+        claims.depends_on_order(zeros)[0] is False and claims.has_improper_sites(zeros)[0] is False
+    )
+    assert claims.misestimates_variance(run, (names.VB,))[0] is False
+    assert claims.energy_can_increase(with_column(run, "orders", "n_decreases", 0))[0] is False
     bound = run.progress["log_evidence"].to_numpy().copy()
     bound[np.flatnonzero(run.progress["algorithm"] == names.VB)[-1]] = 0.0
-    assert IsLowerBound().check(with_column(run, "progress", "log_evidence", bound))[0] is False
+    assert claims.is_lower_bound(with_column(run, "progress", "log_evidence", bound))[0] is False
     worse = run.progress["mean_error"].where(run.progress["algorithm"] != names.EP, 9.0)
     assert (
-        MostAccuratePerWork().check(with_column(run, "progress", "mean_error", worse))[0] is False
+        claims.is_most_accurate_per_work(with_column(run, "progress", "mean_error", worse))[0]
+        is False
     )
     late = run.progress["work"].where(run.progress["algorithm"] != names.VB, 10**9)
-    assert MostAccuratePerWork().check(with_column(run, "progress", "work", late))[0] is None
-    assert PowerEPLimit().check(with_column(run, "powers", "scale", 0.5))[0] is False
+    assert claims.is_most_accurate_per_work(with_column(run, "progress", "work", late))[0] is None
+    assert (
+        claims.interpolates_between_ep_and_reverse_kl(with_column(run, "powers", "scale", 0.5))[0]
+        is False
+    )
     subset = replace(run, powers=run.powers[run.powers["power"] == 1])
-    assert PowerEPLimit().check(subset)[0] is None
+    with pytest.raises(NotTestable):
+        claims.interpolates_between_ep_and_reverse_kl(subset)
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,8 @@ from bnnbench.cli.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers
-from bnnbench.suites.inference_toys.conjugate_pairs import names
-from bnnbench.suites.inference_toys.conjugate_pairs.page import STATEMENTS
-from bnnbench.suites.inference_toys.conjugate_pairs.rules import (
-    ConjugatePairsRun,
-    LossMinimisedBy,
-    MatchesQuadrature,
-    MLEAndMAPConverge,
-    TransformInvariance,
-    read_run,
-)
+from bnnbench.suites.inference_toys.conjugate_pairs import claims, names
+from bnnbench.suites.inference_toys.conjugate_pairs.saved_run import ConjugatePairsRun, read_run
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -49,17 +41,16 @@ def test_a_run_shows_answers_figures_and_claims(command: Command) -> None:
     folder = result_folder(out)
     assert "pseudo-observations" in out and "reading=printed" in out
     verdicts = pd.read_csv(folder.table(CLAIMS))["verdict"]
-    assert verdicts.tolist() == ["confirmed"] * len(STATEMENTS)
+    assert verdicts.tolist() == ["confirmed"] * len(claims.claims)
     for name in ("posteriors", "risks"):
         assert folder.figure(name, "png").stat().st_size > 5000
 
 
 def test_the_printed_equations_do_not_give_the_posterior(tmp_path: Path) -> None:
     run = read_run(finished(tmp_path, "reading=printed", "experiment.sizes=[10]"))
-    normal = MatchesQuadrature(names.MEAN_PAIR, (names.MEAN,))
-    assert normal.check(run)[0] is False
-    assert replace(normal, estimates=(names.SCALE,)).check(run)[0] is False
-    assert MatchesQuadrature(names.PRECISION_PAIR, (names.MEAN,)).check(run)[0] is True
+    for name in (names.MEAN, names.SCALE):
+        assert claims.matches_quadrature(run, names.MEAN_PAIR, (name,))[0] is False
+    assert claims.matches_quadrature(run, names.PRECISION_PAIR, (names.MEAN,))[0] is True
 
 
 def test_a_unit_does_not_depend_on_the_other_units(run: ConjugatePairsRun, tmp_path: Path) -> None:
@@ -72,14 +63,14 @@ def test_claims_can_fail(run: ConjugatePairsRun) -> None:
     is_map = run.answers["quantity"].str.endswith(names.MAP)
     last = is_map & (run.answers["setting"] == names.setting(10))
     distant = run.answers.assign(value=run.answers["value"].where(~last, 50.0))
-    assert MLEAndMAPConverge().check(run)[0] is True
-    assert MLEAndMAPConverge().check(replace(run, answers=distant))[0] is False
-    assert TransformInvariance(names.MLE, expected=False).check(run)[0] is False
-    assert TransformInvariance(names.MAP, expected=True).check(run)[0] is False
+    assert claims.mle_and_map_converge(run)[0] is True
+    assert claims.mle_and_map_converge(replace(run, answers=distant))[0] is False
+    assert claims.is_invariant_or_not(run, names.MLE, False)[0] is False
+    assert claims.is_invariant_or_not(run, names.MAP, True)[0] is False
     shifted = run.decisions.assign(minimiser=run.decisions["minimiser"] + 0.5)
     for loss in names.LOSSES:
-        assert LossMinimisedBy(loss).check(run)[0] is True
-        assert LossMinimisedBy(loss).check(replace(run, decisions=shifted))[0] is False
+        assert claims.estimate_minimises(run, loss)[0] is True
+        assert claims.estimate_minimises(replace(run, decisions=shifted), loss)[0] is False
 
 
 @pytest.mark.parametrize(

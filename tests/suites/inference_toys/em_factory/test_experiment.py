@@ -18,15 +18,9 @@ from bnnbench.cli.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers
-from bnnbench.suites.inference_toys.em_factory import names
-from bnnbench.suites.inference_toys.em_factory.page import STATEMENTS
-from bnnbench.suites.inference_toys.em_factory.rules import (
-    ConvergesGeometrically,
-    EMFactoryRun,
-    LikelihoodNeverDecreases,
-    ReachesClosedForm,
-    read_run,
-)
+from bnnbench.results.claims import NotTestable, check_claims
+from bnnbench.suites.inference_toys.em_factory import claims, names
+from bnnbench.suites.inference_toys.em_factory.saved_run import EMFactoryRun, read_run
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -47,15 +41,15 @@ def test_a_run_shows_answers_the_figure_and_claims(command: Command) -> None:
     folder = result_folder(out)
     assert "rate of convergence" in out and "reading=printed" in out
     verdicts = pd.read_csv(folder.table(CLAIMS))["verdict"]
-    assert verdicts.tolist() == ["confirmed"] * len(STATEMENTS)
+    assert verdicts.tolist() == ["confirmed"] * len(claims.claims)
     assert folder.figure("em", "png").stat().st_size > 5000
 
 
 def test_the_printed_equations_do_not_give_a_maximum(tmp_path: Path) -> None:
     printed = read_run(finished(tmp_path, "reading=printed", "experiment.starts=1"))
-    assert LikelihoodNeverDecreases().check(printed)[0] is True
-    for rule in (ReachesClosedForm(names.EM, 1e-8), ReachesClosedForm(names.LBFGS, 1e-4)):
-        holds, evidence = rule.check(printed)
+    assert claims.likelihood_never_decreases(printed)[0] is True
+    for algorithm, tolerance in ((names.EM, 1e-8), (names.LBFGS, 1e-4)):
+        holds, evidence = claims.reaches_closed_form(printed, algorithm, tolerance)
         assert holds is False and "1.768116" in evidence and "1.793103" in evidence
     row = printed.select(names.EM, (names.LOG_LIKELIHOOD,)).iloc[0]
     assert row["value"] > row["exact"]
@@ -68,22 +62,18 @@ def test_a_unit_does_not_depend_on_the_other_units(run: EMFactoryRun, tmp_path: 
 
 
 def test_claims_hold_and_can_fail(run: EMFactoryRun) -> None:
-    for rule in (
-        LikelihoodNeverDecreases(),
-        ReachesClosedForm(names.EM, 1e-8),
-        ConvergesGeometrically(),
-    ):
-        assert rule.check(run)[0] is True
+    assert {claim.verdict for claim in check_claims(claims.claims, run)} == {"confirmed"}
     values = run.iterates["log_likelihood"].to_numpy().copy()
     values[5] = values[4] - 1e-3
     decreased = replace(run, iterates=run.iterates.assign(log_likelihood=values))
-    holds, evidence = LikelihoodNeverDecreases().check(decreased)
+    holds, evidence = claims.likelihood_never_decreases(decreased)
     assert holds is False and evidence.startswith("1 ") and str(len(values) - 2) in evidence
     is_rate = run.answers["quantity"] == names.RATE
     slower = run.answers.assign(value=run.answers["value"].where(~is_rate, 0.9))
-    assert ConvergesGeometrically().check(replace(run, answers=slower))[0] is False
+    assert claims.converges_geometrically(replace(run, answers=slower))[0] is False
     unknown = run.answers.assign(value=run.answers["value"].where(~is_rate, np.nan))
-    assert ConvergesGeometrically().check(replace(run, answers=unknown))[0] is None
+    with pytest.raises(NotTestable):
+        claims.converges_geometrically(replace(run, answers=unknown))
 
 
 @pytest.mark.parametrize(

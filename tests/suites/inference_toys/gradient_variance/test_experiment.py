@@ -11,10 +11,10 @@ from support.command import result_folder
 from support.refusals import assert_refused
 
 from bnnbench.results.answers import CLAIMS, read_answers
+from bnnbench.suites.inference_toys.gradient_variance import claims
 from bnnbench.suites.inference_toys.gradient_variance.experiment import GradientVariance
 from bnnbench.suites.inference_toys.gradient_variance.names import KIND
 from bnnbench.suites.inference_toys.gradient_variance.page import EXPERIMENT_PAGE
-from bnnbench.suites.inference_toys.gradient_variance.rules import BiasedByLogarithm, Unbiased
 from bnnbench.suites.inference_toys.gradient_variance.saved_run import read_run
 
 Command = Callable[..., tuple[int, str, str]]
@@ -50,12 +50,12 @@ def test_a_run_has_answers_figures_and_verdicts(command: Command) -> None:
 def test_bias_is_detected(command: Command) -> None:
     """Shows that the verdict above can be positive."""
     run = read_run(result_folder(command(*RUN, *SMALL, "experiment.ascent_steps=2")[1]))
-    assert BiasedByLogarithm().check(run)[0] is False
+    assert claims.is_biased_by_logarithm(run)[0] is False
     run.bias["mean"] += np.where(run.bias["error"].isna(), 0.01, 0.0)
-    assert BiasedByLogarithm().check(run)[0] is True
-    assert Unbiased().check(run)[0] is True
+    assert claims.is_biased_by_logarithm(run)[0] is True
+    assert claims.is_unbiased(run)[0] is True
     run.variances["mean"] += 6 * run.variances["mean_error"]
-    assert Unbiased().check(run)[0] is False
+    assert claims.is_unbiased(run)[0] is False
 
 
 @pytest.mark.usefixtures("without_figures")

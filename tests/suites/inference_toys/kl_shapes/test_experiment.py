@@ -26,29 +26,26 @@ SMALL = (
 FEW = ("experiment.weights=[0.5]", "experiment.scales=[2]", "experiment.orders=[1]")
 
 VERDICTS = [
-    ("MatchesMoments", "confirmed"),
-    ("SeeksComponent", "confirmed"),  # by mass
-    ("SeeksComponent", "not confirmed"),  # by height
-    ("HasOptimumPerComponent", "confirmed"),
-    ("ForcesZeros", "confirmed"),
-    ("CoversAllComponents", "confirmed"),
-    ("HasKLLimits", "confirmed"),
-    ("WidensWithOrder", "confirmed"),  # for equal components
-    ("WidensWithOrder", "not confirmed"),
-    ("OnlyHellingerIsSymmetric", "confirmed"),
-    ("FactorVariance", "confirmed"),
-    ("FactorVariance", "not confirmed"),
+    "confirmed",
+    "confirmed",  # the component of more mass is selected
+    "not confirmed",  # the higher component is selected
+    "confirmed",
+    "confirmed",
+    "confirmed",
+    "confirmed",
+    "confirmed",  # the width increases for equal components
+    "not confirmed",  # the width increases for all components
+    "confirmed",
+    "confirmed",
+    "not confirmed",  # mean field captures marginals
 ]
-
-RULES = [type(rule).__name__ for _, _, rule in EXPERIMENT_PAGE.statements]
 
 
 def test_a_run_has_answers_figures_and_verdicts(command: Command) -> None:
     code, out, errors = command(*RUN, *SMALL)
     assert code == 0, errors
     folder = result_folder(out)
-    claims = pd.read_csv(folder.table(CLAIMS))
-    assert list(zip(RULES, claims["verdict"], strict=True)) == VERDICTS
+    assert pd.read_csv(folder.table(CLAIMS))["verdict"].tolist() == VERDICTS
     for name in EXPERIMENT_PAGE.figures:
         assert folder.figure(name, "png").stat().st_size > 5000
     answers = read_answers(folder)
@@ -68,8 +65,8 @@ def test_claims_without_evidence_are_not_tested(command: Command) -> None:
     code, out, errors = command(*RUN, *FEW, "experiment.separations=[1]")
     assert code == 0, errors
     claims = EXPERIMENT_PAGE.claims(result_folder(out))
-    untested = [r for r, c in zip(RULES, claims, strict=True) if c.verdict == "not tested"]
-    assert untested == ["SeeksComponent", "WidensWithOrder"]
+    untested = [n for n, claim in enumerate(claims) if claim.verdict == "not tested"]
+    assert untested == [1, 7]  # no component has more mass, and components are not equal
 
 
 @pytest.mark.usefixtures("without_figures")

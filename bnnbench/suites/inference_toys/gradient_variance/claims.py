@@ -1,0 +1,135 @@
+"""Claims about gradient estimators, checked on the saved tables of a run."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
+from bnnbench.suites.inference_toys.gradient_variance.names import (
+    CONTROL_VARIATE,
+    OPTIMUM,
+    PATH_DERIVATIVE,
+    PATHWISE,
+    RAO_BLACKWELL,
+    SCORE,
+)
+from bnnbench.suites.inference_toys.gradient_variance.saved_run import GradientVarianceRun
+from bnnbench.suites.inference_toys.sources import BOOK
+
+MAX_STANDARD_ERRORS = 5.0
+"""A mean differs if it is off by more standard errors; the false alarm rate is one in a million."""
+
+RELATIVE_TOLERANCE = 1e-9
+"""Relative error of a gradient allowed for quadrature and rounding."""
+
+PATHWISE_IS_CLOSER = f"the median KL(q || posterior) is lower with the {PATHWISE} gradient than"
+
+claims = Claims()
+
+
+@claims(
+    "Both estimators are unbiased",
+    source=f"{BOOK}, A.1",
+    rule=f"every mean is within {MAX_STANDARD_ERRORS:g} standard errors of the gradient",
+)
+def is_unbiased(run: GradientVarianceRun) -> CheckResult:
+    largest = _in_standard_errors(run.variances, "mean_error").max()
+    return bool(largest <= MAX_STANDARD_ERRORS), f"largest of {len(run.variances)}: {largest:.1f}"
+
+
+@claims(
+    "Gradient estimates by eq. 3.77 are biased because of the logarithm",
+    source=f"{BOOK}, 3.2.4.1",
+    rule="with all rows or with minibatches, the mean differs from the gradient by more than "
+    f"{MAX_STANDARD_ERRORS:g} standard errors, or the mean over all minibatches (by quadrature) by "
+    f"a relative error of more than {RELATIVE_TOLERANCE:g}",
+)
+def is_biased_by_logarithm(run: GradientVarianceRun) -> CheckResult:
+    sampled, enumerated = (run.bias[run.bias["error"].isna() == nan] for nan in (False, True))
+    distance = _in_standard_errors(sampled, "error").max()
+    error = (enumerated["mean"] / enumerated["gradient"] - 1).abs().max()
+    evidence = f"{distance:.1f} standard errors; relative error over all minibatches {error:.0e}"
+    return bool(distance > MAX_STANDARD_ERRORS or error > RELATIVE_TOLERANCE), evidence
+
+
+@claims(
+    "The score-function estimator generally has a higher variance than the pathwise estimator",
+    source=f"{BOOK}, A.1",
+    rule=f"its variance exceeds that of the pathwise estimator in at least {MAJORITY:.0%} of "
+    "setups and parameters",
+)
+def has_higher_variance(run: GradientVarianceRun) -> CheckResult:
+    table = run.by_estimator()
+    higher = table[SCORE] > table[PATHWISE]
+    others = sorted({str(index[1]) for index in table.index[~higher]})
+    exceptions = f"; not for {'; '.join(others)}" if others else ""
+    return bool(higher.mean() >= MAJORITY), f"in {higher.sum()} of {len(higher)}{exceptions}"
+
+
+@claims(
+    "Control variates reduce the variance of the score-function estimator",
+    source=f"{BOOK}, 3.2.4.1, Ranganath et al. 2014",
+    rule="the optimal control variate never increases the variance, and reduces it by more than "
+    "half in the median over setups and parameters",
+)
+def control_variate_reduces_variance(run: GradientVarianceRun) -> CheckResult:
+    table = run.by_estimator()
+    ratio = table[CONTROL_VARIATE] / table[SCORE]
+    evidence = f"reduced to {ratio.median():.0%} in the median, range {ratio.min():.0%}"
+    return bool(ratio.max() <= 1 and ratio.median() < 0.5), f"{evidence} to {ratio.max():.0%}"
+
+
+@claims(
+    "Rao-Blackwellisation reduces the variance of the score-function estimator",
+    source=f"{BOOK}, 3.2.4.1, Ranganath et al. 2014",
+    rule="the ratio of variances decreases with every larger number of latent variables",
+)
+def rao_blackwell_reduces_variance(run: GradientVarianceRun) -> CheckResult:
+    table = run.latents.pivot_table("exact", "latents", "estimator")
+    ratio = (table[RAO_BLACKWELL] / table[SCORE]).sort_index()
+    evidence = ", ".join(f"{value:.2g} (K = {count})" for count, value in ratio.items())
+    if len(ratio) < 2:
+        raise NotTestable(f"needs several numbers of latent variables: {evidence}")
+    return bool((ratio.diff().dropna() < 0).all()), evidence
+
+
+@claims(
+    "With equal samples, the pathwise gradient converges closer than the score function",
+    source=f"{BOOK}, 3.2.4.1",
+    rule=f"{PATHWISE_IS_CLOSER} with {SCORE}, after a tenth of the steps and at the end",
+    other=SCORE,
+)
+@claims(
+    "With equal samples, the pathwise gradient converges closer than the control variate",
+    source=f"{BOOK}, 3.2.4.1",
+    rule=f"{PATHWISE_IS_CLOSER} with {CONTROL_VARIATE}, after a tenth of the steps and at the end",
+    other=CONTROL_VARIATE,
+)
+def converges_closer(run: GradientVarianceRun, other: str) -> CheckResult:
+    table = run.convergence.pivot_table("median", "samples", "estimator")
+    early = table.index[table.index >= table.index.max() / 10].min()
+    rows = table.loc[[early, table.index.max()]]
+    evidence = "; ".join(
+        f"{row[PATHWISE]:.2g} vs {row[other]:.2g} nats after {samples} samples"
+        for samples, row in rows.iterrows()
+    )
+    return bool((rows[PATHWISE] < rows[other]).all()), evidence
+
+
+@claims(
+    "At the posterior, estimators that sample both log p and log q have zero variance",
+    source=f"{BOOK}, eq. 3.77, Roeder et al. 2017",
+    rule="at the posterior, the score function with control variate and the path derivative have "
+    "zero variance, and the pathwise estimator with exact entropy does not",
+)
+def has_zero_variance_at_posterior(run: GradientVarianceRun) -> CheckResult:
+    rows = run.variances[run.variances["objective"] == OPTIMUM]
+    table = rows.pivot_table("variance", "estimator", "parameter", "max").max(axis=1)
+    largest, pathwise = table[[CONTROL_VARIATE, PATH_DERIVATIVE]].max(), table[PATHWISE]
+    return bool(largest == 0 < pathwise), f"{largest:.3g}; {PATHWISE} {pathwise:.3g}"
+
+
+def _in_standard_errors(rows: pd.DataFrame, error: str) -> pd.Series:
+    """Return errors of means in standard errors, which are at least the rounding error."""
+    minimum = RELATIVE_TOLERANCE * rows["gradient"].abs().clip(lower=1.0)
+    return (rows["mean"] - rows["gradient"]).abs() / rows[error].clip(lower=minimum)

@@ -1,0 +1,33 @@
+"""Parts of the checks of claims that several toys share."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from bnnbench.results.answers import Answer
+from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.suites.inference_toys.checks import combine, for_every, known_value
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [((True, True), True), ((True, None), None), ((False, None), False), ((True, False), False)],
+)
+def test_all_cases_must_hold(verdicts: tuple[bool | None, ...], expected: bool | None) -> None:
+    assert combine((verdict, "x") for verdict in verdicts) == (expected, "x; x")
+
+
+def test_a_check_of_one_case_becomes_a_check_of_all() -> None:
+    @for_every(lambda run: sorted(run))
+    def is_below(run: dict[str, int], name: str, limit: int) -> CheckResult:
+        return run[name] < limit, f"{name} {run[name]}"
+
+    assert is_below({"b": 2, "a": 1}, limit=2) == (False, "a 1; b 2")
+
+
+def test_a_missing_answer_is_not_testable() -> None:
+    answers = pd.DataFrame([Answer("mean", "EP", 1.5, "K = 2").row()])
+    assert known_value(answers, "mean", "EP") == 1.5
+    with pytest.raises(NotTestable):
+        known_value(answers, "mean", "EP", "K = 3")
