@@ -17,11 +17,10 @@ from hydra import main as hydra_main
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from bnnbench.cli.compose import CONFIG_ERRORS, CONFIG_NAME, to_dict, to_user_error
-from bnnbench.cli.configs import config_folder
-from bnnbench.cli.exit_codes import note
-from bnnbench.cli.status import status_message
 from bnnbench.cli.sweep_runner import SweepRunner, build_run
+from bnnbench.config.compose import CONFIG_ERRORS, CONFIG_NAME, to_dict, to_user_error
+from bnnbench.config.configs import config_folder
+from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -145,8 +144,8 @@ def _watch_launcher(
 
 def _build_runs(overrides: Sequence[str], config_dir: str | None = None) -> list[Run]:
     """Build the runs of `bnnbench run -m OVERRIDES`; the jobs themselves report errors."""
-    from bnnbench.cli.assemble import build
-    from bnnbench.cli.sweep import compose_configs
+    from bnnbench.config.assemble import build
+    from bnnbench.config.sweep import compose_configs
 
     runs = []
     with suppress(UserError):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.cli.exit_codes import note
-from bnnbench.cli.status import status_message
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -142,8 +141,8 @@ def build_runs(
     Raises:
         UserError: if a setting is wrong, or fewer than two methods can be compared.
     """
-    from bnnbench.cli.assemble import build
-    from bnnbench.cli.sweep import compose_configs
+    from bnnbench.config.assemble import build
+    from bnnbench.config.sweep import compose_configs
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]
@@ -173,7 +172,7 @@ def build_runs(
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
-    from bnnbench.cli.configs import options
+    from bnnbench.config.configs import options
 
     for method in methods:
         if method not in options("method"):

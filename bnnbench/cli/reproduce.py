@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bnnbench.cli.exit_codes import note
-from bnnbench.cli.status import status_message
 from bnnbench.discovery import SIZES, Sweep, suites
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.overrides import DRY_RUN
+    from bnnbench.cli.run_arguments import DRY_RUN
 
     # argparse takes every word after NAME for an override.
     overrides = [word for word in given.overrides if word != DRY_RUN]
@@ -175,8 +174,8 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
         name_experiment_in_errors(sweep.experiment),
         status_message(f"checking every run of {sweep.experiment}"),
     ):
-        from bnnbench.cli.assemble import build
-        from bnnbench.cli.sweep import compose_configs
+        from bnnbench.config.assemble import build
+        from bnnbench.config.sweep import compose_configs
 
         for config in compose_configs(sweep_overrides(sweep, given), max_jobs):
             with suppress(DuplicateConfiguration):  # not every method has a divergence

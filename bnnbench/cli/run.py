@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hydra._internal.utils import get_args_parser
-
-from bnnbench.cli.compose import CONFIG_ERRORS, initialise_hydra, to_user_error
 from bnnbench.cli.hydra_app import needs_hydra_app, run_hydra_app
-from bnnbench.cli.overrides import DRY_RUN, find_config_dir, hydra_arguments
-from bnnbench.cli.sweep import JobList, compose_jobs
+from bnnbench.cli.run_arguments import DRY_RUN, find_config_dir, hydra_arguments
 from bnnbench.cli.sweep_runner import SweepRunner
+from bnnbench.config.compose import CONFIG_ERRORS, initialise_hydra, to_user_error
+from bnnbench.config.hydra_options import option_parser
+from bnnbench.config.sweep import JobList, compose_jobs
 from bnnbench.project import make_importable
 
 
@@ -30,7 +29,7 @@ def run_command(arguments: Sequence[str]) -> int:
         make_importable([Path(config_dir).resolve(), Path.cwd()])
     with TemporaryDirectory(prefix="bnnbench-") as message_dir:
         runner = SweepRunner(Path(message_dir), dry_run=DRY_RUN in arguments)
-        given = get_args_parser().parse_args(words)
+        given = option_parser().parse_args(words)
         jobs = None
         if not needs_hydra_app(given):
             jobs = _compose_jobs(given.overrides, given.multirun, config_dir)

@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from omegaconf import DictConfig
-
-from bnnbench.cli.exit_codes import describe_failure, ignore_closed_pipe, note
-from bnnbench.cli.status import status_message
-from bnnbench.cli.sweep import JobList
+from bnnbench.cli.exit_codes import describe_failure, ignore_closed_pipe
+from bnnbench.config.sweep import JobList
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
-    from bnnbench.cli.instantiate import Config
+    from bnnbench.config.instantiate import Config
     from bnnbench.experiment.engines.base import Engine
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
@@ -243,7 +241,7 @@ def build_run(config: Callable[[], Config], overrides: Sequence[str], n_parallel
     Raises:
         UserError: for anything that is wrong with it.
     """
-    from bnnbench.cli.assemble import build, reject_unused_overrides
+    from bnnbench.config.assemble import build, reject_unused_overrides
 
     run = build(config(), n_parallel)
     keys = [word.lstrip("+~").partition("=")[0] for word in overrides]
@@ -257,11 +255,5 @@ def _status_text(jobs: JobList) -> str:
         return f"checking {len(jobs.jobs)} run{'s' * (len(jobs.jobs) > 1)}"
     (job,) = jobs.jobs
     if any(word.startswith("experiment=") for word in job.overrides):
-        return f"preparing {_chosen_name(job.config, 'experiment', 'label')}"
-    return f"reading {_chosen_name(job.config, 'dataset', 'name')}"
-
-
-def _chosen_name(config: DictConfig, group: str, key: str) -> str:
-    """Return the name of the chosen option, even if the configuration is invalid."""
-    chosen = config.get(group)
-    return str(chosen.get(key)) if isinstance(chosen, DictConfig) else "the configuration"
+        return f"preparing {job.chosen_name('experiment', 'label')}"
+    return f"reading {job.chosen_name('dataset', 'name')}"

@@ -10,7 +10,7 @@ import torch
 from support.command import Command
 from support.config import TINY
 
-from bnnbench.cli.configs import GROUPS
+from bnnbench.config.configs import GROUPS
 
 MISTAKES: dict[str, tuple[list[str], str | None] | tuple[list[str], str | None, str]] = {
     "unknown method": (["method=vadm"], "method", "unknown_option"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from bnnbench.cli.sweep import Job, JobList
 from bnnbench.cli.sweep_runner import SweepRunner, _status_text, join_errors
+from bnnbench.config.sweep import Job, JobList
 from bnnbench.types import UserError
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}

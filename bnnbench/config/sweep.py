@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from bnnbench.cli.compose import (
+from bnnbench.config.compose import (
     CONFIG_ERRORS,
     CONFIG_NAME,
     initialise_hydra,
     to_dict,
     to_user_error,
 )
-from bnnbench.cli.overrides import check_overrides, quote_overrides
+from bnnbench.config.overrides import check_overrides, quote_overrides
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -63,6 +63,11 @@ class Job(NamedTuple):
             return to_dict(OmegaConf.masked_copy(self.config, ours))
         finally:
             hydra.cfg = None
+
+    def chosen_name(self, group: str, key: str) -> str:
+        """Return the name of the chosen option, even if the configuration is invalid."""
+        chosen = self.config.get(group)
+        return str(chosen.get(key)) if isinstance(chosen, DictConfig) else "the configuration"
 
 
 class JobList(NamedTuple):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.checks import check_choice, check_folder
-from bnnbench.cli.compatibility import check_groups, check_method_components
-from bnnbench.cli.instantiate import Config, instantiate, instantiate_from_groups, target_class
+from bnnbench.config.compatibility import check_groups, check_method_components
+from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local

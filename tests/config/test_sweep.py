@@ -10,9 +10,9 @@ from hydra._internal.config_repository import ConfigRepository
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 
-from bnnbench.cli.compose import CONFIG_NAME, initialise_hydra, to_dict
-from bnnbench.cli.configs import config_folder
-from bnnbench.cli.sweep import compose_configs, compose_jobs
+from bnnbench.config.compose import CONFIG_NAME, initialise_hydra, to_dict
+from bnnbench.config.configs import config_folder
+from bnnbench.config.sweep import compose_configs, compose_jobs
 
 
 def test_a_sweep_is_given_by_the_command_line_or_by_the_experiment() -> None:
