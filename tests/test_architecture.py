@@ -43,8 +43,8 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-OTHER_USERS_OF_HYDRA = {"cli/hydra_app.py", "experiment/environment.py"}
-"""Hydra's own application, for help and information; the YAML of a run's settings."""
+OTHER_USERS_OF_HYDRA = {"experiment/environment.py"}
+"""For the YAML of a run's settings."""
 
 GENERIC = ("experiment", "results", "report", "config", "prediction", "cli")
 SOURCES = re.compile(r"book(?!tabs)|gvi|cinelli|felekis|thesis", re.IGNORECASE)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from uuid import uuid4
 
 from bnnbench.cli.exit_codes import describe_failure, ignore_closed_pipe
 from bnnbench.config.sweep import JobList
@@ -28,8 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MESSAGE_SUFFIX = ".message.json"
-
 MAX_MESSAGES = 3
 """Errors of jobs that are printed; the others are counted."""
 
@@ -39,7 +32,6 @@ class SweepRunner:
     """Runs the jobs of a command line and collects their errors.
 
     Attributes:
-        message_dir: a folder in which jobs of other processes leave their errors.
         dry_run: whether to print plans instead of running.
         is_sweep: whether to skip duplicates instead of refusing them.
         errors: of jobs; a sweep continues with the others.
@@ -49,10 +41,8 @@ class SweepRunner:
         planned_seconds: the estimated time of each run whose plan was printed.
         pipe_closed: whether the reader of the plans is gone.
         noted: warnings that were printed already.
-        owner: the machine and the process that the command runs in.
     """
 
-    message_dir: Path
     dry_run: bool = False
     is_sweep: bool = False
     errors: list[UserError] = field(default_factory=list)
@@ -62,7 +52,6 @@ class SweepRunner:
     planned_seconds: list[float] = field(default_factory=list)
     pipe_closed: bool = False
     noted: set[str] = field(default_factory=set)
-    owner: tuple[str, int] = field(default_factory=lambda: _current_owner())
 
     def run(self, jobs: JobList) -> None:
         """Run all jobs; each of them is checked before the first one starts."""
@@ -93,48 +82,16 @@ class SweepRunner:
         try:
             return work()
         except UserError as error:
-            self._record(error, skip=isinstance(error, DuplicateConfiguration) and self.is_sweep)
+            skip = isinstance(error, DuplicateConfiguration) and self.is_sweep
+            (self.skipped if skip else self.errors).append(error)
         except Exception as error:
             if self.dry_run and isinstance(error, BrokenPipeError):
                 self.pipe_closed = True  # the output goes to `head`; nothing was started
                 return None
-            failure = describe_failure(error)
-            if failure is None:
+            self.failure = describe_failure(error)
+            if self.failure is None:
                 raise
-            message, exit_code = failure
-            self._record(UserError(message), exit_code)
         return None
-
-    def _record(self, error: UserError, exit_code: int = 0, skip: bool = False) -> None:
-        """Record an error; a job of another process writes it to a file of the message folder.
-
-        Raises:
-            UserError: in a job on another machine, which has no such folder; Hydra's launcher
-                passes it on.
-        """
-        if self.owner != _current_owner():
-            if self.message_dir.is_dir():
-                message = {"text": str(error), "setting": error.setting, "code": error.code}
-                text = json.dumps({**message, "exit_code": exit_code, "skip": skip})
-                (self.message_dir / f"{uuid4()}{MESSAGE_SUFFIX}").write_text(text)
-            elif not skip:
-                raise error from None
-        elif exit_code:
-            self.failure = (str(error), exit_code)
-        else:
-            (self.skipped if skip else self.errors).append(error)
-
-    def read_messages(self, finished: Sequence[RunFolder]) -> None:
-        """Record the errors of jobs in other processes.
-
-        Args:
-            finished: the folders of their finished runs.
-        """
-        for file in sorted(self.message_dir.glob(f"*{MESSAGE_SUFFIX}")):
-            message = json.loads(file.read_text("utf-8"))
-            error = UserError(message["text"], message["setting"], message["code"])
-            self._record(error, message["exit_code"], message["skip"])
-        self.finished = list(finished)
 
     def run_one(
         self, run: Run, sweep: SweepProgress | None = None, engine: Engine | None = None
@@ -200,10 +157,6 @@ class SweepRunner:
         return int(bool(message))
 
 
-def _current_owner() -> tuple[str, int]:
-    return platform.node(), os.getpid()
-
-
 def _load_pages() -> None:
     import_module("bnnbench.cli.result_table")
 
@@ -230,20 +183,19 @@ def join_errors(errors: Sequence[UserError]) -> UserError:
     )
 
 
-def build_run(config: Callable[[], Config], overrides: Sequence[str], n_parallel: int = 1) -> Run:
+def build_run(config: Callable[[], Config], overrides: Sequence[str]) -> Run:
     """Build the run of one job.
 
     Args:
         config: returns its resolved configuration.
         overrides: of the job.
-        n_parallel: jobs that run in parallel.
 
     Raises:
         UserError: for anything that is wrong with it.
     """
     from bnnbench.config.assemble import build, reject_unused_overrides
 
-    run = build(config(), n_parallel)
+    run = build(config())
     keys = [word.lstrip("+~").partition("=")[0] for word in overrides]
     reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
     return run

@@ -54,6 +54,9 @@ def check_overrides(words: Sequence[str]) -> None:
             raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
         if not name:
             raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
+        group, _, _ = name.replace("/", ".").partition("@")
+        if group.startswith("hydra.launcher") and (name, value) != ("hydra/launcher", "basic"):
+            raise launcher_error()
         if key.startswith("~") and not name.startswith("hydra"):
             raise UserError(
                 f"{word}: settings cannot be removed; change the value with {name}=VALUE.",
@@ -72,6 +75,16 @@ def check_overrides(words: Sequence[str]) -> None:
                     name,
                     "bracket",
                 )
+
+
+def launcher_error() -> UserError:
+    """Return the error for a launcher of Hydra, which would start runs in other processes."""
+    return UserError(
+        "hydra/launcher cannot be changed; workers= sets the number of processes, and engine= "
+        "sends the runs of a sweep to other machines (see `bnnbench list engine`).",
+        "hydra/launcher",
+        "launcher",
+    )
 
 
 def check_sweep(word: str) -> None:
