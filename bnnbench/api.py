@@ -133,8 +133,7 @@ def fit(*settings: str) -> FinishedRun:
     """
     from bnnbench.config.assemble import build
     from bnnbench.config.sweep import compose_configs
-    from bnnbench.experiment.execution import execute
-    from bnnbench.report.run_output import run_output_writer
+    from bnnbench.run_all import run_all
     from bnnbench.types import UserError
 
     configs = compose_configs(list(settings))
@@ -142,8 +141,8 @@ def fit(*settings: str) -> FinishedRun:
         raise UserError(
             f"fit takes the settings of one run, not of {len(configs)}.", "settings", "several_runs"
         )
-    run = build(configs[0])
-    return FinishedRun(execute(run, run_output_writer(run), None, lambda _: None))
+    (folder,) = run_all([build(configs[0])])
+    return FinishedRun(folder)
 
 
 def predict(

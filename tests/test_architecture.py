@@ -35,7 +35,7 @@ LAYERS = [
     {"report"},
     {"suites"},
     {"config"},
-    {"prediction"},
+    {"prediction", "run_all"},
     {"api"},
     {"cli"},
     {"__main__"},

@@ -103,16 +103,13 @@ def recommend(runs: Sequence[Run]) -> int:
     """
     from bnnbench.cli.report import report_command
     from bnnbench.cli.result_table import all_diverged_message
-    from bnnbench.experiment.execution import execute
-    from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.run_output import run_output_writer
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverages, recommendation
+    from bnnbench.run_all import run_all
 
     for warning in runs[0].experiment.warnings():
         note(f"{warning}.")
-    progress = SweepProgress(runs)
-    folders = [execute(run, run_output_writer(run), progress, note) for run in runs]
+    folders = run_all(runs, say=note)
     message = all_diverged_message("every run", folders)
     if message:
         note(message)

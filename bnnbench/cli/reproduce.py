@@ -123,9 +123,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
         UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
     from bnnbench.cli.result_table import all_diverged_message, show_run
-    from bnnbench.experiment.execution import execute, shared_engine
-    from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.run_output import run_output_writer
+    from bnnbench.run_all import run_all
 
     sweeps = find_sweeps(name)
     for sweep in sweeps:
@@ -137,14 +135,8 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
         show_sweeps(list(zip(names, runs, strict=True)))
         return 0
-    progress = SweepProgress([run for some in runs for run in some])
-    errors = []
-    with shared_engine(progress.runs, progress, note) as engine:
-        for run in progress.runs:
-            try:
-                show_run(execute(run, run_output_writer(run), progress, note, engine=engine))
-            except UserError as error:
-                errors.append(str(error))
+    errors: list[UserError] = []
+    run_all([run for some in runs for run in some], show_run, errors.append, note)
     for report in _report_folders(sweeps, runs):
         _write_report(report)
     messages = [
@@ -153,7 +145,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     ]
     diverged = " ".join(dict.fromkeys(filter(None, messages)))
     if errors:
-        raise UserError(" ".join(filter(None, (*dict.fromkeys(errors), diverged))))
+        raise UserError(" ".join(filter(None, (*dict.fromkeys(map(str, errors)), diverged))))
     if diverged:
         note(diverged)
     return int(bool(diverged))

@@ -45,7 +45,9 @@ def _run_job(
 ) -> None:
     """Run a job that Hydra started."""
     runner.is_sweep = is_sweep
-    runner.collect_errors(lambda: runner.run_one(build_run(config, overrides)))
+    run = runner.collect_errors(partial(build_run, config, overrides))
+    if run is not None:
+        runner.execute([run])
 
 
 def _compose_jobs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -16,10 +15,8 @@ from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
     from bnnbench.config.instantiate import Config
-    from bnnbench.experiment.engines.base import Engine
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
-    from bnnbench.experiment.sweep_progress import SweepProgress
 
 T = TypeVar("T")
 
@@ -57,19 +54,25 @@ class SweepRunner:
         """Run all jobs; each of them is checked before the first one starts."""
         self.is_sweep = jobs.is_sweep
         with status_message(_status_text(jobs)):
-            from bnnbench.experiment.sweep_progress import SweepProgress
-
             checked = [
                 self.collect_errors(partial(build_run, job.resolved, job.overrides))
                 for job in jobs.jobs
             ]
             runs = [run for run in checked if run is not None and not self.failure]
-            sweep = SweepProgress(runs) if len(runs) > 1 else None
-            from bnnbench.experiment.execution import shared_engine
+            import_module("bnnbench.run_all")
+        self.execute(runs)
 
-        with nullcontext() if self.dry_run else shared_engine(runs, sweep, note) as engine:
+    def execute(self, runs: Sequence[Run]) -> None:
+        """Compute what is missing of runs and print their results, or print their plans."""
+        for run in runs:
+            self._note_warnings(run.experiment.warnings())
+        if self.dry_run:
             for run in runs:
-                self.collect_errors(partial(self.run_one, run, sweep, engine))
+                self.collect_errors(partial(self._show_plan, run))
+            return
+        from bnnbench.run_all import run_all
+
+        self.collect_errors(partial(run_all, runs, self._show, self._record, note))
 
     def collect_errors(self, work: Callable[[], T]) -> T | None:
         """Return what `work` returns; record its error, if it raises one.
@@ -82,8 +85,7 @@ class SweepRunner:
         try:
             return work()
         except UserError as error:
-            skip = isinstance(error, DuplicateConfiguration) and self.is_sweep
-            (self.skipped if skip else self.errors).append(error)
+            self._record(error)
         except Exception as error:
             if self.dry_run and isinstance(error, BrokenPipeError):
                 self.pipe_closed = True  # the output goes to `head`; nothing was started
@@ -93,20 +95,16 @@ class SweepRunner:
                 raise
         return None
 
-    def run_one(
-        self, run: Run, sweep: SweepProgress | None = None, engine: Engine | None = None
-    ) -> None:
-        """Compute what is missing of a run and print its results, or print its plan."""
-        self._note_warnings(run.experiment.warnings())
-        if self.dry_run:
-            from bnnbench.cli.plan import show_plan
+    def _record(self, error: UserError) -> None:
+        skip = isinstance(error, DuplicateConfiguration) and self.is_sweep
+        (self.skipped if skip else self.errors).append(error)
 
-            self.planned_seconds.append(show_plan(run))
-            return
-        from bnnbench.experiment.execution import execute
+    def _show_plan(self, run: Run) -> None:
+        from bnnbench.cli.plan import show_plan
 
-        # Figures are imported late: matplotlib is slow, and unused until a run is finished.
-        folder = execute(run, partial(_write_page, run), sweep, note, _load_pages, engine)
+        self.planned_seconds.append(show_plan(run))
+
+    def _show(self, folder: RunFolder) -> None:
         from bnnbench.cli.result_table import show_run
 
         self.finished.append(folder)
@@ -155,16 +153,6 @@ class SweepRunner:
         if message:
             note(message)
         return int(bool(message))
-
-
-def _load_pages() -> None:
-    import_module("bnnbench.cli.result_table")
-
-
-def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:
-    from bnnbench.report.run_output import run_output_writer
-
-    return run_output_writer(run)(folder)
 
 
 def join_errors(errors: Sequence[UserError]) -> UserError:
