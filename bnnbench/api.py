@@ -101,8 +101,8 @@ class FinishedRun:
             UserError: if a column is missing, or an option is wrong.
         """
         from bnnbench.checks import check_between, check_choice
-        from bnnbench.cli.final_model import load_or_fit
-        from bnnbench.cli.predict import CALIBRATIONS, predict_frame
+        from bnnbench.prediction.final_model import load_or_fit
+        from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 
         check_between("interval", interval, 0, 1)
         check_choice("calibrate", calibrate, CALIBRATIONS)
@@ -117,7 +117,7 @@ def load_run(path: str | Path) -> FinishedRun:
     Raises:
         UserError: if there is none, or more than one.
     """
-    from bnnbench.cli.find_run import find_run
+    from bnnbench.experiment.find_run import find_run
 
     return FinishedRun(find_run(Path(path).expanduser()))
 
@@ -131,10 +131,9 @@ def fit(*settings: str) -> FinishedRun:
     Raises:
         UserError: if a setting is wrong, or the settings are those of several runs.
     """
-    from bnnbench.cli.assemble import build
-    from bnnbench.cli.sweep import compose_configs
-    from bnnbench.experiment.execution import execute
-    from bnnbench.report.run_output import run_output_writer
+    from bnnbench.config.assemble import build
+    from bnnbench.config.sweep import compose_configs
+    from bnnbench.run_all import run_all
     from bnnbench.types import UserError
 
     configs = compose_configs(list(settings))
@@ -142,8 +141,8 @@ def fit(*settings: str) -> FinishedRun:
         raise UserError(
             f"fit takes the settings of one run, not of {len(configs)}.", "settings", "several_runs"
         )
-    run = build(configs[0])
-    return FinishedRun(execute(run, run_output_writer(run), None, lambda _: None))
+    (folder,) = run_all([build(configs[0])])
+    return FinishedRun(folder)
 
 
 def predict(

@@ -15,13 +15,13 @@ from support.command import result_folder
 
 import bnnbench.suites
 from bnnbench import discovery
-from bnnbench.cli.compose import CONFIG_NAME, to_dict
-from bnnbench.cli.configs import GROUPS, config_folder
 from bnnbench.cli.list_options import METRICS, SUITES, parse_words
 from bnnbench.cli.main import build_parser
-from bnnbench.cli.overrides import quote_overrides
 from bnnbench.cli.reproduce import find_sweeps
-from bnnbench.cli.sweep import job_overrides
+from bnnbench.config.compose import CONFIG_NAME, to_dict
+from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.overrides import quote_overrides
+from bnnbench.config.sweep import job_overrides
 from bnnbench.report.run_output import run_pages
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,7 @@ from support.command import result_folder
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.results.published.values import COUNTERPARTS, published_values
 
 Command = Callable[..., tuple[int, str, str]]

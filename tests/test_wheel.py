@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import bnnbench
-from bnnbench.cli.configs import options
+from bnnbench.config.configs import options
 
 ROOT = Path(__file__).parents[1]
 

@@ -1,1 +1,1 @@
-"""The command line: the only layer that knows Hydra. May import everything, suites by discovery."""
+"""The command line: commands parse arguments and print. May import every other layer."""

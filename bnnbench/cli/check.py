@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.cli.status import status_message
+from bnnbench.notes import status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def check_command(overrides: Sequence[str], config_dir: str | None = None) -> in
 
 
 def _compose(overrides: Sequence[str], config_dir: str | None) -> list[dict[str, Any]]:
-    from bnnbench.cli.sweep import compose_configs
+    from bnnbench.config.sweep import compose_configs
     from bnnbench.project import make_importable
 
     if config_dir is not None:
@@ -124,8 +124,8 @@ def _method(config: dict[str, Any]) -> Subject:
     from bnnbench.checking.leakage import LEAKAGE
     from bnnbench.checking.method import METHOD
     from bnnbench.checking.small_fits import MethodUnderTest
-    from bnnbench.cli.assemble import available_inputs
-    from bnnbench.cli.compatibility import check_method_components
+    from bnnbench.config.assemble import available_inputs
+    from bnnbench.config.compatibility import check_method_components
     from bnnbench.methods.shared.contract import Method
 
     method: Method = _instantiate("method", config, Method)
@@ -171,8 +171,8 @@ def _instantiate(group: str, config: dict[str, Any], kind: type) -> Any:
     Raises:
         UserError: if that fails, or it is of another kind.
     """
-    from bnnbench.cli.compatibility import check_groups
-    from bnnbench.cli.instantiate import check_type, instantiate
+    from bnnbench.config.compatibility import check_groups
+    from bnnbench.config.instantiate import check_type, instantiate
 
     check_groups(config)
     made = instantiate(group, {name: v for name, v in config[group].items() if name != "protocol"})

@@ -10,8 +10,8 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS, options
 from bnnbench.cli.list_options import all_names, metrics
+from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import suites
 
 SHELLS = ("bash", "zsh", "fish")
@@ -53,13 +53,13 @@ def complete(parser: ArgumentParser) -> None:
     """
     from argcomplete import CompletionFinder
     from argcomplete.completers import DirectoriesCompleter
-    from hydra._internal.utils import get_args_parser
 
-    from bnnbench.cli.overrides import DRY_RUN
+    from bnnbench.cli.run_arguments import DRY_RUN
+    from bnnbench.config.hydra_options import option_parser
 
     commands = _commands(parser)
     run = commands["run"]
-    for action in get_args_parser()._actions:
+    for action in option_parser()._actions:
         if action.option_strings:
             run._add_action(action)
     run.add_argument(DRY_RUN, action="store_true")
@@ -95,11 +95,10 @@ def several(names: Iterable[str]) -> Callable[..., list[str]]:
 def settings(prefix: str, **_: Any) -> list[str]:
     """Return the settings of `run` that complete a word."""
     from argcomplete.completers import FilesCompleter
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.plugins.completion_plugin import DefaultCompletionPlugin
 
-    from bnnbench.cli.compose import CONFIG_ERRORS, CONFIG_NAME, initialise_hydra
-    from bnnbench.cli.overrides import PATH_KEYS, find_config_dir, quote_overrides
+    from bnnbench.cli.run_arguments import find_config_dir
+    from bnnbench.config.completion import matching_settings
+    from bnnbench.config.overrides import PATH_KEYS, quote_overrides
 
     key, equals, value = prefix.partition("=")
     if equals and key in PATH_KEYS:
@@ -111,14 +110,7 @@ def settings(prefix: str, **_: Any) -> list[str]:
     words = before.removesuffix(prefix).split()
     given = quote_overrides([word for word in words if "=" in word and word[0] != "-"], sweep=True)
     line = " ".join([*(["-m"] if {"-m", "--multirun"} & {*words} else []), *given, prefix])
-    with initialise_hydra(find_config_dir(words)):
-        plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
-        try:
-            found = plugin._query(CONFIG_NAME, line or " ")
-            # Leave out base files of options, and `_target_`.
-            return [word for word in found if "=_" not in word and "._" not in word]
-        except CONFIG_ERRORS:  # the words before are wrong, which `run` will report
-            return []
+    return matching_settings(line, find_config_dir(words))
 
 
 def _data_sets(**_: Any) -> Sequence[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bnnbench.cli.exit_codes import note
+from bnnbench.notes import note
 
 PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
-from bnnbench.cli.configs import Option, config_folder
+from bnnbench.config.configs import Option, config_folder
 from bnnbench.project import enter_project
 
 

@@ -93,16 +93,6 @@ def ignore_closed_pipe() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def one_line(text: str) -> str:
-    """Escape line breaks and other unprintable characters, which user input may contain."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def note(text: str) -> None:
-    """Print a message to standard error."""
-    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
-
-
 def describe_failure(error: BaseException) -> tuple[str, int] | None:
     """Return the message and exit code for a machine failure; None for any other error."""
     if isinstance(error, OSError) and error.errno is not None:

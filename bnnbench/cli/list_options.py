@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bnnbench.cli.configs import GROUPS, Option, find_options
 from bnnbench.cli.describe_option import base_options, describe_option
-from bnnbench.cli.suggestions import closest_match
+from bnnbench.config.configs import GROUPS, Option, find_options
+from bnnbench.config.suggestions import closest_match
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 

@@ -17,10 +17,10 @@ from bnnbench.cli.exit_codes import (
     configure_output,
     describe_failure,
     ignore_closed_pipe,
-    note,
     raise_on_signals,
 )
 from bnnbench.cli.parser import Parser
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 DESCRIPTION = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
-from bnnbench.cli.exit_codes import note
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
+from bnnbench.notes import note
 
 if TYPE_CHECKING:
     from bnnbench.results.run_filter import RunFilter

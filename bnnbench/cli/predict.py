@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -10,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.checks import check_between
-from bnnbench.cli.exit_codes import note
 from bnnbench.cli.report_options import split_names
+from bnnbench.notes import note
+from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
-    from bnnbench.cli.final_model import FinalModel
     from bnnbench.data.own_table.text_file import TextFormat
-    from bnnbench.experiment.run_folder import RunFolder
+    from bnnbench.prediction.final_model import FinalModel
 
 DESCRIPTION = """\
 Predict the rows of a file with the method of a finished run.
@@ -48,8 +46,6 @@ examples:
   bnnbench predict RUN new.csv --interval 0.95 --calibrate conformal -o predicted.csv
   bnnbench predict RUN new.csv --id-columns batch,plant -o predicted.csv
 """
-
-CALIBRATIONS = ("none", "isotonic", "conformal")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -93,9 +89,9 @@ def run(arguments: Any) -> int:
     check_between("--interval", arguments.interval, 0, 1)
     if arguments.output is not None and arguments.output.is_dir():
         raise UserError(f"--output must be a file, but {arguments.output} is a folder.", "--output")
-    from bnnbench.cli.final_model import load_or_fit
-    from bnnbench.cli.find_run import find_run
     from bnnbench.data.own_table.reading import as_text, format_of, read_frame
+    from bnnbench.experiment.find_run import find_run
+    from bnnbench.prediction.final_model import load_or_fit
 
     folder = find_run(arguments.folder)
     frame, found = read_frame(arguments.file, "auto", "auto", "auto", None)
@@ -147,102 +143,6 @@ def join_columns(ids: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
     unique = [name if name not in predicted else f"{name} (given)" for name in ids]
     ids = ids.set_axis(unique, axis=1)
     return pd.concat([predicted[["row"]], ids, predicted.drop(columns="row")], axis=1)
-
-
-def predict_frame(
-    fitted: FinalModel,
-    folder: RunFolder,
-    frame: pd.DataFrame,
-    name: str,
-    level: float = 0.9,
-    calibrate: str = "none",
-) -> tuple[pd.DataFrame, list[str]]:
-    """Predict the rows of a frame.
-
-    Args:
-        fitted: the model; for `conformal` one with held-out rows.
-        folder: of its run.
-        frame: the rows; columns are matched by name.
-        name: of the frame, for messages.
-        level: probability of the interval.
-        calibrate: one of `CALIBRATIONS`.
-
-    Returns:
-        The columns `row` (from 1), `mean`, `lower`, `upper`, `standard_deviation`, `epistemic` and
-        `noise` (standard deviations), in units of the target; and warnings.
-
-    Raises:
-        UserError: if a column is missing, or there are no data to calibrate with.
-    """
-    import numpy as np
-    import pandas as pd
-
-    from bnnbench.data.own_table.new_rows import encode_rows
-    from bnnbench.results.calibration import total_deviation
-
-    inputs, warnings = encode_rows(frame, fitted.encodings, name)
-    found = fitted.saved.model.predict(inputs)
-    deviation = total_deviation(found)
-    low, high = _interval_ends(fitted, folder, level, calibrate)
-    columns = {
-        "row": np.arange(1, len(inputs) + 1),
-        "mean": found["mean"],
-        "lower": found["mean"] + low * deviation,
-        "upper": found["mean"] + high * deviation,
-        "standard_deviation": deviation,
-        "epistemic": np.sqrt(found["epistemic_variance"]),
-        "noise": np.sqrt(found["noise_variance"]),
-    }
-    return pd.DataFrame(columns), warnings
-
-
-def _interval_ends(
-    fitted: FinalModel, folder: RunFolder, level: float, calibrate: str
-) -> tuple[float, float]:
-    """Return the ends of the interval, in predictive standard deviations from the mean."""
-    import numpy as np
-    from scipy.special import ndtri
-
-    if calibrate == "conformal":
-        half = conformal_half_width(fitted.saved.scores, level)
-        return -half, half
-    levels = np.array([(1 - level) / 2, (1 + level) / 2])
-    if calibrate == "isotonic":
-        from bnnbench.results.calibration import pit_values
-        from bnnbench.results.recalibration import isotonic
-        from bnnbench.results.run_files import read_out_of_fold
-
-        held = read_out_of_fold(folder)
-        if held is None:
-            raise UserError(
-                f"{folder.root} has no out-of-fold predictions to calibrate with; run it again "
-                "with evaluation.out_of_fold=true, or use --calibrate conformal.",
-                "--calibrate",
-                "no_out_of_fold",
-            )
-        levels = isotonic(pit_values(held)).inverse(levels)
-    low, high = ndtri(levels)
-    return float(low), float(high)
-
-
-def conformal_half_width(scores: np.ndarray, level: float) -> float:
-    """Return half the width, in predictive deviations, that covers a new row with `level`.
-
-    This is the `ceil((n + 1) level)`-th smallest of `n` held-out distances, since every rank of a
-    new row is equally likely (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, eq. 3).
-
-    Raises:
-        UserError: if there are too few rows for the level.
-    """
-    place = math.ceil((len(scores) + 1) * level)
-    if place > len(scores):
-        raise UserError(
-            f"--interval must be at most {len(scores) / (len(scores) + 1):.3f} with "
-            f"{len(scores)} held-out rows, not {level:g}.",
-            "--interval",
-            "few_rows",
-        )
-    return float(sorted(scores)[place - 1])
 
 
 def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: TextFormat) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.cli.exit_codes import note
-from bnnbench.cli.status import status_message
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -104,16 +103,13 @@ def recommend(runs: Sequence[Run]) -> int:
     """
     from bnnbench.cli.report import report_command
     from bnnbench.cli.result_table import all_diverged_message
-    from bnnbench.experiment.execution import execute
-    from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.run_output import run_output_writer
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverages, recommendation
+    from bnnbench.run_all import run_all
 
     for warning in runs[0].experiment.warnings():
         note(f"{warning}.")
-    progress = SweepProgress(runs)
-    folders = [execute(run, run_output_writer(run), progress, note) for run in runs]
+    folders = run_all(runs, say=note)
     message = all_diverged_message("every run", folders)
     if message:
         note(message)
@@ -142,8 +138,8 @@ def build_runs(
     Raises:
         UserError: if a setting is wrong, or fewer than two methods can be compared.
     """
-    from bnnbench.cli.assemble import build
-    from bnnbench.cli.sweep import compose_configs
+    from bnnbench.config.assemble import build
+    from bnnbench.config.sweep import compose_configs
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]
@@ -173,7 +169,7 @@ def build_runs(
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
-    from bnnbench.cli.configs import options
+    from bnnbench.config.configs import options
 
     for method in methods:
         if method not in options("method"):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.cli import report_options
-from bnnbench.cli.exit_codes import note
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
 from bnnbench.discovery import suites
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

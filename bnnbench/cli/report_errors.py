@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli.exit_codes import note
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

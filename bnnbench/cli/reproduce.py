@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bnnbench.cli.exit_codes import note
-from bnnbench.cli.status import status_message
 from bnnbench.discovery import SIZES, Sweep, suites
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.overrides import DRY_RUN
+    from bnnbench.cli.run_arguments import DRY_RUN
 
     # argparse takes every word after NAME for an override.
     overrides = [word for word in given.overrides if word != DRY_RUN]
@@ -124,9 +123,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
         UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
     from bnnbench.cli.result_table import all_diverged_message, show_run
-    from bnnbench.experiment.execution import execute, shared_engine
-    from bnnbench.experiment.sweep_progress import SweepProgress
-    from bnnbench.report.run_output import run_output_writer
+    from bnnbench.run_all import run_all
 
     sweeps = find_sweeps(name)
     for sweep in sweeps:
@@ -138,14 +135,8 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
         show_sweeps(list(zip(names, runs, strict=True)))
         return 0
-    progress = SweepProgress([run for some in runs for run in some])
-    errors = []
-    with shared_engine(progress.runs, progress, note) as engine:
-        for run in progress.runs:
-            try:
-                show_run(execute(run, run_output_writer(run), progress, note, engine=engine))
-            except UserError as error:
-                errors.append(str(error))
+    errors: list[UserError] = []
+    run_all([run for some in runs for run in some], show_run, errors.append, note)
     for report in _report_folders(sweeps, runs):
         _write_report(report)
     messages = [
@@ -154,7 +145,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     ]
     diverged = " ".join(dict.fromkeys(filter(None, messages)))
     if errors:
-        raise UserError(" ".join(filter(None, (*dict.fromkeys(errors), diverged))))
+        raise UserError(" ".join(filter(None, (*dict.fromkeys(map(str, errors)), diverged))))
     if diverged:
         note(diverged)
     return int(bool(diverged))
@@ -175,8 +166,8 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
         name_experiment_in_errors(sweep.experiment),
         status_message(f"checking every run of {sweep.experiment}"),
     ):
-        from bnnbench.cli.assemble import build
-        from bnnbench.cli.sweep import compose_configs
+        from bnnbench.config.assemble import build
+        from bnnbench.config.sweep import compose_configs
 
         for config in compose_configs(sweep_overrides(sweep, given), max_jobs):
             with suppress(DuplicateConfiguration):  # not every method has a divergence

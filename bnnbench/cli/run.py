@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from hydra._internal.utils import get_args_parser
-
-from bnnbench.cli.compose import CONFIG_ERRORS, initialise_hydra, to_user_error
-from bnnbench.cli.hydra_app import needs_hydra_app, run_hydra_app
-from bnnbench.cli.overrides import DRY_RUN, find_config_dir, hydra_arguments
-from bnnbench.cli.sweep import JobList, compose_jobs
-from bnnbench.cli.sweep_runner import SweepRunner
+from bnnbench.cli.run_arguments import DRY_RUN, find_config_dir, hydra_arguments
+from bnnbench.cli.sweep_runner import SweepRunner, build_run
+from bnnbench.config.compose import CONFIG_ERRORS, initialise_hydra, to_user_error
+from bnnbench.config.hydra_app import needs_hydra_app, run_hydra_app
+from bnnbench.config.hydra_options import option_parser
+from bnnbench.config.instantiate import Config
+from bnnbench.config.sweep import JobList, compose_jobs
 from bnnbench.project import make_importable
 
 
@@ -28,17 +28,26 @@ def run_command(arguments: Sequence[str]) -> int:
     config_dir = find_config_dir(words)
     if config_dir is not None:
         make_importable([Path(config_dir).resolve(), Path.cwd()])
-    with TemporaryDirectory(prefix="bnnbench-") as message_dir:
-        runner = SweepRunner(Path(message_dir), dry_run=DRY_RUN in arguments)
-        given = get_args_parser().parse_args(words)
-        jobs = None
-        if not needs_hydra_app(given):
-            jobs = _compose_jobs(given.overrides, given.multirun, config_dir)
-        if jobs is None:
-            run_hydra_app(words, runner, config_dir)
-        else:
-            runner.run(jobs)
+    runner = SweepRunner(dry_run=DRY_RUN in arguments)
+    given = option_parser().parse_args(words)
+    jobs = None
+    if not needs_hydra_app(given):
+        jobs = _compose_jobs(given.overrides, given.multirun, config_dir)
+    if jobs is None:
+        run_hydra_app(words, config_dir, partial(_run_job, runner))
+    else:
+        runner.run(jobs)
     return runner.finish()
+
+
+def _run_job(
+    runner: SweepRunner, is_sweep: bool, config: Callable[[], Config], overrides: Sequence[str]
+) -> None:
+    """Run a job that Hydra started."""
+    runner.is_sweep = is_sweep
+    run = runner.collect_errors(partial(build_run, config, overrides))
+    if run is not None:
+        runner.execute([run])
 
 
 def _compose_jobs(

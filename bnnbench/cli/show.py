@@ -50,8 +50,8 @@ def show_command(path: Path, open_page: bool = False) -> int:
         UserError: if there is no such run, or its page cannot be written.
     """
     from bnnbench.cli.console import open_in_browser
-    from bnnbench.cli.find_run import find_run
     from bnnbench.cli.result_table import show_run
+    from bnnbench.experiment.find_run import find_run
 
     folder = find_run(path)
     if not open_page:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from uuid import uuid4
 
-from omegaconf import DictConfig
-
-from bnnbench.cli.exit_codes import describe_failure, ignore_closed_pipe, note
-from bnnbench.cli.status import status_message
-from bnnbench.cli.sweep import JobList
+from bnnbench.cli.exit_codes import describe_failure, ignore_closed_pipe
+from bnnbench.config.sweep import JobList
+from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
-    from bnnbench.cli.instantiate import Config
-    from bnnbench.experiment.engines.base import Engine
+    from bnnbench.config.instantiate import Config
     from bnnbench.experiment.run import Run
     from bnnbench.experiment.run_folder import RunFolder
-    from bnnbench.experiment.sweep_progress import SweepProgress
 
 T = TypeVar("T")
-
-MESSAGE_SUFFIX = ".message.json"
 
 MAX_MESSAGES = 3
 """Errors of jobs that are printed; the others are counted."""
@@ -41,7 +29,6 @@ class SweepRunner:
     """Runs the jobs of a command line and collects their errors.
 
     Attributes:
-        message_dir: a folder in which jobs of other processes leave their errors.
         dry_run: whether to print plans instead of running.
         is_sweep: whether to skip duplicates instead of refusing them.
         errors: of jobs; a sweep continues with the others.
@@ -51,10 +38,8 @@ class SweepRunner:
         planned_seconds: the estimated time of each run whose plan was printed.
         pipe_closed: whether the reader of the plans is gone.
         noted: warnings that were printed already.
-        owner: the machine and the process that the command runs in.
     """
 
-    message_dir: Path
     dry_run: bool = False
     is_sweep: bool = False
     errors: list[UserError] = field(default_factory=list)
@@ -64,25 +49,30 @@ class SweepRunner:
     planned_seconds: list[float] = field(default_factory=list)
     pipe_closed: bool = False
     noted: set[str] = field(default_factory=set)
-    owner: tuple[str, int] = field(default_factory=lambda: _current_owner())
 
     def run(self, jobs: JobList) -> None:
         """Run all jobs; each of them is checked before the first one starts."""
         self.is_sweep = jobs.is_sweep
         with status_message(_status_text(jobs)):
-            from bnnbench.experiment.sweep_progress import SweepProgress
-
             checked = [
                 self.collect_errors(partial(build_run, job.resolved, job.overrides))
                 for job in jobs.jobs
             ]
             runs = [run for run in checked if run is not None and not self.failure]
-            sweep = SweepProgress(runs) if len(runs) > 1 else None
-            from bnnbench.experiment.execution import shared_engine
+            import_module("bnnbench.run_all")
+        self.execute(runs)
 
-        with nullcontext() if self.dry_run else shared_engine(runs, sweep, note) as engine:
+    def execute(self, runs: Sequence[Run]) -> None:
+        """Compute what is missing of runs and print their results, or print their plans."""
+        for run in runs:
+            self._note_warnings(run.experiment.warnings())
+        if self.dry_run:
             for run in runs:
-                self.collect_errors(partial(self.run_one, run, sweep, engine))
+                self.collect_errors(partial(self._show_plan, run))
+            return
+        from bnnbench.run_all import run_all
+
+        self.collect_errors(partial(run_all, runs, self._show, self._record, note))
 
     def collect_errors(self, work: Callable[[], T]) -> T | None:
         """Return what `work` returns; record its error, if it raises one.
@@ -95,63 +85,26 @@ class SweepRunner:
         try:
             return work()
         except UserError as error:
-            self._record(error, skip=isinstance(error, DuplicateConfiguration) and self.is_sweep)
+            self._record(error)
         except Exception as error:
             if self.dry_run and isinstance(error, BrokenPipeError):
                 self.pipe_closed = True  # the output goes to `head`; nothing was started
                 return None
-            failure = describe_failure(error)
-            if failure is None:
+            self.failure = describe_failure(error)
+            if self.failure is None:
                 raise
-            message, exit_code = failure
-            self._record(UserError(message), exit_code)
         return None
 
-    def _record(self, error: UserError, exit_code: int = 0, skip: bool = False) -> None:
-        """Record an error; a job of another process writes it to a file of the message folder.
+    def _record(self, error: UserError) -> None:
+        skip = isinstance(error, DuplicateConfiguration) and self.is_sweep
+        (self.skipped if skip else self.errors).append(error)
 
-        Raises:
-            UserError: in a job on another machine, which has no such folder; Hydra's launcher
-                passes it on.
-        """
-        if self.owner != _current_owner():
-            if self.message_dir.is_dir():
-                message = {"text": str(error), "setting": error.setting, "code": error.code}
-                text = json.dumps({**message, "exit_code": exit_code, "skip": skip})
-                (self.message_dir / f"{uuid4()}{MESSAGE_SUFFIX}").write_text(text)
-            elif not skip:
-                raise error from None
-        elif exit_code:
-            self.failure = (str(error), exit_code)
-        else:
-            (self.skipped if skip else self.errors).append(error)
+    def _show_plan(self, run: Run) -> None:
+        from bnnbench.cli.plan import show_plan
 
-    def read_messages(self, finished: Sequence[RunFolder]) -> None:
-        """Record the errors of jobs in other processes.
+        self.planned_seconds.append(show_plan(run))
 
-        Args:
-            finished: the folders of their finished runs.
-        """
-        for file in sorted(self.message_dir.glob(f"*{MESSAGE_SUFFIX}")):
-            message = json.loads(file.read_text("utf-8"))
-            error = UserError(message["text"], message["setting"], message["code"])
-            self._record(error, message["exit_code"], message["skip"])
-        self.finished = list(finished)
-
-    def run_one(
-        self, run: Run, sweep: SweepProgress | None = None, engine: Engine | None = None
-    ) -> None:
-        """Compute what is missing of a run and print its results, or print its plan."""
-        self._note_warnings(run.experiment.warnings())
-        if self.dry_run:
-            from bnnbench.cli.plan import show_plan
-
-            self.planned_seconds.append(show_plan(run))
-            return
-        from bnnbench.experiment.execution import execute
-
-        # Figures are imported late: matplotlib is slow, and unused until a run is finished.
-        folder = execute(run, partial(_write_page, run), sweep, note, _load_pages, engine)
+    def _show(self, folder: RunFolder) -> None:
         from bnnbench.cli.result_table import show_run
 
         self.finished.append(folder)
@@ -202,20 +155,6 @@ class SweepRunner:
         return int(bool(message))
 
 
-def _current_owner() -> tuple[str, int]:
-    return platform.node(), os.getpid()
-
-
-def _load_pages() -> None:
-    import_module("bnnbench.cli.result_table")
-
-
-def _write_page(run: Run, folder: RunFolder) -> Sequence[str]:
-    from bnnbench.report.run_output import run_output_writer
-
-    return run_output_writer(run)(folder)
-
-
 def join_errors(errors: Sequence[UserError]) -> UserError:
     """Join the errors of several jobs into one, with the setting and code that all of them share.
 
@@ -232,20 +171,19 @@ def join_errors(errors: Sequence[UserError]) -> UserError:
     )
 
 
-def build_run(config: Callable[[], Config], overrides: Sequence[str], n_parallel: int = 1) -> Run:
+def build_run(config: Callable[[], Config], overrides: Sequence[str]) -> Run:
     """Build the run of one job.
 
     Args:
         config: returns its resolved configuration.
         overrides: of the job.
-        n_parallel: jobs that run in parallel.
 
     Raises:
         UserError: for anything that is wrong with it.
     """
-    from bnnbench.cli.assemble import build, reject_unused_overrides
+    from bnnbench.config.assemble import build, reject_unused_overrides
 
-    run = build(config(), n_parallel)
+    run = build(config())
     keys = [word.lstrip("+~").partition("=")[0] for word in overrides]
     reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
     return run
@@ -257,11 +195,5 @@ def _status_text(jobs: JobList) -> str:
         return f"checking {len(jobs.jobs)} run{'s' * (len(jobs.jobs) > 1)}"
     (job,) = jobs.jobs
     if any(word.startswith("experiment=") for word in job.overrides):
-        return f"preparing {_chosen_name(job.config, 'experiment', 'label')}"
-    return f"reading {_chosen_name(job.config, 'dataset', 'name')}"
-
-
-def _chosen_name(config: DictConfig, group: str, key: str) -> str:
-    """Return the name of the chosen option, even if the configuration is invalid."""
-    chosen = config.get(group)
-    return str(chosen.get(key)) if isinstance(chosen, DictConfig) else "the configuration"
+        return f"preparing {job.chosen_name('experiment', 'label')}"
+    return f"reading {job.chosen_name('dataset', 'name')}"

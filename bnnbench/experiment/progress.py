@@ -1,8 +1,7 @@
 """Progress of a run, read from the files on disk.
 
 On a terminal, live bars on standard error for the run and its sweep; otherwise at most one line per
-minute and one at the end. On a terminal, a process started by a launcher prints nothing, because
-the launcher shows the bar of the sweep.
+minute and one at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import current_process
 from typing import Any
 
 from rich.console import Console
@@ -38,20 +36,7 @@ MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is es
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
     """Show progress until the end of the block."""
     console, terminal = Console(stderr=True), sys.stderr.isatty()
-    if terminal and current_process().name != "MainProcess":
-        yield
-        return
     with _in_background(_bar if terminal else _lines, run, sweep, console):
-        yield
-
-
-@contextmanager
-def watch_sweep(sweep: SweepProgress) -> Iterator[None]:
-    """Show the progress of a sweep that other processes run; only on a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with _in_background(_sweep_bar, sweep, Console(stderr=True)):
         yield
 
 
@@ -138,16 +123,6 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
                 progress.update(all_runs, completed=sweep.counts[0], detail=whole)
             if finished:
                 return
-
-
-def _sweep_bar(sweep: SweepProgress, console: Console, stop: threading.Event) -> None:
-    with Progress(*_columns(), console=console, transient=True) as progress:
-        task = progress.add_task("all runs", total=sweep.counts[1], detail="")
-        finished = False
-        while not finished:
-            finished = stop.wait(INTERVAL)
-            whole = sweep.summary().partition(" ")[2]
-            progress.update(task, completed=sweep.counts[0], detail=whole)
 
 
 def _lines(run: Run, sweep: SweepProgress | None, console: Console, stop: threading.Event) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from bnnbench.cli.configs import GROUPS, config_folder, options
+from bnnbench.config.configs import GROUPS, config_folder, options
 
 VALUES = {
     "empty": "",

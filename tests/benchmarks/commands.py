@@ -18,9 +18,9 @@ import torch
 from benchmarks.training import EPOCHS, FOLDS, Row, loop_seconds
 from hydra import compose, initialize_config_dir
 
-from bnnbench.cli.compose import CONFIG_NAME, initialise_hydra
-from bnnbench.cli.configs import config_folder
-from bnnbench.cli.sweep import compose_jobs
+from bnnbench.config.compose import CONFIG_NAME, initialise_hydra
+from bnnbench.config.configs import config_folder
+from bnnbench.config.sweep import compose_jobs
 
 MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",

@@ -15,8 +15,9 @@ import pytest
 from support.command import Command
 from support.config import TINY
 
-from bnnbench.cli.exit_codes import RESUME_HINT, one_line
+from bnnbench.cli.exit_codes import RESUME_HINT
 from bnnbench.experiment.engines.local import LocalEngine
+from bnnbench.notes import one_line
 
 FAILURES = {
     "disk full": (OSError(errno.ENOSPC, "No space left on device", "/x/y"), 1, "disk is full (/x"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from bnnbench.cli.configs import GROUPS, options
+from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import suites
 
 

@@ -10,7 +10,7 @@ import torch
 from support.command import Command
 from support.config import TINY
 
-from bnnbench.cli.configs import GROUPS
+from bnnbench.config.configs import GROUPS
 
 MISTAKES: dict[str, tuple[list[str], str | None] | tuple[list[str], str | None, str]] = {
     "unknown method": (["method=vadm"], "method", "unknown_option"),
@@ -52,7 +52,7 @@ MISTAKES: dict[str, tuple[list[str], str | None] | tuple[list[str], str | None, 
     "an interval": (["-m", "seed=interval(0,1)"], "seed", "interval"),
     "a sweep with many errors": (["-m", "seed=-1,-2,-3,-4,-5"], "seed"),
     "parallel jobs without a launcher": (
-        ["-m", "hydra.launcher.n_jobs=2"], "hydra.launcher.n_jobs", "no_launcher",
+        ["-m", "hydra.launcher.n_jobs=2"], "hydra/launcher", "launcher",
     ),
     "a file as a data set": (["dataset=my.csv"], "dataset", "file"),
     "a setting as the value of an option": (["--info", "seed=1"], "--info"),

@@ -17,7 +17,7 @@ from support.config import TINY
 
 from bnnbench import discovery
 from bnnbench.cli.list_options import summaries
-from bnnbench.cli.sweep import compose_configs
+from bnnbench.config.sweep import compose_configs
 from bnnbench.report.run_output import run_pages
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_own_method.md"

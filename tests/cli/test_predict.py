@@ -10,10 +10,6 @@ import pandas as pd
 import pytest
 from support.command import Command, result_folder
 from support.config import TINY
-from support.user_errors import assert_user_error
-
-from bnnbench.cli.predict import conformal_half_width
-from bnnbench.types import UserError
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -134,21 +130,3 @@ def test_changed_data_are_refused(command: Command, ran: Path, tmp_path: Path) -
     made(5, 3).to_csv("new.csv", index=False)
     words = (str(ran), "new.csv")
     command.assert_refused("predict", *words, setting="RUN", code="data_changed")
-
-
-def test_conformal_half_widths() -> None:
-    scores = np.arange(1.0, 20)
-    assert conformal_half_width(scores, 0.9) == 18
-    assert conformal_half_width(scores, 0.5) == 10
-    with pytest.raises(UserError) as error:
-        conformal_half_width(scores, 0.99)
-    assert_user_error(error, "--interval", "few_rows")
-    assert "0.950" in str(error.value)
-
-
-def test_conformal_intervals_have_their_guarantee() -> None:
-    """Over many draws of 19 held-out scores, at least 90 % of new ones are inside."""
-    rng = np.random.default_rng(0)
-    widths = [conformal_half_width(rng.exponential(size=19), 0.9) for _ in range(4000)]
-    inside = rng.exponential(size=4000) <= widths
-    assert 0.89 < inside.mean() < 0.915

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.command import Command, result_folder
 from support.config import TINY
-
-from bnnbench.cli import sweep_runner
-from bnnbench.cli.sweep_runner import SweepRunner
 
 UNSEARCHED = (
     "search=none",
@@ -122,55 +114,6 @@ def test_a_setting_without_effect_is_refused(command: Command) -> None:
         command.assert_refused(*words, setting=word.partition("=")[0], code="no_effect")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
-def test_parallel_jobs(table_csv: Path, tmp_path: Path) -> None:
-    """A note names runs that would share a stack; jobs of other processes report duplicates."""
-    words = [*unsearched(table_csv, tmp_path / "out"), "method=bbb,map", "divergence=kl,js"]
-    command = [sys.executable, "-m", "bnnbench", "run", "-m", *words, "hydra/launcher=joblib"]
-    command.append("hydra.launcher.n_jobs=2")
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("results: ") == 3
-    assert done.stderr.count("2 of these runs would be trained in stacks") == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last == "bnnbench: skipped 1 combination that duplicates another"
-    assert "Error executing" not in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "table.csv"}
-
-
-@pytest.mark.usefixtures("without_figures")
-@pytest.mark.parametrize(
-    ("swept", "code", "said"),
-    [(["seed=-1,0"], 2, "seed must be a whole number of at least 0, not -1."),
-     (["seed=0,1", "training.learning_rate=1e300"], 1, "every run diverged on every split"),
-     (["method=map", "divergence=kl,js"], 0, "skipped 1 combination")],
-)  # fmt: skip
-def test_errors_of_jobs_in_other_processes_are_printed(
-    command: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    table_csv: Path,
-    swept: list[str],
-    code: int,
-    said: str,
-) -> None:
-    """Each job runs as if it were in another process."""
-    here, collect_errors = sweep_runner._current_owner(), SweepRunner.collect_errors
-
-    def collect_elsewhere(self: SweepRunner, work: Callable[[], Any]) -> Any:
-        with monkeypatch.context() as there:
-            there.setattr(sweep_runner, "_current_owner", lambda: (here[0], here[1] + 1))
-            return collect_errors(self, work)
-
-    monkeypatch.setattr(SweepRunner, "collect_errors", collect_elsewhere)
-    words = [*unsearched(table_csv, "o"), "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
-    ended, _, errors = command("run", "-m", *words, *swept)
-    assert ended == code, errors
-    last = errors.strip().splitlines()[-1]
-    assert last.startswith(f"bnnbench: {said}") and "Error executing" not in errors
-    assert {path.name for path in Path().iterdir()} == {"o"}
-
-
 @pytest.mark.usefixtures("without_figures")
 def test_features_of_hydras_own_application(command: Command, table_csv: Path) -> None:
     """With an output folder of Hydra, its application runs the jobs, with the same results."""
@@ -184,9 +127,25 @@ def test_features_of_hydras_own_application(command: Command, table_csv: Path) -
     assert result_folder(out).root.parent == folder.root.parent
 
 
-def test_parallel_jobs_must_fit_the_cores(
-    command: Command, table_csv: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "words",
+    [["hydra/launcher=joblib"], ["hydra/launcher=submitit_slurm", "hydra.verbose=true"],
+     ["hydra.launcher.n_jobs=2"], ["+hydra.launcher.n_jobs=2"]],
+)  # fmt: skip
+def test_a_launcher_is_refused(command: Command, words: list[str]) -> None:
+    for options in ([], ["-m"], ["--cfg", "job"]):
+        refused = ("run", *options, *words)
+        command.assert_refused(*refused, setting="hydra/launcher", code="launcher")
+    assert "workers=" in str(command.error) and "engine=" in str(command.error)
+
+
+@pytest.mark.parametrize("words", [[], ["hydra.verbose=false"]])
+def test_a_launcher_in_a_file_is_refused(
+    command: Command, tmp_path: Path, words: list[str]
 ) -> None:
-    words = table_words(table_csv, tmp_path / "out")
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=10000")
-    command.assert_refused("run", "-m", *words, *launcher, setting="hydra.launcher.n_jobs")
+    (tmp_path / "experiment").mkdir()
+    head = "# @package _global_\n# My sweep.\ndefaults: [uci]\n"
+    text = "hydra: {launcher: {_target_: hydra_plugins.mine.MyLauncher}}\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(head + text)
+    refused = ("run", "-m", "--config-dir", str(tmp_path), "experiment=mine", *words)
+    command.assert_refused(*refused, setting="hydra/launcher", code="launcher")

@@ -1,14 +1,12 @@
-"""The status message of a command, and errors of jobs in other processes."""
+"""The status message of a command, and joined errors of jobs."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
-from bnnbench.cli.sweep import Job, JobList
-from bnnbench.cli.sweep_runner import SweepRunner, _status_text, join_errors
+from bnnbench.cli.sweep_runner import _status_text, join_errors
+from bnnbench.config.sweep import Job, JobList
 from bnnbench.types import UserError
 
 CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
@@ -30,23 +28,6 @@ def test_the_status_names_what_is_read(task: list[str], said: str) -> None:
 def test_the_status_of_an_invalid_configuration() -> None:
     job = Job([], OmegaConf.create({**CONFIG, "dataset": None}))
     assert _status_text(JobList(False, [job])) == "reading the configuration"
-
-
-@pytest.mark.parametrize("reachable", [True, False])
-def test_errors_of_jobs_in_other_processes_are_collected(tmp_path: Path, reachable: bool) -> None:
-    """They are passed on in a file or, from another machine, by the launcher."""
-    runner, error = SweepRunner(tmp_path), UserError("fewer splits.", "splits", "case")
-    away = SweepRunner(tmp_path if reachable else tmp_path / "elsewhere", owner=("node17", 1))
-    if reachable:
-        away._record(error)
-        runner.read_messages([])
-    else:
-        away._record(UserError("skipped"), skip=True)
-        with pytest.raises(UserError) as raised:
-            away._record(error)
-        assert raised.value is error
-    found = [(str(one), one.setting, one.code) for one in runner.errors]
-    assert found == [("fewer splits.", "splits", "case")] * reachable and not away.errors
 
 
 def test_joined_errors_keep_the_setting_and_code_that_they_share() -> None:

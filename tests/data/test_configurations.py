@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.tables import SHAPES, configured_source
 
-from bnnbench.cli.configs import config_folder
+from bnnbench.config.configs import config_folder
 
 
 @pytest.mark.parametrize("name", [*SHAPES, "diabetes"])

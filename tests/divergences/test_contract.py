@@ -23,7 +23,7 @@ from support.user_errors import assert_user_error
 from torch import Tensor
 
 from bnnbench.checking.divergence import DIVERGENCE, fit_with_each, is_weighted_once, trains
-from bnnbench.cli.instantiate import instantiate
+from bnnbench.config.instantiate import instantiate
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.distances import fisher, wasserstein2
 from bnnbench.divergences.jensen_shannon import js

@@ -11,7 +11,7 @@ from support.config import compose
 from support.tiny_runs import finished
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment

@@ -10,7 +10,7 @@ from support.methods import METHODS, class_of, depth_overrides, takes_likelihood
 from support.tiny_runs import finished
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.configs import options
+from bnnbench.config.configs import options
 from bnnbench.cpp.library import Library, library
 from bnnbench.experiment.run import Run
 from bnnbench.methods import pbp

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 from rich.console import Console
-from support.tiny_runs import finished
 
 from bnnbench.experiment import progress
 from bnnbench.experiment.progress import Pace, time_left_suffix
@@ -90,18 +89,3 @@ def test_a_terminal_shows_transient_bars(tiny: Planner) -> None:
     progress._bar(run, None, console, ended())
     shown = text.getvalue()
     assert "vadam on table" in shown and "all runs" in shown and "evaluations, 0/1 splits" in shown
-    text.truncate(0)
-    progress._sweep_bar(sweep, console, ended())
-    assert "all runs" in text.getvalue() and "vadam on table" not in text.getvalue()
-
-
-def test_a_process_of_a_launcher_prints_nothing_on_a_terminal(
-    tiny: Planner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Child:
-        name = "LokyProcess-1"
-
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr(progress, "current_process", lambda: Child())
-    finished(tiny("splits=1"))
-    assert "splits" not in capsys.readouterr().err

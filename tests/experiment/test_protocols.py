@@ -8,8 +8,8 @@ import pytest
 from support.config import compose
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.assemble import build
-from bnnbench.cli.configs import options
+from bnnbench.config.assemble import build
+from bnnbench.config.configs import options
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.types import UserError
 

@@ -12,7 +12,7 @@ from support.config import compose
 from support.tiny_runs import with_experiment
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.data.splits import select_splits
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_cost import MAX_REPLICAS, max_stacked_replicas

@@ -8,8 +8,8 @@ from support.config import compose_only
 from support.losses import LOSSES, every_loss, loss_id
 from torch import Tensor
 
-from bnnbench.cli.configs import options
-from bnnbench.cli.instantiate import instantiate
+from bnnbench.config.configs import options
+from bnnbench.config.instantiate import instantiate
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.base import Loss

@@ -45,7 +45,7 @@ from bnnbench.checking.small_fits import (
     small_task,
     training_set,
 )
-from bnnbench.cli.configs import options
+from bnnbench.config.configs import options
 from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import minibatches_by_epoch

@@ -10,7 +10,7 @@ import torch
 from support.methods import METHODS, Case, class_of, takes_likelihood
 from torch import Tensor
 
-from bnnbench.cli.configs import options
+from bnnbench.config.configs import options
 from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.random_streams import Streams

@@ -6,9 +6,9 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from bnnbench.cli.compose import CONFIG_NAME  # registers our resolvers
-from bnnbench.cli.configs import GROUPS, config_folder
-from bnnbench.cli.overrides import quote_overrides
+from bnnbench.config.compose import CONFIG_NAME  # registers our resolvers
+from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.overrides import quote_overrides
 
 # Settings that make a run fast and keep all of its steps.
 TINY = [

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.cli.configs import options
-from bnnbench.cli.instantiate import instantiate
+from bnnbench.config.configs import options
+from bnnbench.config.instantiate import instantiate
 from bnnbench.divergences.base import Divergence, RatioDivergence
 from bnnbench.divergences.priors import Prior
 from support.config import compose_only

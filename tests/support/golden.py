@@ -16,9 +16,9 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.cli.assemble import build
-from bnnbench.cli.configs import options
-from bnnbench.cli.sweep import compose_configs
+from bnnbench.config.assemble import build
+from bnnbench.config.configs import options
+from bnnbench.config.sweep import compose_configs
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS

@@ -9,8 +9,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from bnnbench.cli.configs import config_folder, options
-from bnnbench.cli.instantiate import instantiate, target_class
+from bnnbench.config.configs import config_folder, options
+from bnnbench.config.instantiate import instantiate, target_class
 from bnnbench.methods.shared.contract import LEARNED, Method
 from support.config import compose, compose_only
 

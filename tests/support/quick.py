@@ -16,7 +16,7 @@ from hydra.core.default_element import InputDefault
 from hydra.core.plugins import Plugins
 from omegaconf import grammar_parser
 
-from bnnbench.cli.configs import config_folder
+from bnnbench.config.configs import config_folder
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from bnnbench.cli.assemble import build, reject_unused_overrides
-from bnnbench.cli.compose import CONFIG_NAME, to_dict
-from bnnbench.cli.configs import GROUPS, config_folder
-from bnnbench.cli.overrides import quote_overrides
+from bnnbench.config.assemble import build, reject_unused_overrides
+from bnnbench.config.compose import CONFIG_NAME, to_dict
+from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.overrides import quote_overrides
 from bnnbench.types import UserError
 from support.user_errors import assert_user_error
 

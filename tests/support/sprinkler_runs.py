@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder

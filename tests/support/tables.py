@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.cli.instantiate import instantiate
+from bnnbench.config.instantiate import instantiate
 from bnnbench.data import Source
 from bnnbench.types import Table
 from support.config import compose_only

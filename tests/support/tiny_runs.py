@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.config import compose
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.report.split_run_table import published_notes
 from bnnbench.results.published.protocol import protocol_differences
 from bnnbench.results.published.settings import (

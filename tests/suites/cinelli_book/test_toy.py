@@ -10,7 +10,7 @@ import torch
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.preprocessing import standardise
 from bnnbench.report.blocks import FigureBlock, Style

@@ -8,7 +8,7 @@ import pytest
 from support.config import compose
 from support.tiny_runs import finished
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.report.blocks import DataFile, Style
 from bnnbench.results.information_criteria import criteria_table
 from bnnbench.results.reader import read_runs

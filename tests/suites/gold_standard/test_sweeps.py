@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.cli.compose import initialise_hydra
-from bnnbench.cli.sweep import job_overrides
+from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.sweep import job_overrides
 from bnnbench.suites.gold_standard import CHAINS, SUITE
 
 

@@ -13,8 +13,8 @@ from support.config import compose
 from support.refusals import assert_refused
 from support.tiny_runs import no_page, with_experiment
 
-from bnnbench.cli.assemble import build
-from bnnbench.cli.sweep import compose_configs
+from bnnbench.config.assemble import build
+from bnnbench.config.sweep import compose_configs
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run

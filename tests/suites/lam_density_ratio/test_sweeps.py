@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hydra import initialize_config_dir
 
-from bnnbench.cli.configs import config_folder
-from bnnbench.cli.sweep import job_overrides
+from bnnbench.config.configs import config_folder
+from bnnbench.config.sweep import job_overrides
 from bnnbench.suites.lam_density_ratio import SUITE
 
 

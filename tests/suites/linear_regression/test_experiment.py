@@ -14,7 +14,7 @@ from support.config import compose
 from support.tiny_runs import no_page
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.data.linear_gaussian import LinearGaussian
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.record import read_record

@@ -14,7 +14,7 @@ from support.config import compose
 from support.refusals import assert_refused
 from support.tiny_runs import no_page
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers

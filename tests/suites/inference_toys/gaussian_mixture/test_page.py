@@ -10,7 +10,7 @@ from support.config import compose
 from support.tiny_runs import no_page
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.assemble import build
+from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.run_output import write_run_output

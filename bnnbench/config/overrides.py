@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import re
 from collections.abc import Sequence
 
-from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import (
     Glob,
@@ -20,9 +18,8 @@ from hydra.core.override_parser.types import (
 from hydra.errors import HydraException
 
 from bnnbench.checks import check_folder
-from bnnbench.cli.configs import GROUPS, options
-from bnnbench.cli.parser import Parser
-from bnnbench.cli.suggestions import unknown_option
+from bnnbench.config.configs import GROUPS, options
+from bnnbench.config.suggestions import unknown_option
 from bnnbench.types import UserError
 
 FOLDER_KEYS = ("outputs_dir", "data_dir")
@@ -43,42 +40,6 @@ RESERVED_WORDS = ("null", "true", "false", "nan", "inf")
 MAX_JOBS = 10_000
 """Of one sweep."""
 
-DRY_RUN = "--dry-run"
-
-EXCLUSIVE_OPTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
-"""Options of Hydra that exclude each other."""
-
-
-def hydra_arguments(words: Sequence[str]) -> list[str]:
-    """Return the arguments in the form that Hydra expects: options first, then quoted overrides.
-
-    Raises:
-        UserError: for anything that Hydra would misread.
-    """
-    given = _parse_options(words)
-    overrides = list(given.overrides)
-    others = list(words)
-    for override in overrides:
-        others.remove(override)
-    if others[-1:] in (["--info"], ["-i"]):  # or it would take the first override for its value
-        others.append(given.info)
-    if given.shell_completion:
-        return [*others, *overrides]
-    check_overrides(overrides)
-    quoted = quote_overrides(overrides, sweep=given.multirun)
-    for override in quoted:
-        _check_sweep(override)
-    return [*others, *quoted]
-
-
-def find_config_dir(words: Sequence[str]) -> str | None:
-    """Return the existing folder that `--config-dir` names, if any; `words` may be incomplete."""
-    try:
-        given = get_args_parser().parse_known_args(list(words))[0].config_dir
-    except SystemExit:  # the value is missing
-        return None
-    return given if given is not None and os.path.isdir(given) else None
-
 
 def check_overrides(words: Sequence[str]) -> None:
     """Reject overrides that are certainly mistakes, or that Hydra would misread.
@@ -93,6 +54,9 @@ def check_overrides(words: Sequence[str]) -> None:
             raise UserError(f"{word!r} is not UTF-8 text.", name, "not_utf8")
         if not name:
             raise UserError(f"{word} has no key: write KEY=VALUE.", code="no_key")
+        group, _, _ = name.replace("/", ".").partition("@")
+        if group.startswith("hydra.launcher") and (name, value) != ("hydra/launcher", "basic"):
+            raise launcher_error()
         if key.startswith("~") and not name.startswith("hydra"):
             raise UserError(
                 f"{word}: settings cannot be removed; change the value with {name}=VALUE.",
@@ -113,7 +77,17 @@ def check_overrides(words: Sequence[str]) -> None:
                 )
 
 
-def _check_sweep(word: str) -> None:
+def launcher_error() -> UserError:
+    """Return the error for a launcher of Hydra, which would start runs in other processes."""
+    return UserError(
+        "hydra/launcher cannot be changed; workers= sets the number of processes, and engine= "
+        "sends the runs of a sweep to other machines (see `bnnbench list engine`).",
+        "hydra/launcher",
+        "launcher",
+    )
+
+
+def check_sweep(word: str) -> None:
     """Reject a sweep over no values or over infinitely many.
 
     Raises:
@@ -213,27 +187,3 @@ def _wrong_option(group: str, value: str) -> UserError:
             "needs_multirun",
         )
     return unknown_option(group, value, list(known))
-
-
-def _parse_options(words: Sequence[str]) -> argparse.Namespace:
-    """Separate the options of Hydra from the overrides, in any order.
-
-    Raises:
-        UserError: if an option is unknown, lacks its value or excludes another.
-    """
-    parser = Parser(
-        prog="bnnbench run",
-        add_help=False,
-        parents=[get_args_parser()],
-        conflict_handler="resolve",
-    )
-    given = parser.parse_args(list(words))
-    exclusive = [name for name in EXCLUSIVE_OPTIONS if getattr(given, name) not in (None, False)]
-    if len(exclusive) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in exclusive[:2])
-        raise UserError(f"{first} and {second} cannot be combined; give one of them.", second)
-    if given.resolve and not (given.cfg or given.help):
-        raise UserError("--resolve needs --cfg job.", "--resolve")
-    if given.shell_completion and not given.overrides:
-        raise UserError("-sc needs install=SHELL, such as install=bash.", "-sc")
-    return given

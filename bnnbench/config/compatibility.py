@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from bnnbench.checks import check_name
-from bnnbench.cli.configs import GROUPS, config_folder
-from bnnbench.cli.instantiate import Config, check_type, instantiate
+from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.instantiate import Config, check_type, instantiate
 from bnnbench.types import DuplicateConfiguration, UserError
 
 METHOD_COMPONENTS = ("divergence", "loss", "likelihood")

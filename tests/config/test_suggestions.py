@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.cli.suggestions import closest_match
+from bnnbench.config.suggestions import closest_match
 
 NAMES = ["vadam", "pbp", "mc_dropout", "1"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import yaml
 
-from bnnbench.cli.assemble import assemble_experiment
-from bnnbench.cli.status import status_message
+from bnnbench.config.assemble import assemble_experiment
 from bnnbench.data.own_table.columns import NUMBER, Encoding
 from bnnbench.experiment.model import Model, chosen_values, fit_model
 from bnnbench.experiment.model_file import SavedModel, load_model, save_model
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.notes import status_message
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import read_splits

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.checks import check_choice, check_folder
-from bnnbench.cli.compatibility import check_groups, check_method_components
-from bnnbench.cli.instantiate import Config, instantiate, instantiate_from_groups, target_class
+from bnnbench.config.compatibility import check_groups, check_method_components
+from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
@@ -88,39 +88,36 @@ def _check_explicit(key: str, value: Any, engine: EngineSettings) -> None:
         )
 
 
-def count_workers(workers: Any, n_parallel: int) -> int:
-    """Return the worker processes of each of `n_parallel` runs, in total at most one per core.
+def count_workers(workers: Any) -> int:
+    """Return the number of worker processes, at most one per core.
 
     Raises:
         UserError: if the number is not an integer, or exceeds the cores.
     """
     from bnnbench.experiment.workers import available_cores
 
-    most = max(1, available_cores() // n_parallel)
+    most = available_cores()
     if workers == "auto":
         return most
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= most:
-        shared = f", shared by {n_parallel} parallel jobs" if n_parallel > 1 else ""
         raise UserError(
-            f"workers must be auto or 1 to {most} ({available_cores()} cores{shared}), "
-            f"not {workers!r}.",
+            f"workers must be auto or 1 to {most} ({most} cores), not {workers!r}.",
             "workers",
         )
     return workers
 
 
-def build(config: Config, n_parallel: int = 1) -> Run:
+def build(config: Config) -> Run:
     """Check the configuration and load the data; nothing is written except downloaded data.
 
     Args:
         config: resolved, plain containers.
-        n_parallel: runs that are computed in parallel.
 
     Raises:
         UserError: for the first mistake.
     """
     check_folder("outputs_dir", config["outputs_dir"])
-    workers = count_workers(config["workers"], n_parallel)
+    workers = count_workers(config["workers"])
     engine = make_engine(config)
     parts = assemble_experiment(config, engine)
     if engine.remote:

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from bnnbench.cli.compose import (
+from bnnbench.config.compose import (
     CONFIG_ERRORS,
     CONFIG_NAME,
     initialise_hydra,
     to_dict,
     to_user_error,
 )
-from bnnbench.cli.overrides import check_overrides, quote_overrides
+from bnnbench.config.overrides import check_overrides, launcher_error, quote_overrides
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+BASIC_LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+
 DEFAULT_HYDRA_SETTINGS: dict[str, Any] = {
-    "launcher._target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
     "sweeper._target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
     "callbacks": {},
     "run.dir": ".",
@@ -64,6 +65,11 @@ class Job(NamedTuple):
         finally:
             hydra.cfg = None
 
+    def chosen_name(self, group: str, key: str) -> str:
+        """Return the name of the chosen option, even if the configuration is invalid."""
+        chosen = self.config.get(group)
+        return str(chosen.get(key)) if isinstance(chosen, DictConfig) else "the configuration"
+
 
 class JobList(NamedTuple):
     """The jobs of a command line.
@@ -87,19 +93,23 @@ def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList | None:
         multirun: whether `-m` is given.
 
     Returns:
-        None if the configuration asks for features of Hydra's own application: a launcher, a
-        working directory, callbacks.
+        None if the configuration asks for features of Hydra's own application, such as
+        a working directory or callbacks.
 
     Raises:
         HydraException: if they cannot be composed.
+        UserError: if they choose a launcher.
     """
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
     from hydra.types import RunMode
 
     given = _parse(overrides)
     shared = _compose_shared(given)
+    if OmegaConf.select(shared.hydra, "launcher._target_") != BASIC_LAUNCHER:
+        raise launcher_error()
     settings = DEFAULT_HYDRA_SETTINGS.items()
-    if any(OmegaConf.select(shared.hydra, key) != value for key, value in settings):
+    given_here = any(one.key_or_group.startswith("hydra") for one in given)
+    if given_here or any(OmegaConf.select(shared.hydra, key) != value for key, value in settings):
         return None
     if multirun or shared.hydra.mode == RunMode.MULTIRUN:
         return JobList(True, _compose_each(given, shared))

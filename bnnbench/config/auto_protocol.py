@@ -66,7 +66,7 @@ def _resolve(name: str, *, _root_: DictConfig) -> int:
 @lru_cache(maxsize=8)
 def _dataset_size(config: str) -> tuple[int, int]:
     """Return the size of the largest training set, and the number of splits."""
-    from bnnbench.cli.instantiate import instantiate
+    from bnnbench.config.instantiate import instantiate
 
     settings: dict[str, Any] = json.loads(config)
     settings.pop("protocol", None)

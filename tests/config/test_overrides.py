@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from support.command import Command, result_folder
 from support.config import TINY
 
-from bnnbench.cli.overrides import hydra_arguments, quote_overrides
+from bnnbench.config.overrides import quote_overrides
 
 TEXTS = (
     "Preis (€)",
@@ -68,18 +68,6 @@ def test_a_comma_in_the_name_of_an_existing_file_is_not_a_sweep(
     Path("a,b.csv").touch()
     assert quote_overrides(["dataset.path=a,b.csv"], sweep=True) == ["dataset.path='a,b.csv'"]
     assert quote_overrides(["dataset.path=a,c.csv"], sweep=True) == ["dataset.path='a','c.csv'"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("-m", "seed=1,2", "--config-dir", "d", "depth=1"),
-     ("seed=1,2", "-m", "depth=1", "--config-dir=d"),
-     ("--config-dir", "d", "seed=1,2", "depth=1", "-m")],
-)  # fmt: skip
-def test_options_may_come_anywhere(words: tuple[str, ...]) -> None:
-    found = hydra_arguments(words)
-    assert found[-2:] == ["seed=1,2", "depth='1'"]
-    assert sorted(" ".join(found[:-2]).replace("=", " ").split()) == ["--config-dir", "-m", "d"]
 
 
 def own_table(table: Path, path: Path, column: str) -> None:

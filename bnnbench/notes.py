@@ -1,4 +1,4 @@
-"""A status message during slow steps: reading, importing, checking."""
+"""Messages on standard error: notes, and the status of slow steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DELAY = 0.7  # seconds before the message is printed where there is no terminal
+
+
+def one_line(text: str) -> str:
+    """Escape line breaks and other unprintable characters, which user input may contain."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def note(text: str) -> None:
+    """Print a message to standard error."""
+    print(f"bnnbench: {one_line(text)}", file=sys.stderr)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from omegaconf import OmegaConf
 
-from bnnbench.cli.configs import GROUPS, is_option
+from bnnbench.config.configs import GROUPS, is_option
 
 RESOLVER = "choices"
 

@@ -12,8 +12,8 @@ from support.command import Command
 from support.config import TINY
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.auto_protocol import auto_setting
-from bnnbench.cli.sweep import compose_configs
+from bnnbench.config.auto_protocol import auto_setting
+from bnnbench.config.sweep import compose_configs
 from bnnbench.types import UserError
 
 

@@ -14,16 +14,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.cli import auto_protocol, help_choices, search_path
-from bnnbench.cli.config_cache import cache_config_files
-from bnnbench.cli.configs import (
+from bnnbench.config import auto_protocol, help_choices, search_path
+from bnnbench.config.config_cache import cache_config_files
+from bnnbench.config.configs import (
     GROUPS,
     config_folder,
     config_folders,
     is_option,
 )
-from bnnbench.cli.exit_codes import one_line
-from bnnbench.cli.suggestions import unknown_option
+from bnnbench.config.suggestions import unknown_option
+from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"

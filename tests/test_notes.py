@@ -6,18 +6,18 @@ import time
 
 import pytest
 
-from bnnbench.cli import status
-from bnnbench.cli.status import status_message
+from bnnbench import notes
+from bnnbench.notes import status_message
 
 
 def test_the_message_is_printed_after_a_delay(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status, "DELAY", 0.01)
+    monkeypatch.setattr(notes, "DELAY", 0.01)
     with status_message("reading boston"):
         time.sleep(0.3)
     assert capsys.readouterr().err == "reading boston ...\n"
-    monkeypatch.setattr(status, "DELAY", 10.0)
+    monkeypatch.setattr(notes, "DELAY", 10.0)
     with status_message("reading boston"):
         pass
     assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from bnnbench.cli.configs import config_folders
+from bnnbench.config.configs import config_folders
 
 
 class ConfigFolders(SearchPathPlugin):

@@ -10,7 +10,7 @@ import pytest
 from support.config import compose
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.assemble import build, pick_device
+from bnnbench.config.assemble import build, pick_device
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.types import UserError
@@ -41,7 +41,9 @@ def test_a_remote_engine_needs_an_explicit_device() -> None:
 
 def test_a_remote_engine_needs_an_explicit_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     config = compose("device=cpu")
-    monkeypatch.setattr("bnnbench.cli.assemble.make_engine", lambda _: Elsewhere(name="elsewhere"))
+    monkeypatch.setattr(
+        "bnnbench.config.assemble.make_engine", lambda _: Elsewhere(name="elsewhere")
+    )
     with pytest.raises(UserError) as error:
         build(config)
     assert_user_error(error, "training.compile", "remote")

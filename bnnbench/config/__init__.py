@@ -1,0 +1,1 @@
+"""From overrides to checked dataclasses: composing, sweeps, instantiation. Uses Hydra."""

@@ -1,0 +1,25 @@
+"""Completes settings, for Tab in a shell."""
+
+from __future__ import annotations
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.plugins.completion_plugin import DefaultCompletionPlugin
+
+from bnnbench.config.compose import CONFIG_ERRORS, CONFIG_NAME, initialise_hydra
+
+
+def matching_settings(line: str, config_dir: str | None) -> list[str]:
+    """Return the settings that complete the last word of a line.
+
+    Args:
+        line: options and quoted overrides; the last may be incomplete.
+        config_dir: the folder of `--config-dir`.
+    """
+    with initialise_hydra(config_dir):
+        plugin = DefaultCompletionPlugin(GlobalHydra.instance().config_loader())
+        try:
+            found = plugin._query(CONFIG_NAME, line or " ")
+            # Leave out base files of options, and `_target_`.
+            return [word for word in found if "=_" not in word and "._" not in word]
+        except CONFIG_ERRORS:  # the words before are wrong, which `run` will report
+            return []

@@ -1,0 +1,1 @@
+"""Final models of finished runs, and their predictions of new rows with intervals."""
