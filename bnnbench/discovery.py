@@ -3,7 +3,8 @@
 A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
 package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
 module listed in a `bnnbench.toml`. Its `__init__` imports little and defines `SUITE`; an optional
-module `page` defines `SECTIONS` of the report and `PAGES` for the kinds of its experiments.
+module `page` defines `SECTIONS` of the report and `PAGES` for the kinds of its experiments. It is
+imported only for runs that the suite presents (`Suite.presents`).
 
 A plug-in declares a configuration folder, structured like `configs`, as an entry point in the group
 `bnnbench.configs`: `my_package.configs` is the folder `configs` of the package `my_package`.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -59,12 +60,20 @@ class Suite:
         sweeps: in the order in which they run.
         single_report: whether there is one report over all sweeps, in a folder named after the
             suite, instead of one for each experiment.
+        further_kinds: kinds of experiments, besides the experiments of the sweeps, whose runs
+            `page` presents; `splits` for any run on train/test splits.
     """
 
     name: str
     summary: str
     sweeps: tuple[Sweep, ...]
     single_report: bool = False
+    further_kinds: tuple[str, ...] = ()
+
+    def presents(self, experiments: Collection[str]) -> bool:
+        """Return whether `page` presents runs of any of these kinds or labels of experiments."""
+        own = {*self.further_kinds, *(sweep.experiment for sweep in self.sweeps)}
+        return not own.isdisjoint(experiments)
 
 
 def suites() -> tuple[Suite, ...]:
@@ -76,9 +85,16 @@ def suites() -> tuple[Suite, ...]:
     return tuple(module.SUITE for module in _modules())
 
 
-def plugins(module: str) -> Iterator[ModuleType]:
-    """Import the module of this name from every suite that has one."""
+def plugins(module: str, experiments: Collection[str] | None = None) -> Iterator[ModuleType]:
+    """Import the module of this name from every suite that has one.
+
+    Args:
+        module: its name, such as `page`.
+        experiments: kinds or labels of experiments; suites that present none of them are left out.
+    """
     for package in _modules():
+        if experiments is not None and not package.SUITE.presents(experiments):
+            continue
         name = f"{package.__name__}.{module}"
         if hasattr(package, "__path__") and find_spec(name):
             yield import_module(name)

@@ -191,9 +191,9 @@ def test_a_method_is_one_file_and_one_yaml() -> None:
 
 def test_every_kind_of_experiment_has_a_page() -> None:
     from bnnbench.config.instantiate import target_class
-    from bnnbench.report.run_output import run_pages
+    from bnnbench.report.run_output import find_run_page
 
     texts = [p.read_text() for p in (config_folder() / "experiment").glob("*.yaml")]
     targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
     kinds = {target_class("experiment", {"_target_": target}).kind for target in targets}
-    assert kinds == run_pages().keys()
+    assert len(kinds) > 10 and all(map(find_run_page, kinds))

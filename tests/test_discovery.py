@@ -37,7 +37,7 @@ def test_a_suite_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     package.mkdir()
     (package / "__init__.py").write_text(
         "from bnnbench.discovery import Suite, Sweep\n"
-        'SUITE = Suite("foreign", "of another package", (Sweep("uci"),))\n'
+        'SUITE = Suite("foreign", "of another package", (Sweep("mine"),))\n'
     )
     (package / "page.py").write_text("SECTIONS = ()\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -45,6 +45,9 @@ def test_a_suite_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(discovery, "entry_points", lambda group: [point])
     assert discovery.suites()[-1].name == "foreign"
     assert [module.__name__ for module in discovery.plugins("page")][-1] == "foreign_suite.page"
+    assert [module.__name__ for module in discovery.plugins("page", {"mine"})] == [
+        "foreign_suite.page"
+    ]
     assert "foreign_suite.claims" not in [m.__name__ for m in discovery.plugins("claims")]
 
 

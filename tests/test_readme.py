@@ -22,7 +22,7 @@ from bnnbench.config.compose import CONFIG_NAME, to_dict
 from bnnbench.config.configs import GROUPS, config_folder
 from bnnbench.config.overrides import quote_overrides
 from bnnbench.config.sweep import job_overrides
-from bnnbench.report.run_output import run_pages
+from bnnbench.report.run_output import find_run_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,10 +86,10 @@ def example_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     here = list(bnnbench.suites.__path__)
     monkeypatch.setattr(bnnbench.suites, "__path__", [*here, str(tmp_path / "bnnbench/suites")])
     before = {*sys.modules}
-    for cached in (discovery._packages, run_pages):
+    for cached in (discovery._packages, find_run_page):
         cached.cache_clear()
     yield tmp_path / "configs"
-    for cached in (discovery._packages, run_pages):
+    for cached in (discovery._packages, find_run_page):
         cached.cache_clear()
     for name in {*sys.modules} - before:
         if name.startswith("bnnbench.suites.pi"):

@@ -54,10 +54,10 @@ MIN_PARALLEL_RUNS = 50
 """From this number of runs on, collecting run details takes longer than starting a process."""
 
 
-def section_functions() -> Iterator[SectionFunction]:
-    """The generic sections, then those of the suites."""
+def section_functions(runs: Runs) -> Iterator[SectionFunction]:
+    """The generic sections, then those of the suites that present some of the runs."""
     yield from SECTIONS
-    for page in plugins("page"):
+    for page in plugins("page", runs.experiments):
         yield from getattr(page, "SECTIONS", ())
 
 
@@ -67,7 +67,7 @@ def build_sections(runs: Runs, style: Style) -> list[Section]:
     Raises:
         UserError: if none applies.
     """
-    sections = [section for build in section_functions() if (section := build(runs, style))]
+    sections = [section for build in section_functions(runs) if (section := build(runs, style))]
     if not sections:
         require_scores(runs)
     return sections

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder, read_environment
-from bnnbench.report.run_output import run_pages
+from bnnbench.report.run_output import find_run_page
 from bnnbench.report.run_page import RunPage
 from bnnbench.report.run_summary import RunSummary
 from bnnbench.results.reader import Runs
@@ -46,7 +46,7 @@ def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iter
         with_charts: whether to include charts; False for pages with the run's figures.
     """
     for kind, table in runs.tables.items():
-        page = run_pages().get(kind)
+        page = find_run_page(kind)
         if page is None:
             continue
         summaries = (

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 @cache
-def run_pages() -> dict[str, RunPage]:
-    """All run pages by kind of experiment: the split experiment's and those of the suites."""
-    own = (page for module in plugins("page") for page in getattr(module, "PAGES", ()))
-    return {page.kind: page for page in (SPLIT_RUN_PAGE, *own)}
+def find_run_page(kind: str) -> RunPage | None:
+    """Return the page for a kind of experiment, from the suite with this kind; None if unknown."""
+    if kind == SPLIT_RUN_PAGE.kind:
+        return SPLIT_RUN_PAGE
+    own = (page for module in plugins("page", {kind}) for page in getattr(module, "PAGES", ()))
+    return next((page for page in own if page.kind == kind), None)
 
 
 def run_page_for(folder: RunFolder) -> RunPage:
@@ -35,13 +37,14 @@ def run_page_for(folder: RunFolder) -> RunPage:
         UserError: if no page is known for this kind.
     """
     kind = read_record(folder).kind
-    if kind not in run_pages():
+    page = find_run_page(kind)
+    if page is None:
         raise UserError(
             f"{folder.root}: unknown kind of experiment {kind!r}; the suite that defines it is not "
             "installed or provides no page for it.",
             setting="kind",
         )
-    return run_pages()[kind]
+    return page
 
 
 def write_run_output(folder: RunFolder, figures: str = "both", processes: int = 1) -> list[str]:

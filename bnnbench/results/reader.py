@@ -70,6 +70,11 @@ class Runs:
         """The table of the runs that have scores on splits; empty if there are none."""
         return self.tables.get(KIND, pd.DataFrame())
 
+    @property
+    def experiments(self) -> set[str]:
+        """The kinds and the labels of the runs' experiments."""
+        return {*self.tables}.union(*(table["experiment"] for table in self.tables.values()))
+
     def cached(self, make: Callable[[Runs], T]) -> T:
         """Return `make(self)`, computed on first use, so that sections can share tables."""
         if make not in self._cache:

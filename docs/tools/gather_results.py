@@ -34,9 +34,9 @@ def gather(experiment: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     runs = read_runs(experiment)
-    if any(section(runs, Style()) for section in section_functions()):
+    if any(section(runs, Style()) for section in section_functions(runs)):
         with tempfile.TemporaryDirectory() as folder:
-            write_report(runs, to=Path(folder))
+            write_report(runs, output_dir=Path(folder))
             copy_tables(Path(folder), target)
         store_splits(runs, target)
     else:

@@ -18,7 +18,7 @@ from support.config import TINY
 from bnnbench import discovery
 from bnnbench.cli.list_options import summaries
 from bnnbench.config.sweep import compose_configs
-from bnnbench.report.run_output import run_pages
+from bnnbench.report.run_output import find_run_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_own_method.md"
 FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -80,7 +80,7 @@ experiment:
 @pytest.fixture(autouse=True)
 def _found_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Clear what discovery caches for a process."""
-    kept = (discovery._packages, discovery._imported, discovery.plugin_configs, run_pages)
+    kept = (discovery._packages, discovery._imported, discovery.plugin_configs, find_run_page)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = {*sys.modules}

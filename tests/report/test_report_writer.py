@@ -14,6 +14,7 @@ from support.runs import add_arrays, make_folder, make_run
 from support.synthetic_data import make_curve_run
 from support.user_errors import assert_user_error
 
+from bnnbench import discovery
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE
@@ -25,9 +26,11 @@ from bnnbench.report.report_writer import (
     section_functions,
     write_report,
 )
-from bnnbench.results.reader import read_runs
+from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_files import CALIBRATION
 from bnnbench.types import UserError
+
+NO_LABELS = pd.DataFrame({"experiment": []})
 
 TRACE = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.5, 0.5]}
 
@@ -37,7 +40,27 @@ def test_generic_sections_come_before_those_of_suites() -> None:
     assert {section.__module__ for section in SECTIONS} == modules
     assert len(SECTIONS) == len(modules) and SECTIONS[0].__module__.endswith(".results")
     suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
-    assert list(section_functions()) == [*SECTIONS, *suites] and len(suites) > 4
+    every_kind = {sweep.experiment for suite in discovery.suites() for sweep in suite.sweeps}
+    runs = Runs(Path(), dict.fromkeys(every_kind, NO_LABELS), pd.DataFrame(), {})
+    assert list(section_functions(runs)) == [*SECTIONS, *suites] and len(suites) > 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "suites"),
+    [
+        ("splits", "uci", {"felekis_gvi", "gold_standard"}),
+        ("splits", "gal_uci", {"felekis_gvi", "gal_dropout", "gold_standard"}),
+        ("sprinkler", "mine", {"lam_density_ratio"}),
+        ("linear_regression", "linear_regression", set()),
+    ],
+)
+def test_only_suites_that_present_some_of_the_runs_add_sections(
+    kind: str, label: str, suites: set[str]
+) -> None:
+    runs = Runs(Path(), {kind: pd.DataFrame({"experiment": [label]})}, pd.DataFrame(), {})
+    added = [*section_functions(runs)][len(SECTIONS) :]
+    modules = {section.__module__ for section in added if "suites" in section.__module__}
+    assert {module.split(".")[2] for module in modules} == suites
 
 
 @pytest.mark.usefixtures("forks_allowed")

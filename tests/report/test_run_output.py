@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import io
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +15,45 @@ from support.runs import make_folder, make_run
 from support.user_errors import assert_user_error
 
 from bnnbench.discovery import plugins
-from bnnbench.report.run_output import print_run, run_page_for, run_pages, write_run_output
+from bnnbench.report.run_output import find_run_page, print_run, run_page_for, write_run_output
+from bnnbench.report.run_page import RunPage
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.types import UserError
 
+OWN = [page for module in plugins("page") for page in getattr(module, "PAGES", ())]
+"""The pages of all suites."""
 
-def test_suites_add_pages_for_their_own_kinds() -> None:
-    own = {page.kind for module in plugins("page") for page in getattr(module, "PAGES", ())}
-    assert own and set(run_pages()) == {SPLIT_RUN_PAGE.kind, *own}
+IMPORTED_SUITES = """
+import sys
+from bnnbench.cli.main import main
+
+assert main() == 0
+print(sorted(name for name in sys.modules if name.startswith("bnnbench.suites")))
+"""
+
+
+def test_suites_have_pages_for_their_own_kinds() -> None:
+    assert len({page.kind for page in OWN}) == len(OWN) > 0
+    assert SPLIT_RUN_PAGE.kind not in {page.kind for page in OWN}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "suite"),
+    [
+        ("method=linear dataset=diabetes protocol=trial", None),
+        ("experiment=conjugate_pairs", "inference_toys"),
+    ],
+)
+def test_a_run_imports_no_suite_but_its_own(
+    overrides: str, suite: str | None, tmp_path: Path
+) -> None:
+    words = ["run", *overrides.split(), "workers=1", f"outputs_dir={tmp_path}"]
+    result = subprocess.run(
+        [sys.executable, "-c", IMPORTED_SUITES, *words], check=True, capture_output=True, text=True
+    )
+    names = ast.literal_eval(result.stdout.splitlines()[-1])
+    with_code = {name.split(".")[2] for name in names if name.count(".") > 2}
+    assert with_code == ({suite} if suite else set())
 
 
 def test_a_run_prints_its_table_and_its_notes(tmp_path: Path) -> None:
@@ -52,7 +86,7 @@ def test_a_kind_without_a_page_is_refused(tmp_path: Path) -> None:
     assert_user_error(error, "kind")
 
 
-@pytest.mark.parametrize("kind", run_pages())
-def test_every_page_has_its_parts(kind: str) -> None:
-    page = run_pages()[kind]
-    assert page.kind == kind and all(map(callable, (page.write, page.table, page.notes)))
+@pytest.mark.parametrize("page", [SPLIT_RUN_PAGE, *OWN], ids=lambda page: page.kind)
+def test_every_page_is_found_by_its_kind_and_has_its_parts(page: RunPage) -> None:
+    assert find_run_page(page.kind) is page
+    assert all(map(callable, (page.write, page.table, page.notes)))

@@ -103,7 +103,7 @@ def add_calibration(folder: RunFolder) -> None:
 def read_report(outputs: Path) -> tuple[dict[str, pd.DataFrame], Numbers]:
     """Return every table of the report by name, and the printed numbers of generic sections."""
     runs, tables, numbers = read_runs(outputs), {}, []
-    for build in section_functions():
+    for build in section_functions(runs):
         section = build(runs, Style())
         for block in section.blocks if section else ():
             if isinstance(block, DataFile):

@@ -18,4 +18,5 @@ SUITE = Suite(
         # Its runs are in the folder of gvi_uci, whose report includes them.
         Sweep("gvi_competitors", sizes=FULL, report=False),
     ),
+    further_kinds=("splits",),  # the toy's tables list any run on gp_sample
 )

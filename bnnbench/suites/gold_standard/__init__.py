@@ -21,4 +21,5 @@ SUITE = Suite(
         Sweep("gold_standard", sizes=("full",)),
     ),
     single_report=True,
+    further_kinds=("splits",),  # any run may save its predictive distributions
 )

@@ -10,6 +10,7 @@ from support.grids import make_grid
 from support.runs import RMSE, add_arrays, divergence_metadata, make_folder, make_run
 from support.synthetic_data import make_curve_run
 
+from bnnbench.discovery import plugins
 from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report.blocks import (
     DataFile,
@@ -22,7 +23,7 @@ from bnnbench.report.blocks import (
     even_chunks,
 )
 from bnnbench.report.formatting import MISSING
-from bnnbench.report.report_writer import results_table, section_functions
+from bnnbench.report.report_writer import SECTIONS, results_table
 from bnnbench.report.sections import (
     calibration,
     curves,
@@ -61,7 +62,8 @@ def test_runs_of_other_kinds_have_no_sections(tmp_path: Path) -> None:
     names = {"experiment": "line", "dataset": "line", "method": "bbb"}
     make_folder(tmp_path, names, "v1", "toy")
     runs = read_runs(tmp_path)
-    assert all(section(runs, Style()) is None for section in section_functions())
+    suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
+    assert all(section(runs, Style()) is None for section in (*SECTIONS, *suites))
 
 
 def test_results_are_shown_by_data_set_next_to_published_values(tmp_path: Path) -> None:
