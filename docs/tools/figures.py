@@ -1,7 +1,8 @@
 """Draw the figures of the documentation from the tables in `docs/results`.
 
-`python docs/tools/figures.py` draws those that README and pages show directly, into `docs/figures`.
-The site draws all others when it is built.
+The site draws those of `DRAWN` when it is built. `python docs/tools/figures.py` stores the README's
+figure in `docs/figures`; `python docs/tools/figures.py REPORT/FIGURE.png NAME` stores a figure of a
+report whose data only the runs have.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from stored_results import comparisons, scored, stored_runs, table
 from bnnbench.report.figures.bar_charts import bars_figure
 from bnnbench.report.figures.critical_difference import ranks_figure
 from bnnbench.report.figures.divergence_orders import divergence_orders_figure
-from bnnbench.report.figures.heat_map import heat_map
 from bnnbench.report.figures.plotting import PALETTE
 from bnnbench.report.figures.spread import spread_figure
 from bnnbench.report.figures.time_against_score import time_figure
@@ -41,6 +41,7 @@ MARK = re.compile(r"^<!-- figure (\w+): (.*?) -->$", re.MULTILINE)
 COLOURS = 128
 """Colours of a stored figure, which make it a third of its size."""
 
+MAX_WIDTH = 1500  # pixels of a stored figure
 DPI = 110
 
 
@@ -71,10 +72,8 @@ def agreement() -> Figure:
         high = max(axes.get_xlim()[1], axes.get_ylim()[1])
         axes.plot([low, high], [low, high], color="grey", linewidth=0.8, zorder=0)
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-        name, unit = (
-            BY_KEY[metric].inline_title,
-            "relative" if metric == "rmse" else "nats per point",
-        )
+        name = BY_KEY[metric].inline_title
+        unit = "relative" if metric == "rmse" else "nats per point"
         axes.set_xlabel(f"published {name} [{unit}]")
         axes.set_ylabel(f"bnnbench {name} [{unit}]")
         axes.spines[["top", "right"]].set_visible(False)
@@ -93,12 +92,6 @@ def ranks(folder: str) -> Figure:
     return ranks_figure(found.by_metric)
 
 
-def pairs(folder: str, metric: str) -> Figure:
-    """The probability that one method beats another, by data set."""
-    rows = table(folder, "comparisons")
-    return heat_map(rows[rows["metric"] == metric])
-
-
 def time(folder: str, metric: str) -> Figure:
     """Scores against seconds per split."""
     return time_figure(table(folder, "time_against_score"), BY_KEY[metric])
@@ -110,7 +103,7 @@ def boxes(folder: str, metric: str) -> Figure:
 
 
 def orders() -> Figure:
-    """Scores against the order of each family of divergences, with KL as the reference."""
+    """Scores against the order of each family of divergences."""
     runs = scored("gvi_alpha")
     return divergence_orders_figure(with_orders(runs), runs)
 
@@ -136,9 +129,6 @@ def nearest() -> Figure:
     return figure
 
 
-STORED: dict[str, Callable[[], Figure]] = {"agreement": agreement}
-"""Figures that README and pages show directly."""
-
 DRAWN: dict[str, Callable[[], Figure]] = {
     "book_rmse": partial(bars, "book_uci", "rmse"),
     "book_log_likelihood": partial(bars, "book_uci", "log_likelihood"),
@@ -156,18 +146,23 @@ DRAWN: dict[str, Callable[[], Figure]] = {
 """Figures that the site draws when it is built."""
 
 
-def png(figure: Figure, colours: int | None = None) -> bytes:
-    """Return a figure as PNG, with a palette of so many colours if given."""
+def png(figure: Figure) -> bytes:
+    """Return a figure as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI)
-    if colours:
-        image = Image.open(buffer).convert("RGB").quantize(colours, method=Image.Quantize.MEDIANCUT)
-        buffer = io.BytesIO()
-        image.save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
 
 
+def store(source: io.BytesIO | Path, name: str) -> None:
+    """Store a PNG in `docs/figures`, at most `MAX_WIDTH` wide and with a palette of `COLOURS`."""
+    image = Image.open(source).convert("RGB")
+    image.thumbnail((MAX_WIDTH, image.height), Image.Resampling.LANCZOS)
+    image = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    image.save(FIGURES / f"{name}.png", optimize=True)
+
+
 if __name__ == "__main__":
-    FIGURES.mkdir(exist_ok=True)
-    for name, draw in STORED.items():
-        (FIGURES / f"{name}.png").write_bytes(png(draw(), COLOURS))
+    if len(sys.argv) > 1:
+        store(Path(sys.argv[1]), sys.argv[2])
+    else:
+        store(io.BytesIO(png(agreement())), "agreement")

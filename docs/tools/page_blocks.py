@@ -11,11 +11,10 @@ from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
 
 from bnnbench.report.formatting import MISSING, format_z, plus_minus
 from bnnbench.report.renderers import markdown
+from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.protocol import DATASET_SEARCH_BOUNDS, SEARCH_BOUNDS
-
-VERDICTS = ("confirmed", "not confirmed", "not tested")
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
@@ -209,7 +208,7 @@ def toy_claims() -> str:
             {
                 "toy": toy.replace("_", " "),
                 "setting": reading.strip("_").replace("_", ", ") or MISSING,
-                **{name: str(verdicts.get(name, 0)) for name in VERDICTS},
+                **{name: str(verdicts.get(name, 0)) for name in VERDICTS.values()},
             }
         )
     return to_markdown(rows)
@@ -221,7 +220,7 @@ def toy_deviations() -> str:
     for path in sorted((RESULTS / "inference_toys").glob("*claims*.csv")):
         toy, _, reading = path.stem.partition("_claims")
         for claim in pd.read_csv(path).to_dict("records"):
-            if claim["verdict"] == "not confirmed":
+            if claim["verdict"] == VERDICTS[False]:
                 name = f"{toy} {reading}".replace("_", " ").strip()
                 rows.append({"toy": name, "claim": claim["text"], "evidence": claim["evidence"]})
     return to_markdown(rows)

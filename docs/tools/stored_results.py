@@ -10,7 +10,6 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.formatting import plus_minus
-from bnnbench.results.metrics import METRICS
 from bnnbench.results.reader import Runs
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -158,11 +157,6 @@ def published(folder: str, dataset: str, method: str, metric: str = "rmse") -> s
     return plus_minus(run[f"{metric}_published"], run[f"{metric}_published_stderr"])
 
 
-def z(folder: str, dataset: str, method: str, metric: str = "rmse") -> str:
-    """Return the difference from the published mean, in combined standard errors."""
-    return f"{row(folder, dataset=dataset, method=method)[f'{metric}_z']:+.1f}"
-
-
 def distance(dataset: str, method: str, column: str = "w1") -> str:
     """Return the mean distance of a method to the HMC chains over splits."""
     rows = table("gold_standard", "distances")
@@ -173,12 +167,6 @@ def distance(dataset: str, method: str, column: str = "w1") -> str:
 def count(folder: str, column: str) -> int:
     """Return how many different values a column of `results.csv` has."""
     return table(folder)[column].nunique()
-
-
-def claims(folder: str, name: str = "claims") -> str:
-    """Return how many claims hold, do not hold, and could not be tested."""
-    verdicts = table(folder, name)["verdict"].value_counts()
-    return ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
 
 
 def pbp_authors() -> str:
@@ -201,8 +189,8 @@ def renyi_within(errors: float) -> int:
 VALUES = {
     function.__name__: function
     for function in (
-        compared, reproduced, expected_exceptions, minutes, book_hours, score, published, z,
-        distance, count, claims, row, pbp_authors, paired_within, renyi_within,
+        compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
+        distance, count, pbp_authors, paired_within, renyi_within,
     )
-} | {"METRICS": METRICS, "round": round, "len": len, "table": table}  # fmt: skip
+} | {"len": len, "table": table}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""
