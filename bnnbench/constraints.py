@@ -2,16 +2,15 @@
 
 ```python
 @dataclass(frozen=True)
-class Training:
-    epochs: Annotated[int, Whole()] = 40
-    learning_rate: Annotated[float, Between(0)] = 0.01
+class Training(Checked):
+    epochs: Count = 40
+    learning_rate: Positive = 0.01
     dtype: Annotated[str, OneOf("float32", "float64")] = "float32"
-
-    def __post_init__(self) -> None:
-        check_settings(self, "training")
+    key: ClassVar[str] = "training"
 ```
 
-A field whose type includes `None` accepts None as well.
+A field whose type includes `None` accepts None as well. A field of type `bool` must be true or
+false.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from math import inf
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from bnnbench.checks import check_between, check_bool, check_choice, check_finite, check_int
 from bnnbench.types import UserError
@@ -47,14 +47,15 @@ class Whole:
 
 @dataclass(frozen=True)
 class Between:
-    """A number above `low` (or equal to it, if `low_included`) and below `high`."""
+    """A number between `low` and `high`, and whether each of these is accepted too."""
 
     low: float
     high: float = inf
     low_included: bool = False
+    high_included: bool = False
 
     def __call__(self, key: str, value: Any) -> None:
-        check_between(key, value, self.low, self.high, self.low_included)
+        check_between(key, value, self.low, self.high, self.low_included, self.high_included)
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,13 @@ class Word:
     otherwise: Constraint
 
     def __call__(self, key: str, value: Any) -> None:
-        if value != self.word:
+        if value == self.word:
+            return
+        try:
             self.otherwise(key, value)
+        except UserError as error:
+            message = str(error).replace("must be", f"must be {self.word} or", 1)
+            raise UserError(message, key, error.code) from None
 
 
 @dataclass(frozen=True)
@@ -130,14 +136,29 @@ class ListOf:
             )
 
 
+Positive = Annotated[float, Between(0)]
+"""A number greater than 0."""
+
+Count = Annotated[int, Whole()]
+"""A whole number of at least 1."""
+
+Seed = Annotated[int, Whole(0, 2**32 - 1)]
+"""A seed of `numpy.random.RandomState`."""
+
+
 @cache
 def constraints_of(cls: type) -> dict[str, tuple[bool, tuple[Constraint, ...]]]:
-    """Return whether None is accepted, and the constraints, of each annotated field."""
+    """Return whether None is accepted, and the constraints, of each constrained field."""
     found = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            declared, *constraints = get_args(hint)
-            found[name] = (type(None) in get_args(declared), tuple(constraints))
+        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        for member in members:
+            if get_origin(member) is Annotated:
+                declared, *constraints = get_args(member)
+                optional = type(None) in (*members, *get_args(declared))
+                found[name] = (optional, tuple(constraints))
+        if hint is bool:
+            found[name] = (False, (TrueOrFalse(),))
     return found
 
 
@@ -155,3 +176,21 @@ def check_settings(component: Any, key: str, top_level: Collection[str] = ()) ->
             continue
         for constraint in constraints:
             constraint(name if name in top_level else f"{key}.{name}", value)
+
+
+class Checked:
+    """Base class of components that check their settings when they are created.
+
+    Attributes:
+        key: class attribute, the key of the component in the configuration.
+    """
+
+    key: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.key)
+        self.check()
+
+    def check(self) -> None:
+        """Raise `UserError` for settings that are valid on their own but not together."""
+        return

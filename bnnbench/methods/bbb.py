@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
@@ -43,23 +43,15 @@ class BBB(VariationalMethod):
         divergence: between posterior and prior. The book uses KL in closed form (eq. 4.7), or
             estimated from the weight samples of the step (eq. 4.8). `StackedDivergences` have a
             divergence for each replica.
-        prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the weight 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
     divergence: Divergence | StackedDivergences
-    prior_precision: float | None = None
-    initial_precision: float = 10.0
-    minibatch_weights: str = "uniform"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    initial_precision: Positive = 10.0
+    minibatch_weights: Annotated[str, OneOf("uniform", "exponential")] = "uniform"
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"minibatch_weights": "exponential"},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
 
     def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
         """Merge configurations that differ only in the divergence and share its estimator."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import Count, Positive, Whole
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.estimators import counts, diverged, training_parts
 from bnnbench.random_streams import Streams
@@ -42,19 +42,12 @@ class Boosting(Method):
         min_samples_leaf: rows per leaf.
     """
 
-    quantiles: int = 9
-    iterations: int = 100
-    learning_rate: float = 0.1
-    max_leaf_nodes: int = 15
-    min_samples_leaf: int = 10
+    quantiles: Count = 9
+    iterations: Count = 100
+    learning_rate: Positive = 0.1
+    max_leaf_nodes: Annotated[int, Whole(2)] = 15
+    min_samples_leaf: Count = 10
     trains_network: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for key in ("quantiles", "iterations", "min_samples_leaf"):
-            check_int(f"method.{key}", getattr(self, key))
-        check_int("method.max_leaf_nodes", self.max_leaf_nodes, minimum=2)
-        check_between("method.learning_rate", self.learning_rate, 0)
 
     def fit_seconds(self, rows: int) -> float:
         """Return the duration of two fits of every quantile."""

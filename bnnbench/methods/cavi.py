@@ -14,6 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import GaussianPosterior
@@ -45,8 +46,8 @@ class CAVI(GaussianPosterior):
         prior_precision: of the weights, bias included, standardised units; None is searched.
     """
 
-    noise_precision: float | None = None
-    prior_precision: float | None = None
+    noise_precision: Positive | None = None
+    prior_precision: Positive | None = None
     own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
     records_objective: ClassVar[bool] = True
     linear_only: ClassVar[bool] = True

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_bool, check_int
+from bnnbench.constraints import Count, Positive
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
@@ -44,16 +44,10 @@ class DeepEnsemble(MAP):
             rows.
     """
 
-    members: int = 5
+    members: Count = 5
     adversarial: bool = False
-    adversarial_step: float = 0.01
+    adversarial_step: Positive = 0.01
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"adversarial": True},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.members", self.members)
-        check_bool("method.adversarial", self.adversarial)
-        check_between("method.adversarial_step", self.adversarial_step, 0)
 
     @property
     def point_estimate(self) -> bool:

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import rows_per_chunk
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
+from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
 from bnnbench.methods.shared.gaussian import GaussianPosterior, initial_state
 from bnnbench.methods.shared.moment_propagation import Moments
 from bnnbench.methods.shared.output_moments import backpropagate, layers_of, propagate
@@ -60,19 +60,13 @@ class DVI(GaussianPosterior):
         initial_precision: of the posterior.
     """
 
-    prior_precision: float | str | None = None
-    noise_precision: float | None = None
-    initial_precision: float = 100.0
+    prior_precision: LearnablePrecision = None
+    noise_precision: Positive | None = None
+    initial_precision: Positive = 100.0
     own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
     records_objective: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if isinstance(self.prior_precision, str):
-            check_choice("method.prior_precision", self.prior_precision, (LEARNED,))
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
 
     @property
     def hyper_names(self) -> tuple[str, ...]:

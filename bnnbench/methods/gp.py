@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_int
+from bnnbench.constraints import Whole
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.estimators import counts, diverged, training_parts
 from bnnbench.random_streams import Streams
@@ -38,13 +38,9 @@ class GP(Method):
         kernel_rows: rows used to fit the kernel, at cubic cost.
     """
 
-    kernel_rows: int = 500
+    kernel_rows: Annotated[int, Whole(10)] = 500
     trains_network: ClassVar[bool] = False
     max_rows: ClassVar[int | None] = 2000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.kernel_rows", self.kernel_rows, minimum=10)
 
     def fit_seconds(self, rows: int) -> float:
         """Return the duration of fitting the kernel and inverting the covariance of all rows."""

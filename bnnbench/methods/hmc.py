@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice, check_int
+from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
-from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import (
+    Diagnosis,
+    FitTask,
+    Method,
+    Posterior,
+    ShapeAndRate,
+)
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
 from bnnbench.methods.shared.hmc.map_estimate import map_estimate
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
@@ -41,6 +47,9 @@ TYPICAL_LEAPFROGS = 300
 
 SAMPLED = "sampled"
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
+
+SampledPrecision = Annotated[float | str | None, Word(SAMPLED, Between(0))]
+"""A precision: `sampled`, a number, or None to search it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,50 +104,32 @@ class HMC(Method):
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
-    prior_precision: float | str | None = SAMPLED
-    noise_precision: float | str | None = SAMPLED
-    prior_gamma: tuple[float, float] = (1.0, 0.1)
-    noise_gamma: tuple[float, float] = (1.0, 0.1)
-    chains: int = 4
-    warm_up: int = 500
-    target_acceptance: float = 0.8
-    metric: str = "curvature"
-    trajectory: str = "prior"
-    trajectory_quarter_periods: float = 8.0
-    jitter: float = 0.5
-    max_leapfrogs: int = 1000
-    init_from: str = "prior"
-    map_steps: int = 1000
+    prior_precision: SampledPrecision = SAMPLED
+    noise_precision: SampledPrecision = SAMPLED
+    prior_gamma: ShapeAndRate = (1.0, 0.1)
+    noise_gamma: ShapeAndRate = (1.0, 0.1)
+    chains: Count = 4
+    warm_up: Annotated[int, Whole(0)] = 500
+    target_acceptance: Annotated[float, Between(0, 1)] = 0.8
+    metric: Annotated[str, OneOf("curvature", "identity")] = "curvature"
+    trajectory: Annotated[str, OneOf("prior", "chees")] = "prior"
+    trajectory_quarter_periods: Positive = 8.0
+    jitter: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    max_leapfrogs: Count = 1000
+    init_from: Annotated[str, OneOf("prior", "map")] = "prior"
+    map_steps: Count = 1000
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"prior_precision": None, "noise_precision": None, "trajectory": "chees",
          "init_from": "map", "map_steps": 5},
         {"metric": "identity", "trajectory_quarter_periods": 1.0},
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        for name in (NOISE, WEIGHTS):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                check_choice(f"method.{name}", value, (SAMPLED,))
-        super().__post_init__()
-        for name in ("noise_gamma", "prior_gamma"):
-            for value in getattr(self, name):
-                check_between(f"method.{name}", value, 0)
-        check_int("method.chains", self.chains)
-        check_int("method.warm_up", self.warm_up, minimum=0)
-        check_between("method.target_acceptance", self.target_acceptance, 0, 1)
-        check_choice("method.metric", self.metric, ("curvature", "identity"))
-        check_between("method.trajectory_quarter_periods", self.trajectory_quarter_periods, 0)
-        check_choice("method.trajectory", self.trajectory, ("prior", "chees"))
+    def check(self) -> None:
         if self.trajectory == "chees" and self.chains < 2:
             raise UserError(
                 "method.trajectory=chees compares chains, so method.chains must be at least 2.",
                 setting="method.chains",
             )
-        check_choice("method.init_from", self.init_from, ("prior", "map"))
-        check_int("method.map_steps", self.map_steps)
-        check_between("method.jitter", self.jitter, 0, 1, low_included=True)
-        check_int("method.max_leapfrogs", self.max_leapfrogs)
         has_noise_precision = NOISE in self.likelihood.hyper_names
         if not has_noise_precision and isinstance(self.noise_precision, (int, float)):
             raise UserError(

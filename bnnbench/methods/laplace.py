@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.checks import check_between, check_bool, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -64,25 +64,19 @@ class Laplace(GaussianMethod, MAP):
         initial_prior_precision: used in training if `prior_precision_by=marginal_likelihood`.
     """
 
-    curvature: str = "kronecker"
+    curvature: Annotated[str, OneOf(*CURVATURES)] = "kronecker"
     last_layer: bool = False
-    predictive: str = "linearised"
-    prior_precision_by: str = "search"
-    initial_prior_precision: float = 1.0
+    predictive: Annotated[str, OneOf("linearised", "sampled")] = "linearised"
+    prior_precision_by: Annotated[str, OneOf("search", "marginal_likelihood")] = "search"
+    initial_prior_precision: Positive = 1.0
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"curvature": "full", "predictive": "sampled"},
         {"curvature": "diagonal", "last_layer": True, "predictive": "sampled"},
         {"prior_precision_by": "marginal_likelihood", "predictive": "sampled"},
     )
 
-    def __post_init__(self) -> None:
-        check_choice("method.curvature", self.curvature, tuple(CURVATURES))
-        check_bool("method.last_layer", self.last_layer)
-        check_choice("method.predictive", self.predictive, ("linearised", "sampled"))
-        options = ("search", "marginal_likelihood")
-        check_choice("method.prior_precision_by", self.prior_precision_by, options)
-        check_between("method.initial_prior_precision", self.initial_prior_precision, 0)
-        super().__post_init__()
+    def check(self) -> None:
+        super().check()
         if self.prior_precision is not None and not self._searched:
             raise UserError(
                 f"method.prior_precision={self.prior_precision!r} cannot be combined with "

@@ -6,7 +6,6 @@ Book, section 2.6.3 and eq. 2.45. A baseline without epistemic uncertainty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -28,13 +27,7 @@ class MAP(StochasticMethod):
 
     Predicts one Gaussian per point; nothing is sampled, so `training.samples` and
     `evaluation.samples` have no effect.
-
-    Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
     """
-
-    prior_precision: float | None = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     @property
     def is_stochastic(self) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_bool, check_choice
+from bnnbench.constraints import Between, OneOf
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -49,27 +49,19 @@ class MCDropout(StochasticMethod):
         noise: `bernoulli` and `gaussian` draw one z per input unit of a layer, and per row in
             training; `dropconnect` draws one per weight, shared by the rows of a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
-        prior_precision: of the weights, standardised units; None is searched.
         weight_init: `fan_in`, as for other methods, or `glorot`.
         bias_prior: whether the prior applies to biases too.
     """
 
-    dropout: float | None = None
-    prior_precision: float | None = None
-    noise: str = "bernoulli"
-    weight_init: str = "fan_in"
+    dropout: Annotated[float | None, Between(0, 1)] = None
+    noise: Annotated[str, OneOf("bernoulli", "gaussian", "dropconnect")] = "bernoulli"
+    weight_init: Annotated[str, OneOf("fan_in", "glorot")] = "fan_in"
     bias_prior: bool = True
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"noise": "gaussian"},
         {"noise": "dropconnect", "weight_init": "glorot", "bias_prior": False},
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
-        check_choice("method.weight_init", self.weight_init, ("fan_in", "glorot"))
-        check_bool("method.bias_prior", self.bias_prior)
 
     def init(self, task: FitTask) -> State:
         init = task.mlp.glorot if self.weight_init == "glorot" else task.mlp.initial

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.checks import check_choice, check_int
+from bnnbench.constraints import Count, OneOf
 from bnnbench.cpp.library import library
 from bnnbench.cpp.tensors import has_native_code
 from bnnbench.methods.shared.chunking import rows_per_chunk
@@ -59,14 +59,9 @@ class PBP(Method):
             `beta` of the noise. A sum that is not a proper distribution is skipped.
     """
 
-    prior_update: str = "ep"
-    batch_size: int = 1
+    prior_update: Annotated[str, OneOf("ep", "adf")] = "ep"
+    batch_size: Count = 1
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"prior_update": "adf", "batch_size": 7},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("method.prior_update", self.prior_update, ("ep", "adf"))
-        check_int("method.batch_size", self.batch_size)
 
     @property
     def stack_splits(self) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
@@ -49,23 +49,15 @@ class PracticalVI(VariationalMethod):
     variance stays positive and steps are relative to it.
 
     Attributes:
-        prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         curvature: `squared_gradient` is eq. 4.11; `gauss_newton` is the matrix it approximates
             (eq. A.13), which does not depend on the residuals:
             `noise_precision (d output / d w)^2`, or the equivalent for another likelihood or loss.
     """
 
-    prior_precision: float | None = None
-    initial_precision: float = 10.0
-    curvature: str = "squared_gradient"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    initial_precision: Positive = 10.0
+    curvature: Annotated[str, OneOf("squared_gradient", "gauss_newton")] = "squared_gradient"
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"curvature": "gauss_newton"},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.curvature", self.curvature, ("squared_gradient", "gauss_newton"))
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()

@@ -9,22 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
+from bnnbench.constraints import Between, OneOf, Positive
+from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, UserError
+from bnnbench.types import Hyper
 
 NOISE = "noise_precision"
+E10 = math.exp(10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,6 @@ class RenyiVI(VariationalMethod):
 
     Attributes:
         alpha: order of the divergence, any number including `-inf` and `inf`.
-        prior_precision: of the weights, standardised units; None is searched.
         noise_precision: of the observations, for a likelihood that has it: a number, None to search
             it, or `learned`: maximise the bound, starting at 1.
         initial_precision: of the factor, without the prior's precision; e^10 in the authors' code.
@@ -71,27 +71,14 @@ class RenyiVI(VariationalMethod):
             from `Normal(0, 0.01)` and adds such noise to the log variances of the factor.
     """
 
-    alpha: float = 0.5
-    prior_precision: float | None = None
-    noise_precision: float | str | None = None
-    initial_precision: float = math.exp(10)
-    weight_init: str = "fan_in"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    alpha: Annotated[float, Between(-math.inf, low_included=True, high_included=True)] = 0.5
+    noise_precision: LearnablePrecision = None
+    initial_precision: Positive = E10
+    weight_init: Annotated[str, OneOf("fan_in", "normal")] = "fan_in"
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"alpha": 1.0, "noise_precision": LEARNED, "weight_init": "normal"},
         {"alpha": -math.inf},
     )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.noise_precision, str):
-            check_choice("method.noise_precision", self.noise_precision, (LEARNED,))
-        super().__post_init__()
-        number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
-        if not number or math.isnan(self.alpha):
-            message = f"method.alpha must be a number, -inf or inf, not {self.alpha!r}."
-            raise UserError(message, setting="method.alpha")
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.weight_init", self.weight_init, ("fan_in", "normal"))
 
     @property
     def hyper_names(self) -> tuple[str, ...]:

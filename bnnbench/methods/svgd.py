@@ -10,13 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice, check_int
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
+from bnnbench.constraints import Count, OneOf
+from bnnbench.methods.shared.contract import (
+    LEARNED,
+    FitTask,
+    LearnablePrecision,
+    Posterior,
+    ShapeAndRate,
+)
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -93,31 +99,18 @@ class SVGD(StochasticMethod):
         noise_gamma: shape and rate of the prior of a learned `noise_precision`.
     """
 
-    particles: int = 20
-    drift: str = "svgd"
-    optimiser: str = "adam"
-    prior_precision: float | str | None = None
-    noise_precision: float | str | None = None
-    prior_gamma: tuple[float, float] = (1.0, 0.1)
-    noise_gamma: tuple[float, float] = (1.0, 0.1)
-    own_hyper_names: ClassVar[tuple[str, ...]] = (WEIGHTS,)
+    particles: Count = 20
+    drift: Annotated[str, OneOf(*DRIFTS, FUNCTION)] = "svgd"
+    optimiser: Annotated[str, OneOf("adam", "adagrad")] = "adam"
+    prior_precision: LearnablePrecision = None
+    noise_precision: LearnablePrecision = None
+    prior_gamma: ShapeAndRate = (1.0, 0.1)
+    noise_gamma: ShapeAndRate = (1.0, 0.1)
     records_objective: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
     )
-
-    def __post_init__(self) -> None:
-        for name in (NOISE, WEIGHTS):
-            if isinstance(getattr(self, name), str):
-                check_choice(f"method.{name}", getattr(self, name), (LEARNED,))
-        super().__post_init__()
-        check_int("method.particles", self.particles)
-        check_choice("method.drift", self.drift, (*DRIFTS, FUNCTION))
-        check_choice("method.optimiser", self.optimiser, ("adam", "adagrad"))
-        for name in ("prior_gamma", "noise_gamma"):
-            for value in getattr(self, name):
-                check_between(f"method.{name}", value, 0)
 
     @property
     def learned(self) -> tuple[str, ...]:

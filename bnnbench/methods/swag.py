@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import Between, Count, Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
 from bnnbench.methods.shared.stochastic import StochasticMethod
@@ -67,7 +67,6 @@ class SWAG(StochasticMethod):
     MultiSWAG is a mixture of `members` such posteriors from different initial weights.
 
     Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
         members: number of Gaussians.
         burn_in: fraction of the epochs, at the start, that are trained by Adam.
         step_size: of SGD, for a noise precision of 1.
@@ -76,27 +75,16 @@ class SWAG(StochasticMethod):
         scale: factor of the covariance; 0 predicts with the averaged network.
     """
 
-    prior_precision: float | None = None
-    members: int = 1
-    burn_in: float = 0.5
-    step_size: float = 0.005
-    momentum: float = 0.9
-    rank: int = 20
-    scale: float = 0.5
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    members: Count = 1
+    burn_in: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    step_size: Positive = 0.005
+    momentum: Annotated[float, Between(0, 1, low_included=True)] = 0.9
+    rank: Count = 20
+    scale: Annotated[float, Between(0, low_included=True)] = 0.5
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"scale": 0.0},
         {"members": 3, "rank": 2, "burn_in": 0.25},
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.members", self.members)
-        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        check_between("method.step_size", self.step_size, 0)
-        check_between("method.momentum", self.momentum, 0, 1, low_included=True)
-        check_int("method.rank", self.rank)
-        check_between("method.scale", self.scale, 0, low_included=True)
 
     @property
     def is_stochastic(self) -> bool:

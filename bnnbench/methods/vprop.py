@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import torch
 
-from bnnbench.checks import check_bool
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
@@ -40,10 +39,6 @@ class Vprop(Vadam):
 
     square_root: bool = True
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"square_root": False},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_bool("method.square_root", self.square_root)
 
     def init(self, task: FitTask) -> State:
         state = super().init(task)

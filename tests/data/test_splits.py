@@ -40,12 +40,13 @@ def test_seeded_splits_leave_rows_to_train_and_to_test_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("n_splits", 0), ("test_fraction", 1.0), ("split_seed", -1), ("split_seed", 2**32)],
-)
-def test_split_settings_are_checked(key: str, value: float) -> None:
+    ("key", "value", "code"),
+    [("n_splits", 0, None), ("test_fraction", 1.0, None), ("split_seed", -1, None),
+     ("split_seed", 2**32, "too_large")],
+)  # fmt: skip
+def test_split_settings_are_checked(key: str, value: float, code: str | None) -> None:
     settings: dict[str, Any] = {key: value}
     for source in (Diabetes, partial(OwnTable, path="x.csv", target="y")):
         with pytest.raises(UserError) as error:
             source(**settings)
-        assert_user_error(error, f"dataset.{key}")
+        assert_user_error(error, f"dataset.{key}", code)

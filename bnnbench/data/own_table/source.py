@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_choice
+from bnnbench.constraints import Checked, OneOf, Seed
 from bnnbench.data.own_table.checks import check_numbers, is_constant
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -35,7 +35,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
-from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
@@ -51,7 +51,7 @@ SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class OwnTable(Checked):
     """A table in a text (CSV and similar), Excel, parquet or feather file.
 
     All columns are inputs except the target and the columns that define the splits. Numbers are
@@ -87,21 +87,22 @@ class OwnTable:
     summary: str = no_identity("")
     columns: list[str] | None = None
     drop: list[str] | None = None
-    missing: str = REFUSE
-    categorical: str = REFUSE
-    dates: str = REFUSE
+    missing: Annotated[str, OneOf(REFUSE, DROP, IMPUTE)] = REFUSE
+    categorical: Annotated[str, OneOf(REFUSE, ONEHOT)] = REFUSE
+    dates: Annotated[str, OneOf(REFUSE, NUMBERS)] = REFUSE
     group: str | None = None
     time: str | None = None
     test: str | None = None
-    n_splits: int | None = None
-    test_fraction: float = 0.1
-    split_seed: int = 0
-    separator: str = no_identity(AUTO)
-    decimal: str = no_identity(AUTO)
+    n_splits: NumberOfSplits | None = None
+    test_fraction: TestFraction = 0.1
+    split_seed: Seed = 0
+    separator: Annotated[str, OneOf(AUTO, *SEPARATORS)] = no_identity(AUTO)
+    decimal: Annotated[str, OneOf(AUTO, ".", ",")] = no_identity(AUTO)
     encoding: str = no_identity(AUTO)
     sheet: str | None = no_identity(None)
+    key: ClassVar[str] = "dataset"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not self.path:
             raise UserError(
                 "dataset.path must name a file; add dataset.path=FILE.", setting="dataset.path"
@@ -111,11 +112,6 @@ class OwnTable:
                 "dataset.target must name the column to predict; add dataset.target=COLUMN.",
                 setting="dataset.target",
             )
-        check_choice("dataset.missing", self.missing, (REFUSE, DROP, IMPUTE))
-        check_choice("dataset.categorical", self.categorical, (REFUSE, ONEHOT))
-        check_choice("dataset.dates", self.dates, (REFUSE, NUMBERS))
-        check_choice("dataset.separator", self.separator, (AUTO, *SEPARATORS))
-        check_choice("dataset.decimal", self.decimal, (AUTO, ".", ","))
         for key in ("columns", "drop"):
             names = getattr(self, key)
             if names is not None and not isinstance(names, list | tuple):
@@ -137,7 +133,6 @@ class OwnTable:
                 setting="dataset.n_splits",
                 code="single_split",
             )
-        check_split_settings(self._count(), self.test_fraction, self.split_seed)
 
     def load(self) -> Table:
         """Read and check the file.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import Between, Count
 from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
@@ -29,20 +29,12 @@ class SGMCMC(StochasticMethod):
     If the chain has more than `evaluation.samples` networks, evenly spaced ones are used.
 
     Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
         burn_in: fraction of the epochs that is discarded at the start.
         thinning: keep every `thinning`-th network, counted back from the last one.
     """
 
-    prior_precision: float | None = None
-    burn_in: float = 0.5
-    thinning: int = 5
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        check_int("method.thinning", self.thinning)
+    burn_in: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    thinning: Count = 5
 
     @property
     def is_stochastic(self) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
+from bnnbench.constraints import Between
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import predict_outputs
@@ -32,14 +33,16 @@ class StochasticMethod(Method):
             methods say "negative log-likelihood" for whichever loss is configured.
         noise_precision: of the observations, standardised units; None is searched. Only valid for a
             likelihood that has it. Methods that learn it accept a string instead.
+        prior_precision: of the weights, biases included, standardised units; None is searched.
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
-    noise_precision: float | str | None = None
+    noise_precision: Annotated[float | str | None, Between(0)] = None
+    prior_precision: Annotated[float | str | None, Between(0)] = None
+    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
     records_objective: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
         has_noise_precision = "noise_precision" in self.likelihood.hyper_names
         if self.noise_precision is not None and not has_noise_precision:
             raise UserError(
