@@ -6,9 +6,9 @@ ICML 2015.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -21,8 +21,8 @@ from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate, adam_on
@@ -51,7 +51,7 @@ class BBB(VariationalMethod):
     divergence: Divergence | StackedDivergences
     initial_precision: Positive = 10.0
     minibatch_weights: Annotated[str, OneOf("uniform", "exponential")] = "uniform"
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"minibatch_weights": "exponential"},)
+    variants = ({"minibatch_weights": "exponential"},)
 
     def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
         """Merge configurations that differ only in the divergence and share its estimator."""
@@ -73,9 +73,6 @@ class BBB(VariationalMethod):
 
     def init(self, task: FitTask) -> State:
         return initial_state(task, self.initial_precision)
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

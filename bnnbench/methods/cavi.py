@@ -18,7 +18,8 @@ from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import GaussianPosterior
-from bnnbench.methods.shared.trainer import State, finite, select
+from bnnbench.methods.shared.minibatch import State
+from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
@@ -48,13 +49,10 @@ class CAVI(GaussianPosterior):
 
     noise_precision: Positive | None = None
     prior_precision: Positive | None = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
-    records_objective: ClassVar[bool] = True
-    linear_only: ClassVar[bool] = True
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
+    own_hyper_names = ("noise_precision", "prior_precision")
+    records_objective = True
+    linear_only = True
+    is_stochastic: ClassVar[bool] = False
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights

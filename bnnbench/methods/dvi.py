@@ -14,23 +14,29 @@ from torch.nn.functional import softplus
 
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
-from bnnbench.methods.shared.gaussian import GaussianPosterior, initial_state
-from bnnbench.methods.shared.moment_propagation import Moments
-from bnnbench.methods.shared.output_moments import backpropagate, layers_of, propagate
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
+from bnnbench.methods.shared.moment_propagation import (
+    Inputs,
+    Layer,
+    Moments,
+    Rectified,
+    forward,
+    linear_back,
+    output_moments,
+    rectify_back,
+)
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate, adam_on
+from bnnbench.optim import adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
-class DVI(GaussianPosterior):
+class DVI(VariationalMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`, trained by Adam without sampling.
 
     If m and v are the mean and the variance of the network's output at a row under the posterior,
@@ -56,37 +62,20 @@ class DVI(GaussianPosterior):
     Attributes:
         prior_precision: of the weights, biases included, standardised units: a number, None to
             search it, or `learned`.
-        noise_precision: of the observations; None is searched.
         initial_precision: of the posterior.
     """
 
     prior_precision: LearnablePrecision = None
-    noise_precision: Positive | None = None
     initial_precision: Positive = 100.0
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
+    is_stochastic: ClassVar[bool] = False
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
-    records_objective: ClassVar[bool] = True
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
         """The hyper-parameters that are not learned."""
-        return tuple(name for name in self.own_hyper_names if getattr(self, name) != LEARNED)
-
-    @property
-    def likelihood(self) -> Likelihood:
-        """The only supported likelihood."""
-        return Gaussian()
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
-
-    def n_parameters(self, mlp: MLP) -> int:
-        return 2 * mlp.n_weights
-
-    def fit(self, task: FitTask) -> Posterior:
-        return train(self, task)
+        return tuple(name for name in super().hyper_names if getattr(self, name) != LEARNED)
 
     def init(self, task: FitTask) -> State:
         return initial_state(task, self.initial_precision)
@@ -94,25 +83,13 @@ class DVI(GaussianPosterior):
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
 
-    def kl_weight(self, index: int, batches: int) -> float:
-        """Return 1: all minibatches have the same weight."""
-        return 1.0
-
-    def native_update(self) -> NativeUpdate | None:
-        """Return None: there is no native version."""
-        return None
-
-    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
-        """Return the given values; a learned prior is recomputed from the state when needed."""
-        return hyper
-
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, rho = state["loc"], state["rho"]
         scale = softplus(rho)
         layers = layers_of(mlp, (loc, scale.square()))
-        (mean, _), tape, rectified = propagate(layers, batch.inputs)
+        (mean, _), tape, rectified = forward(layers, batch.inputs)
         by_mean = hyper["noise_precision"] * batch.weights * (mean - batch.targets)
         by_variance = 0.5 * hyper["noise_precision"] * batch.weights
         d_loc, d_variance = backpropagate(
@@ -168,7 +145,40 @@ class DVI(GaussianPosterior):
         """Return the moments of the networks' output, `[R, M]` each."""
         loc, scale = self.moments(posterior)
         layers = layers_of(posterior.mlp, (loc, scale.square()))
-        rows = rows_per_chunk(posterior.mlp, len(inputs))
-        chunks = [propagate(layers, chunk)[0] for chunk in inputs.split(rows, 1)]
-        mean, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
-        return mean, variance
+        return output_moments(posterior.mlp, layers, inputs)
+
+
+def layers_of(mlp: MLP, weights: Moments) -> list[Layer]:
+    """Split means and variances `[R, P]` into layers: matrices `[R, I, O]`, biases `[R, 1, O]`."""
+    views = []
+    for flat in weights:
+        hidden, (rows, bias) = mlp.layers(flat)
+        views.append([*hidden, (rows.mT, bias.mT)])
+    return [
+        ((matrix, of_matrix), (bias, of_bias))
+        for (matrix, bias), (of_matrix, of_bias) in zip(*views, strict=True)
+    ]
+
+
+def backpropagate(
+    layers: list[Layer], tape: list[Inputs], rectified: list[Rectified], d: Moments
+) -> Moments:
+    """Backpropagate derivatives from the output's moments, `[R, B, 1]` each, to the weights.
+
+    Returns:
+        Derivatives with respect to means and variances, summed over rows, `[R, P]` each.
+    """
+    by_means: list[Tensor] = []
+    by_variances: list[Tensor] = []
+    for k in range(len(layers) - 1, -1, -1):
+        w = layers[k][0][0]
+        (z, z_var), (d_mean, d_var) = tape[k], d
+        square, by_w = z.square(), z.mT @ d_mean
+        if z_var is not None:
+            square = square + z_var
+            by_w = by_w + 2 * w * (z_var.mT @ d_var)
+        by_means[:0] = [by_w.flatten(1), d_mean.sum(1)]
+        by_variances[:0] = [(square.mT @ d_var).flatten(1), d_var.sum(1)]
+        if k > 0:
+            d = rectify_back(rectified[k - 1], linear_back(tape[k], layers[k], d))
+    return torch.cat(by_means, 1), torch.cat(by_variances, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
+from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
 from bnnbench.methods.shared.contract import (
     Diagnosis,
     FitTask,
@@ -38,6 +38,7 @@ from bnnbench.methods.shared.hmc.network import (
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, GibbsStep, Schedule, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
+from bnnbench.methods.shared.minibatch import check_noise_precision
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, UserError
@@ -118,7 +119,8 @@ class HMC(Method):
     max_leapfrogs: Count = 1000
     init_from: Annotated[str, OneOf("prior", "map")] = "prior"
     map_steps: Count = 1000
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    is_stochastic: ClassVar[bool] = False
+    variants = (
         {"prior_precision": None, "noise_precision": None, "trajectory": "chees",
          "init_from": "map", "map_steps": 5},
         {"metric": "identity", "trajectory_quarter_periods": 1.0},
@@ -130,14 +132,9 @@ class HMC(Method):
                 "method.trajectory=chees compares chains, so method.chains must be at least 2.",
                 setting="method.chains",
             )
+        if self.noise_precision != SAMPLED:
+            check_noise_precision(self.likelihood, self.noise_precision)
         has_noise_precision = NOISE in self.likelihood.hyper_names
-        if not has_noise_precision and isinstance(self.noise_precision, (int, float)):
-            raise UserError(
-                f"method.noise_precision={self.noise_precision!r} cannot be combined with "
-                f"likelihood={self.likelihood.label}, which predicts the noise of each point.",
-                setting="method.noise_precision",
-                code="likelihood",
-            )
         sampled = has_noise_precision and self.noise_precision == SAMPLED
         if sampled and not has_conjugate_noise(self.likelihood):
             raise UserError(
@@ -152,10 +149,6 @@ class HMC(Method):
         """The hyper-parameters that are not sampled."""
         names = (*self.likelihood.hyper_names, WEIGHTS)
         return tuple(name for name in names if getattr(self, name) != SAMPLED)
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
 
     @property
     def native(self) -> bool:
@@ -251,7 +244,8 @@ class HMC(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one mixture component per network."""
-        outputs = self._outputs(posterior, self.sample_weights(posterior, samples, streams), inputs)
+        networks = self.sample_weights(posterior, samples, streams)
+        outputs = network_outputs(posterior.mlp, networks, inputs)
         if NOISE not in posterior.state:
             return self.likelihood.prediction(outputs, posterior.hyper)
         noise = 1 / evenly_spaced(samples, posterior.state[NOISE].T)[..., None]
@@ -260,7 +254,7 @@ class HMC(Method):
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
         """Diagnose the predicted means, and compute R-hat of sampled precisions."""
         networks = posterior.state["chain"].transpose(0, 1)
-        means = self._outputs(posterior, networks, inputs)[..., 0]
+        means = network_outputs(posterior.mlp, networks, inputs)[..., 0]
         diagnosis = diagnose_predictions(means.unflatten(0, (self.chains, -1)), rows)
         precisions = {
             f"r_hat_{name}": convergence_diagnostics(value.T.unflatten(0, (self.chains, -1)))[
@@ -270,11 +264,6 @@ class HMC(Method):
             if name in (NOISE, WEIGHTS)
         }
         return replace(diagnosis, summary={**diagnosis.summary, **precisions})
-
-    def _outputs(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Tensor:
-        """Return the outputs of networks `[S, R, P]`, `[S, R, M, O]`."""
-        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
-        return predict_outputs(posterior.mlp, networks, inputs, outputs)
 
 
 def _gibbs(sampled: Mapping[str, PrecisionPrior]) -> GibbsStep:

@@ -7,9 +7,8 @@ Networks", NIPS 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -17,10 +16,9 @@ from torch import Tensor
 from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
-from bnnbench.optim import adam_on
-from bnnbench.random_streams import Streams
+from bnnbench.optim import adam_on, adam_state
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -57,22 +55,12 @@ class PracticalVI(VariationalMethod):
 
     initial_precision: Positive = 10.0
     curvature: Annotated[str, OneOf("squared_gradient", "gauss_newton")] = "squared_gradient"
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"curvature": "gauss_newton"},)
+    variants = ({"curvature": "gauss_newton"},)
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        zeros = torch.zeros_like(loc)
-        return {
-            "loc": loc,
-            "loc_first": zeros,
-            "loc_second": zeros,
-            "log_variance": torch.full_like(loc, -math.log(self.initial_precision)),
-            "log_variance_first": zeros,
-            "log_variance_second": zeros,
-        }
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
+        log_variance = torch.full_like(loc, -math.log(self.initial_precision))
+        return adam_state("loc", loc) | adam_state("log_variance", log_variance)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

@@ -16,11 +16,10 @@ from bnnbench.constraints import Between, Positive
 from bnnbench.identity import no_identity
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -80,9 +79,6 @@ class SGHMC(SGMCMC):
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         one = torch.ones_like(loc)
         return {"loc": loc, "momentum": torch.zeros_like(loc), "tau": one, "mean": one, "v": one}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(1, mlp.n_weights)[0],)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

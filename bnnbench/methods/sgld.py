@@ -15,11 +15,10 @@ import torch
 from bnnbench.constraints import Between, Positive
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -92,9 +91,6 @@ class SGLD(SGMCMC):
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         square = {"square": torch.zeros_like(loc)} if self.preconditioned else {}
         return {"loc": loc, **square}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(1, mlp.n_weights)[0],)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

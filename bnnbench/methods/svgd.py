@@ -8,14 +8,14 @@ space also: Wang et al., "Function Space Particle Optimization for Bayesian Neur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from bnnbench.constraints import Count, OneOf
+from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import (
     LEARNED,
     FitTask,
@@ -24,11 +24,11 @@ from bnnbench.methods.shared.contract import (
     ShapeAndRate,
 )
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import adam_on
+from bnnbench.optim import adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -41,7 +41,7 @@ ADAGRAD_EPSILON = 1e-6  # for the gradient of the whole log-posterior
 
 
 @dataclass(frozen=True, kw_only=True)
-class SVGD(StochasticMethod):
+class SVGD(MAP):
     """M networks, the particles, that follow a drift of `shared.particles`; predicts their mixture.
 
     The score of a particle w is the gradient of the log-posterior, `-(N g + prior_precision w)`
@@ -106,8 +106,8 @@ class SVGD(StochasticMethod):
     noise_precision: LearnablePrecision = None
     prior_gamma: ShapeAndRate = (1.0, 0.1)
     noise_gamma: ShapeAndRate = (1.0, 0.1)
-    records_objective: ClassVar[bool] = False
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    records_objective = False
+    variants = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
     )
@@ -124,11 +124,11 @@ class SVGD(StochasticMethod):
         return tuple(name for name in super().hyper_names if name not in self.learned)
 
     @property
-    def is_stochastic(self) -> bool:
-        return False
+    def gradients_per_epoch(self) -> int:
+        return self.particles
 
     @property
-    def gradients_per_epoch(self) -> int:
+    def n_networks(self) -> int:
         return self.particles
 
     @property
@@ -148,9 +148,10 @@ class SVGD(StochasticMethod):
         weights = torch.stack(initial).expand(shape).contiguous()
         logs = [self._initial_precision(name, task, weights).log() for name in self.learned]
         loc = torch.cat([weights, *logs], 2).transpose(0, 1).flatten(1)
-        zeros = torch.zeros_like(loc)
-        first = {"loc_first": zeros} if self.optimiser == "adam" else {}
-        return {"loc": loc, **first, "loc_second": zeros}
+        state = adam_state("loc", loc)
+        if self.optimiser == "adagrad":
+            del state["loc_first"]
+        return state
 
     def _initial_precision(self, name: str, task: FitTask, weights: Tensor) -> Tensor:
         """Return the initial value of a learned precision, `[M, R, 1]`."""
@@ -164,9 +165,6 @@ class SVGD(StochasticMethod):
         squares = torch.where(real, errors.square(), 0).sum(2, True)
         precision = (shape + real.sum(1, True) / 2) / (rate + squares / 2)
         return precision.nan_to_num(nan=1.0)  # the initial state must be finite
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return ()
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
@@ -219,23 +217,22 @@ class SVGD(StochasticMethod):
 
     def _unpack(self, mlp: MLP, loc: Tensor, hyper: Hyper) -> tuple[Tensor, Hyper]:
         """Return weights `[M, R, P]` and hyper-parameters, learned ones `[M, R, 1]`."""
-        particles = loc.unflatten(1, (self.particles, -1)).transpose(0, 1)
+        particles = self.by_network(loc)
         learned = particles[..., mlp.n_weights :].exp().split(1, 2)
         precisions = dict(zip(self.learned, learned, strict=True)) if self.learned else {}
         return particles[..., : mlp.n_weights], {**hyper, **precisions}
 
-    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """Cycle through the particles; nothing is random."""
-        weights, _ = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
-        return weights[torch.arange(samples, device=weights.device) % self.particles]
+    def networks(self, posterior: Posterior) -> Tensor:
+        return self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)[0]
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one mixture component per particle, with its own noise if that is learned."""
-        weights, effective = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
-        outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in weights]
-        return self.likelihood.prediction(torch.cat(outputs), effective)
+        _, effective = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
+        return self.likelihood.prediction(
+            self.outputs(posterior, inputs, samples, streams), effective
+        )
 
 
 def _with_repulsion(outputs: Tensor, d_outputs: Tensor, batch: Batch) -> Tensor:

@@ -15,10 +15,9 @@ from bnnbench.constraints import Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_square
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -48,9 +47,6 @@ class Vadam(VariationalMethod):
             excess = (self.initial_precision - task.hyper["prior_precision"]).clamp(min=0)
             s = s + excess / counts
         return {"loc": loc, "momentum": torch.zeros_like(loc), "s": s}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

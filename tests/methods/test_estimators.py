@@ -95,15 +95,6 @@ def test_boosting_equals_scikit_learn() -> None:
     assert not prediction.epistemic.any()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("quantiles", 0), ("max_leaf_nodes", 1), ("learning_rate", 0)]
-)
-def test_invalid_settings_of_boosting(name: str, value: int) -> None:
-    with pytest.raises(UserError) as error:
-        Boosting(**{"label": "boosting", name: value})  # type: ignore[arg-type]
-    assert_user_error(error, f"method.{name}")
-
-
 @pytest.mark.parametrize("method", ["linear", "gp"])
 def test_network_settings_do_not_change_the_run(tiny: Any, method: str) -> None:
     one, other = (tiny(f"method={method}", f"network.width={w}") for w in (10, 20))

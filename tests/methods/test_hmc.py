@@ -233,13 +233,7 @@ def test_kept_draws_and_predictions() -> None:
 @pytest.mark.parametrize(
     ("settings", "name", "code"),
     [
-        ({"noise_precision": "learned"}, "noise_precision", None),
-        ({"prior_gamma": (1.0, 0.0)}, "prior_gamma", None),
         ({"trajectory": "chees", "chains": 1}, "chains", None),
-        ({"metric": "fisher"}, "metric", None),
-        ({"trajectory_quarter_periods": 0}, "trajectory_quarter_periods", None),
-        ({"trajectory": "nuts"}, "trajectory", None),
-        ({"init_from": "zero"}, "init_from", None),
         ({"noise_precision": 3.0, "likelihood": HETEROSCEDASTIC}, "noise_precision", "likelihood"),
         ({"noise_precision": "sampled", "likelihood": ROBUST}, "noise_precision", "loss"),
     ],

@@ -8,7 +8,6 @@ import pytest
 import torch
 from support.config import compose
 from support.linear_model import LAMBDA, TAU, N, linear_data, linear_task, make_hyper
-from support.refusals import assert_refused
 
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.methods.shared.trainer import minibatches_by_epoch, train
@@ -107,12 +106,3 @@ def test_multi_swag_differs_from_swag_only_in_its_members() -> None:
     single, mixture = (compose(f"method={name}")["method"] for name in ("swag", "multi_swag"))
     differ = {name for name, value in single.items() if mixture[name] != value}
     assert differ == {"label", "summary", "members"}
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("members", 0), ("burn_in", 1), ("step_size", 0), ("momentum", 1), ("rank", 0), ("scale", -1)],
-)
-def test_invalid_settings(setting: str, value: int) -> None:
-    key = f"method.{setting}"
-    assert_refused(["method=swag", f"{key}={value}"], setting=key)

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.minibatch import Noise, State
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import State
 from bnnbench.nn import MLP
+from bnnbench.optim import adam_state
 from bnnbench.random_streams import Streams
 
 
@@ -24,10 +25,8 @@ def initial_state(task: FitTask, precision: float) -> State:
     initialised like the weights of a network.
     """
     loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-    rho = math.log(math.expm1(precision**-0.5))
-    zeros = torch.zeros_like(loc)
-    moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
-    return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
+    rho = torch.full_like(loc, math.log(math.expm1(precision**-0.5)))
+    return adam_state("loc", loc) | adam_state("rho", rho)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +57,9 @@ class VariationalMethod(GaussianMethod):
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
+
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        return (streams.normal(samples, mlp.n_weights),)
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """Return the KL divergence to the Gaussian prior (book, eq. 4.7)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.methods import METHODS, Case, class_of
+from support.methods import METHODS, Case, class_of, takes_likelihood
 from support.user_errors import assert_user_error
 
 from bnnbench.checking.small_fits import small_task, training_set
@@ -15,9 +15,7 @@ from bnnbench.random_streams import Streams
 from bnnbench.types import UserError
 
 
-@pytest.mark.parametrize(
-    "option", [o for o in METHODS if issubclass(class_of(o), StochasticMethod)]
-)
+@pytest.mark.parametrize("option", [o for o in METHODS if takes_likelihood(class_of(o))])
 def test_heteroscedastic_networks_have_no_noise_precision(option: str) -> None:
     config = Case(option).method
     with pytest.raises(UserError) as error:

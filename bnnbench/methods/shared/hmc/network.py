@@ -21,7 +21,6 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.methods.shared.hmc.metric import Metric
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
@@ -51,20 +50,11 @@ def posterior_integrator(
     if not has_native_gradients(likelihood, data.inputs):
         return leapfrog_integrator(posterior_target(mlp, likelihood, data, hyper))
 
-    def integrate(
-        position: Tensor,
-        momentum: Tensor,
-        factors: Tensor,
-        size: Tensor,
-        steps: Tensor,
-        metric: Metric | None = None,
-    ) -> LeapfrogResult:
-        roots = metric.flat() if metric else None
-        return LeapfrogResult(
-            *leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
+    return lambda position, momentum, factors, size, steps, metric: LeapfrogResult(
+        *leapfrog_trajectories(
+            mlp, data, position, momentum, factors, size, steps, metric.flat() if metric else None
         )
-
-    return integrate
+    )
 
 
 def posterior_target(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:
