@@ -20,10 +20,11 @@ from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
 from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.moment_propagation import (
     Inputs,
-    Layer,
     Moments,
     Rectified,
+    Weights,
     forward,
+    layers_of,
     linear_back,
     output_moments,
     rectify_back,
@@ -148,20 +149,8 @@ class DVI(VariationalMethod):
         return output_moments(posterior.mlp, layers, inputs)
 
 
-def layers_of(mlp: MLP, weights: Moments) -> list[Layer]:
-    """Split means and variances `[R, P]` into layers: matrices `[R, I, O]`, biases `[R, 1, O]`."""
-    views = []
-    for flat in weights:
-        hidden, (rows, bias) = mlp.layers(flat)
-        views.append([*hidden, (rows.mT, bias.mT)])
-    return [
-        ((matrix, of_matrix), (bias, of_bias))
-        for (matrix, bias), (of_matrix, of_bias) in zip(*views, strict=True)
-    ]
-
-
 def backpropagate(
-    layers: list[Layer], tape: list[Inputs], rectified: list[Rectified], d: Moments
+    layers: Weights, tape: list[Inputs], rectified: list[Rectified], d: Moments
 ) -> Moments:
     """Backpropagate derivatives from the output's moments, `[R, B, 1]` each, to the weights.
 

@@ -25,13 +25,13 @@ from bnnbench.methods.shared.contract import (
     ShapeAndRate,
 )
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
-from bnnbench.methods.shared.hmc.map_estimate import map_estimate
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (
     LOSS,
     PRIOR,
     PrecisionPrior,
     has_conjugate_noise,
+    map_estimate,
     posterior_integrator,
     posterior_target,
     with_unit_noise,
@@ -201,8 +201,7 @@ class HMC(Method):
         networks = torch.stack([task.mlp.initial(task.streams) for _ in range(self.chains)])
         target = posterior_target(task.mlp, self.likelihood, task.data, task.hyper)
         initial = networks.expand(-1, task.data.replicas, -1).contiguous()
-        adam_settings = task.training.learning_rate, task.training.betas
-        return map_estimate(target, initial, factors, self.map_steps, *adam_settings)
+        return map_estimate(target, initial, factors, self.map_steps, task.training)
 
     def _trajectory(self, factors: Tensor) -> TrajectoryLength:
         part = PRIOR if self.metric == "identity" else None

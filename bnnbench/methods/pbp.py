@@ -28,6 +28,7 @@ from bnnbench.methods.shared.moment_propagation import (
     Moments,
     Weights,
     forward,
+    layers_of,
     linear,
     linear_back,
     match_gamma,
@@ -154,15 +155,8 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
 
 
 def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
-    """Split flat `loc` and `var` `[R, P]` into layers, in the order of `MLP`."""
-    sizes = list(pairwise(mlp.sizes))
-    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
-    pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
-    shaped = [
-        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
-        for k, piece in enumerate(pieces)
-    ]
-    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
+    """Split `loc` and `var` `[R, P]` into layers."""
+    return layers_of(mlp, (state["loc"], state["var"]))
 
 
 def pack(weights: Weights) -> State:

@@ -15,8 +15,9 @@ from support.linear_model import (
 )
 from torch import Tensor
 
-from bnnbench.methods.dvi import DVI, backpropagate, layers_of
+from bnnbench.methods.dvi import DVI, backpropagate
 from bnnbench.methods.shared import moment_propagation
+from bnnbench.methods.shared.moment_propagation import layers_of
 from bnnbench.nn import MLP, forward
 from bnnbench.settings import Training
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -78,6 +79,18 @@ def rectify_back(out: Rectified, d: Moments) -> Moments:
         out.above * d_mean + 2 * out.mean * out.below * d_variance,
         out.at_zero * (0.5 * d_mean - out.mean * d_variance) + out.above * d_variance,
     )
+
+
+def layers_of(mlp: MLP, moments: Moments) -> Weights:
+    """Split flat moments of the weights, `[R, P]` each, into layers, in the order of `MLP`."""
+    sizes = list(pairwise(mlp.sizes))
+    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
+    pieces = list(zip(*(moment.split(lengths, 1) for moment in moments), strict=True))
+    shaped = [
+        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
+        for k, piece in enumerate(pieces)
+    ]
+    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
 
 
 def linear(inputs: Inputs, layer: Layer) -> Moments:
