@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.constraints import (
     Between,
@@ -90,6 +90,5 @@ class Range(Checked):
 
 @pytest.mark.parametrize(("low", "code"), [(0, None), (3, "too_large")])
 def test_settings_are_checked_alone_and_then_together(low: float, code: str | None) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("range.low", code):
         Range(low=low)
-    assert_user_error(error, "range.low", code)

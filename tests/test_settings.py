@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.settings import Dimension, Network, Training
-from bnnbench.types import UserError
 
 
 def test_bounds_are_recognised() -> None:
@@ -32,9 +31,8 @@ def test_bounds_are_recognised() -> None:
 def test_wrong_settings_are_named(
     make: Callable[[], object], setting: str, code: str | None
 ) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(setting, code):
         make()
-    assert_user_error(error, setting, code)
 
 
 def test_a_batch_of_all_rows_has_the_size_of_the_training_part() -> None:

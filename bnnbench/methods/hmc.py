@@ -17,13 +17,7 @@ from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
-from bnnbench.methods.shared.contract import (
-    Diagnosis,
-    FitTask,
-    Method,
-    Posterior,
-    ShapeAndRate,
-)
+from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior, ShapeAndRate
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (

@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    linear_task,
-    make_hyper,
-)
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set

@@ -27,7 +27,7 @@ from support.methods import (
     plain_cases,
     takes_likelihood,
 )
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench import metrics
 from bnnbench.checking.leakage import LEAKAGE
@@ -183,9 +183,8 @@ def test_every_setting_has_a_valid_range(option: str) -> None:
      ("renyi_vi", "noise_precision", "sampled")],
 )  # fmt: skip
 def test_bounds_of_settings(option: str, name: str, wrong: Any) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(f"method.{name}"):
         replace(Case(option).method, **{name: wrong})
-    assert_user_error(error, f"method.{name}")
 
 
 def test_bounds_that_are_included() -> None:

@@ -6,14 +6,7 @@ import math
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    fit,
-    linear_data,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, fit, linear_data, make_hyper, one_batch
 
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP

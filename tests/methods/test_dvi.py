@@ -6,13 +6,7 @@ import math
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    linear_task,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 from torch import Tensor
 
 from bnnbench.methods.dvi import DVI, backpropagate

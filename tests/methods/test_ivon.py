@@ -7,13 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    linear_task,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.ivon import IVON
 from bnnbench.methods.shared.minibatch import State

@@ -20,7 +20,7 @@ from support.linear_model import (
     fit,
     linear_data,
 )
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
@@ -37,7 +37,7 @@ from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import TrainingSet, UserError
+from bnnbench.types import TrainingSet
 
 LIKELIHOODS: list[Likelihood] = [Gaussian(), Gaussian(loss=Beta(beta=1.5)), Heteroscedastic()]
 COUNTS = (14, 11)
@@ -339,13 +339,11 @@ def test_too_large_full_matrices_are_refused_before_training() -> None:
     method("full", last_layer=True).check_network(3, network)
     method("kronecker").check_network(3, network)
     task = FitTask(padded_data(), {}, network, Training(), 1, Streams([1], (0, 0)))
-    with pytest.raises(UserError) as error:
+    with raises_user_error("method.curvature") as error:
         fitted.fit(task)
-    assert_user_error(error, "method.curvature")
     assert "2000" in str(error.value) and "2001" in str(error.value)
 
 
 def test_the_marginal_likelihood_excludes_a_given_prior_precision() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("method.prior_precision"):
         method("full", prior_precision=2.0, prior_precision_by="marginal_likelihood")
-    assert_user_error(error, "method.prior_precision")

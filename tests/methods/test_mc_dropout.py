@@ -6,14 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    design,
-    linear_data,
-    linear_task,
-    make_hyper,
-)
+from support.linear_model import LAMBDA, TAU, design, linear_data, linear_task, make_hyper
 
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.shared.contract import Posterior

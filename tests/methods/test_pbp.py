@@ -11,14 +11,7 @@ from support.pbp import random_state
 from torch import Tensor
 
 from bnnbench.checking.small_fits import COUNTS, GROUPS, SEEDS, training_set
-from bnnbench.methods.pbp import (
-    PBP,
-    incorporate,
-    pack,
-    refine_prior,
-    scaled_linear,
-    unpack,
-)
+from bnnbench.methods.pbp import PBP, incorporate, pack, refine_prior, scaled_linear, unpack
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.moment_propagation import forward
 from bnnbench.nn import MLP

@@ -6,14 +6,7 @@ import math
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    N,
-    linear_task,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, N, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
