@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 from torch import Tensor
 
@@ -72,15 +73,12 @@ def test_the_learned_prior_variance_is_optimal() -> None:
 
 def weights_of(mlp: MLP) -> tuple[Tensor, Tensor]:
     """Return means and variances of two stacked networks, `[2, P]` each."""
-    generator = torch.Generator().manual_seed(0)
     shape = (2, mlp.n_weights)
-    mean = torch.randn(shape, generator=generator, dtype=torch.float64)
-    return 0.7 * mean, 0.3 * torch.rand(shape, generator=generator, dtype=torch.float64)
+    return 0.7 * drawn(*shape), 0.3 * torch.special.ndtr(drawn(*shape, seed=3))
 
 
 def inputs_of(mlp: MLP) -> Tensor:
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(2, 5, mlp.sizes[0], generator=generator, dtype=torch.float64)
+    return drawn(2, 5, mlp.sizes[0], seed=1)
 
 
 @pytest.mark.parametrize(

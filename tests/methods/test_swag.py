@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support.config import compose
+from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, N, linear_data, linear_task, make_hyper
 
 from bnnbench.methods.shared.contract import Posterior
@@ -20,9 +21,7 @@ COVARIANCE = torch.tensor([[1.0, 0.6, 0.0], [0.6, 2.0, -0.5], [0.0, -0.5, 0.5]])
 
 def gaussian_iterates(count: int) -> torch.Tensor:
     """Draw independently from a Gaussian with `COVARIANCE`, `[1, T, 3]`."""
-    generator = torch.Generator().manual_seed(4)
-    normal = torch.randn(1, count, 3, generator=generator, dtype=torch.float64)
-    return 5 + normal @ torch.linalg.cholesky(COVARIANCE).T
+    return 5 + drawn(1, count, 3, seed=4) @ torch.linalg.cholesky(COVARIANCE).T
 
 
 def test_gaussian_iterates_give_their_covariance() -> None:
