@@ -52,7 +52,7 @@ def posterior_integrator(
     if not has_native_gradients(likelihood, data.inputs):
         return leapfrog_integrator(posterior_target(mlp, likelihood, data, hyper))
 
-    return lambda position, momentum, factors, size, steps, metric=None: LeapfrogResult(
+    return lambda position, momentum, factors, size, steps, metric: LeapfrogResult(
         *leapfrog_trajectories(
             mlp, data, position, momentum, factors, size, steps, metric.flat() if metric else None
         )

@@ -103,7 +103,7 @@ def test_energy_errors_are_accurate_in_float32(native: bool) -> None:
         posterior_integrator(mlp, Gaussian(), single, {}) if native else leapfrog_integrator(rough)
     )
     exact = leapfrog_integrator(posterior_target(mlp, Gaussian(), double, {}))
-    given = factors.expand(2, CHAINS, 1), same(2e-5), same(20).long()
+    given = factors.expand(2, CHAINS, 1), same(2e-5), same(20).long(), None
     errors = [
         energy_error(start.double(), go(place, start, *given), given[0])
         for go, place, start in (
