@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, Count, Finite, Positive, Seed, Whole
+from bnnbench.data.synthetic_1d import table_of_one_split
 from bnnbench.identity import no_identity
-from bnnbench.types import Split, Table, UserError
+from bnnbench.types import Table, UserError
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,5 @@ class LinearGaussian(Checked):
             axis=1,
         )
         truth = self.intercept + self.slope * inputs
-        rows = np.arange(len(truth))
-        return Table(
-            name=self.name,
-            inputs=inputs[:, None],
-            targets=truth + noise / self.noise_precision**0.5,
-            splits=(Split(0, rows[: self.rows], rows[self.rows :]),),
-            features=("x",),
-            target="y",
-            truth=truth,
-        )
+        targets = truth + noise / self.noise_precision**0.5
+        return table_of_one_split(self.name, inputs, targets, truth, self.rows)

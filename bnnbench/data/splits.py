@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from bnnbench.constraints import Between, Whole
+from bnnbench.data.errors import invalid
 from bnnbench.types import Split, Table, UserError
 
 MAX_SPLITS = 10_000
@@ -30,18 +31,18 @@ def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -
     """
     n_train = round((1 - test_fraction) * n_rows)
     if n_train >= n_rows:
-        raise UserError(
-            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves no test rows; "
+        raise invalid(
+            "test_fraction",
+            "no_test_rows",
+            f"{test_fraction:g} of {n_rows} rows leaves no test rows; "
             f"choose at least {1 / n_rows:.2g}.",
-            setting="dataset.test_fraction",
-            code="no_test_rows",
         )
     if n_train < MIN_TRAINING_ROWS:
-        raise UserError(
-            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves {n_train} training "
+        raise invalid(
+            "test_fraction",
+            "too_few_training_rows",
+            f"{test_fraction:g} of {n_rows} rows leaves {n_train} training "
             f"rows; choose a fraction that leaves at least {MIN_TRAINING_ROWS}.",
-            setting="dataset.test_fraction",
-            code="too_few_training_rows",
         )
     return tuple(_split(k, n_rows, n_train, seed) for k in range(n_splits))
 

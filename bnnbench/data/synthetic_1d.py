@@ -72,16 +72,23 @@ class Curve(Checked, ABC):
         )
         truth = self.function(inputs)
         targets = truth + self.noise_scale(inputs) * random.standard_normal(len(inputs))
-        rows = np.arange(len(inputs))
-        return Table(
-            name=self.name,
-            inputs=inputs[:, None],
-            targets=targets,
-            splits=(Split(0, rows[: self.points], rows[self.points :]),),
-            features=("x",),
-            target="y",
-            truth=truth,
-        )
+        return table_of_one_split(self.name, inputs, targets, truth, self.points)
+
+
+def table_of_one_split(
+    name: str, inputs: np.ndarray, targets: np.ndarray, truth: np.ndarray, n_train: int
+) -> Table:
+    """Return a table `[N]` with one input, whose first `n_train` rows are for training."""
+    rows = np.arange(len(inputs))
+    return Table(
+        name=name,
+        inputs=inputs[:, None],
+        targets=targets,
+        splits=(Split(0, rows[:n_train], rows[n_train:]),),
+        features=("x",),
+        target="y",
+        truth=truth,
+    )
 
 
 BUMP_SPACING, BUMP_RANGE = 0.5, 20.0

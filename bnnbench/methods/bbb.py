@@ -18,21 +18,21 @@ from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
+from bnnbench.methods.shared.contract import Method, Posterior
+from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
 from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate, adam_on
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class BBB(VariationalMethod):
+class BBB(SoftplusMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
     The loss of one minibatch is the mean negative log-likelihood plus `kl_weight / N` times the
@@ -71,14 +71,10 @@ class BBB(VariationalMethod):
         # 2^(M-j)/(2^M-1) with j from 1, in a form that cannot overflow.
         return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
 
-    def init(self, task: FitTask) -> State:
-        return initial_state(task, self.initial_precision)
-
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, rho, epsilon = state["loc"], state["rho"], noise[0]
-        scale = softplus(rho)
+        loc, scale, epsilon = state["loc"], softplus(state["rho"]), noise[0]
         weights = WeightSamples(loc, scale, epsilon)
         mean, cross = mean_and_cross(mlp, self.likelihood, weights, hyper, batch)
         prior = hyper["prior_precision"]
@@ -86,10 +82,7 @@ class BBB(VariationalMethod):
         kl_weight = batch.kl_weight / batch.counts
         g_loc = torch.addcmul(mean, kl_weight, d_loc)
         g_scale = torch.addcmul(cross, kl_weight, d_scale)
-        return {
-            **adam_on("loc", state, g_loc, batch.bias_correction, training),
-            **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.bias_correction, training),
-        }
+        return self.descend(state, g_loc, g_scale, batch, training)
 
     def native_update(self) -> NativeUpdate | None:
         if type(self.divergence) is not KL or self.divergence.estimator != "closed":
@@ -110,6 +103,3 @@ class BBB(VariationalMethod):
             epsilon = streams.normal(TRACE_SAMPLES, posterior.mlp.n_weights)
         prior = posterior.hyper["prior_precision"]
         return self.divergence.value(loc, scale, prior, epsilon)
-
-    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])

@@ -15,8 +15,8 @@ from torch.nn.functional import softplus
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
-from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
+from bnnbench.methods.shared.contract import LEARNED, LearnablePrecision, Posterior
+from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.moment_propagation import (
     Inputs,
@@ -30,14 +30,13 @@ from bnnbench.methods.shared.moment_propagation import (
     rectify_back,
 )
 from bnnbench.nn import MLP
-from bnnbench.optim import adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
-class DVI(VariationalMethod):
+class DVI(SoftplusMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`, trained by Adam without sampling.
 
     If m and v are the mean and the variance of the network's output at a row under the posterior,
@@ -73,22 +72,13 @@ class DVI(VariationalMethod):
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
 
-    @property
-    def hyper_names(self) -> tuple[str, ...]:
-        """The hyper-parameters that are not learned."""
-        return tuple(name for name in super().hyper_names if getattr(self, name) != LEARNED)
-
-    def init(self, task: FitTask) -> State:
-        return initial_state(task, self.initial_precision)
-
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, rho = state["loc"], state["rho"]
-        scale = softplus(rho)
+        loc, scale = state["loc"], softplus(state["rho"])
         layers = layers_of(mlp, (loc, scale.square()))
         (mean, _), tape, rectified = forward(layers, batch.inputs)
         by_mean = hyper["noise_precision"] * batch.weights * (mean - batch.targets)
@@ -99,10 +89,7 @@ class DVI(VariationalMethod):
         prior = self._prior(mlp, loc, scale, hyper) / batch.counts
         d_loc = torch.addcmul(d_loc, prior, loc)
         d_scale = (2 * d_variance + prior) * scale - 1 / (batch.counts * scale)
-        return {
-            **adam_on("loc", state, d_loc, batch.bias_correction, training),
-            **adam_on("rho", state, d_scale * torch.sigmoid(rho), batch.bias_correction, training),
-        }
+        return self.descend(state, d_loc, d_scale, batch, training)
 
     def _prior(self, mlp: MLP, loc: Tensor, scale: Tensor, hyper: Hyper) -> Tensor:
         """Return the prior precision of every weight, `[R, 1]` or `[R, P]`."""
@@ -131,9 +118,6 @@ class DVI(VariationalMethod):
         loc, scale = self.moments(posterior)
         prior_scale = self._prior(posterior.mlp, loc, scale, posterior.hyper).rsqrt()
         return kl(loc, scale, torch.zeros_like(prior_scale), prior_scale).sum(1)
-
-    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams

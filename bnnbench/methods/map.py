@@ -26,7 +26,7 @@ class MAP(StochasticMethod):
     """Minimises the mean negative log-likelihood plus `prior_precision / (2 N) ||w||^2`.
 
     Predicts one Gaussian per point; nothing is sampled, so `training.samples` and
-    `evaluation.samples` have no effect.
+    `evaluation.samples` have no effect. Methods with several networks derive from this class.
     """
 
     @property
@@ -52,9 +52,8 @@ class MAP(StochasticMethod):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        return adam_on(
-            "loc", state, self.gradient(mlp, state, hyper, batch), batch.bias_correction, training
-        )
+        gradient = self.gradient(mlp, state, hyper, batch)
+        return adam_on("loc", state, gradient, batch.bias_correction, training)
 
     def gradient(self, mlp: MLP, state: State, hyper: Hyper, batch: Batch) -> Tensor:
         """Return the gradient of loss and prior, `[R, M P]`."""

@@ -80,11 +80,6 @@ class RenyiVI(VariationalMethod):
     )
 
     @property
-    def hyper_names(self) -> tuple[str, ...]:
-        names = super().hyper_names
-        return tuple(name for name in names if not (name == NOISE and self.learns_noise))
-
-    @property
     def learns_noise(self) -> bool:
         """Whether the noise precision is learned."""
         return self.noise_precision == LEARNED

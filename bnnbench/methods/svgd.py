@@ -119,11 +119,6 @@ class SVGD(MAP):
         return tuple(name for name in names if getattr(self, name) == LEARNED)
 
     @property
-    def hyper_names(self) -> tuple[str, ...]:
-        """The hyper-parameters that are not learned."""
-        return tuple(name for name in super().hyper_names if name not in self.learned)
-
-    @property
     def gradients_per_epoch(self) -> int:
         return self.particles
 
@@ -139,7 +134,7 @@ class SVGD(MAP):
         return self.particles * (mlp.n_weights + len(self.learned))
 
     def fit(self, task: FitTask) -> Posterior:
-        return train(self, replace(task, outputs=self.likelihood.outputs, trace_streams=None))
+        return train(self, replace(task, trace_streams=None))
 
     def init(self, task: FitTask) -> State:
         """Return concatenated particles, `[R, M Q]`: weights, then logs of learned precisions."""

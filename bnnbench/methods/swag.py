@@ -133,7 +133,6 @@ class SWAG(MAP):
         return NativeUpdate("swag", names, constants, self.members)
 
     def fit(self, task: FitTask) -> Posterior:
-        task = replace(task, outputs=self.likelihood.outputs)
         batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
         first = self.adam_epochs(task) + 1
         saved_steps = range(first * batches, task.epochs * batches + 1, batches)

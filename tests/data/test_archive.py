@@ -78,17 +78,17 @@ def test_fetch_replaces_a_corrupt_file(served: str, yacht: Path, tmp_path: Path)
 def test_a_corrupt_download_is_not_kept(served: str, yacht: Path, tmp_path: Path) -> None:
     (yacht / "yacht/data/data.txt").write_text("1 2 3\n")
     fresh = tmp_path / "fresh"
-    with raises_user_error("data_dir", "download_failed") as error:
+    with raises_user_error(
+        "data_dir", "download_failed", mentions=[f"{served}yacht/data/data.txt", "SHA-256"]
+    ):
         archive.fetch(["yacht"], fresh, base_url=served)
-    assert f"{served}yacht/data/data.txt" in str(error.value) and "SHA-256" in str(error.value)
     assert not [path for path in fresh.rglob("*") if path.is_file()]
 
 
 def test_missing_on_the_server(served: str, yacht: Path, tmp_path: Path) -> None:
     (yacht / "yacht/data/data.txt").unlink()
-    with raises_user_error("data_dir", "download_failed") as error:
+    with raises_user_error("data_dir", "download_failed", mentions=["404"]):
         archive.fetch(["yacht"], tmp_path / "fresh", base_url=served)
-    assert "404" in str(error.value)
 
 
 def test_a_missing_network_is_reported_in_one_line(
@@ -111,21 +111,18 @@ def test_unwritable_folder(data: Path, tmp_path: Path) -> None:
     blocked.write_text("")
     with raises_user_error("data_dir"):
         UCI("yacht", directory=str(blocked), base_url=UNREACHABLE_URL).load()
-    with raises_user_error("data_dir", "not_writable") as error:
+    with raises_user_error("data_dir", "not_writable", mentions=[str(blocked)]):
         archive.fetch(["yacht"], blocked, source=data)
-    assert str(blocked) in str(error.value)
 
 
 def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path) -> None:
     bad = yacht / "yacht/data/n_splits.txt"
     bad.write_text("2\n")
-    with raises_user_error("--from", "corrupt_file") as error:
+    with raises_user_error("--from", "corrupt_file", mentions=[str(bad)]):
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert str(bad) in str(error.value)
     bad.unlink()
-    with raises_user_error("--from", "missing_file") as error:
+    with raises_user_error("--from", "missing_file", mentions=[str(bad)]):
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert str(bad) in str(error.value)
     assert not (tmp_path / "fresh").exists()
 
 

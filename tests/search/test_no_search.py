@@ -10,6 +10,7 @@ from bnnbench.settings import Dimension
 
 def test_no_search_needs_values() -> None:
     space = (Dimension("noise_precision", 1.0, 100.0), Dimension("prior_precision", 0.02, 50.0))
-    with raises_user_error("search") as error:
+    with raises_user_error(
+        "search", mentions=["method.noise_precision=VALUE method.prior_precision=VALUE"]
+    ):
         NoSearch(label="none").suggest(space, [], 0)
-    assert "method.noise_precision=VALUE method.prior_precision=VALUE" in str(error.value)

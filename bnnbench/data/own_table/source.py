@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from bnnbench.constraints import Checked, OneOf, Seed
+from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.checks import check_numbers, is_constant
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -128,10 +129,10 @@ class OwnTable(Checked):
                 code="two_split_columns",
             )
         if self.test is not None and self.n_splits not in (None, 1):
-            raise UserError(
-                "dataset.n_splits: dataset.test defines a single split; remove dataset.n_splits.",
-                setting="dataset.n_splits",
-                code="single_split",
+            raise invalid(
+                "n_splits",
+                "single_split",
+                "dataset.test defines a single split; remove dataset.n_splits.",
             )
 
     def load(self) -> Table:
@@ -146,21 +147,21 @@ class OwnTable(Checked):
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
         if len(frame) < MIN_ROWS:
-            raise UserError(
-                f"dataset.path: {path} has too few rows{dropped and ' without missing values'}: "
+            raise invalid(
+                "path",
+                "too_few_rows",
+                f"{path} has too few rows{dropped and ' without missing values'}: "
                 f"{len(frame)}, and at least {MIN_ROWS} are needed.",
-                setting="dataset.path",
-                code="too_few_rows",
             )
         encodings = self._encodings(path, frame)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
         if is_constant(targets):
-            raise UserError(
-                f"dataset.target: column {target!r} is {targets[0]:g} in every row of {path}; "
+            raise invalid(
+                "target",
+                "constant",
+                f"column {target!r} is {targets[0]:g} in every row of {path}; "
                 "choose a column that varies.",
-                setting="dataset.target",
-                code="constant",
             )
         groups = None if self.group is None else _numbered(path, frame[self.group])
         sources = {name: one.column for one in encodings for name in one.features}
@@ -258,11 +259,11 @@ class OwnTable(Checked):
 def _numbered(path: Path, column: pd.Series) -> np.ndarray:
     """Return the group index of each row, `[N]`."""
     if column.isna().any():
-        raise UserError(
-            f"dataset.group: column {column.name!r} of {path} has no value in data row "
+        raise invalid(
+            "group",
+            "missing_value",
+            f"column {column.name!r} of {path} has no value in data row "
             f"{int(np.flatnonzero(column.isna())[0]) + 1}.",
-            setting="dataset.group",
-            code="missing_value",
         )
     return np.asarray(np.unique(column.astype(str).to_numpy(str), return_inverse=True)[1])
 

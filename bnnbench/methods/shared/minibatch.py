@@ -11,7 +11,7 @@ from torch import Tensor
 from bnnbench.constraints import Between
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.contract import LEARNED, FitTask, Method, Posterior
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
@@ -78,7 +78,8 @@ class MinibatchMethod(Method):
 
     @property
     def hyper_names(self) -> tuple[str, ...]:
-        return (*self.likelihood.hyper_names, *self.own_hyper_names)
+        names = (*self.likelihood.hyper_names, *self.own_hyper_names)
+        return tuple(name for name in names if getattr(self, name) != LEARNED)
 
     def kl_weight(self, index: int, batches: int) -> float:
         """Return the weight of the complexity term in minibatch `index` of `batches`; mean 1."""

@@ -51,7 +51,6 @@ class SGMCMC(StochasticMethod):
         return range(last, int(self.burn_in * last), -self.thinning)[::-1]
 
     def fit(self, task: FitTask) -> Posterior:
-        task = replace(task, outputs=self.likelihood.outputs)
         posterior = train(self, task, self.saved_steps(task))
         return replace(posterior, diagnostics=self._diagnostics(posterior, task))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -31,7 +31,7 @@ class StochasticMethod(MinibatchMethod):
         """Draw weights `[S, R, P]` from the fitted posterior."""
 
     def fit(self, task: FitTask) -> Posterior:
-        return train(self, replace(task, outputs=self.likelihood.outputs))
+        return train(self, task)
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams

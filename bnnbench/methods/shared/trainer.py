@@ -115,6 +115,7 @@ def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS)
     Returns:
         The fitted posteriors; `diverged` stays on the device.
     """
+    task = replace(task, outputs=method.likelihood.outputs)
     state = method.init(task)
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)

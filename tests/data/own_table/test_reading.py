@@ -122,9 +122,8 @@ def test_sheets(tmp_path: Path) -> None:
         FRAME.head(3).to_excel(book, index=False, sheet_name="first")
         FRAME.to_excel(book, index=False, sheet_name="second")
     assert len(OwnTable(path=str(path), target="ja", sheet="second").load().targets) == 15
-    with raises_user_error("dataset.sheet") as error:
+    with raises_user_error("dataset.sheet", mentions=["first, second"]):
         OwnTable(path=str(path), target="ja", sheet="third").load()
-    assert "first, second" in str(error.value)
 
 
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +133,10 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setattr(pd, "read_parquet", lacking)
-    with raises_user_error("dataset.path", "missing_library") as error:
+    with raises_user_error(
+        "dataset.path", "missing_library", mentions=["pyarrow", "bnnbench[tables]"]
+    ):
         OwnTable(path=str(path), target="ja").load()
-    assert "pyarrow" in str(error.value) and "bnnbench[tables]" in str(error.value)
 
 
 def test_files_that_are_not_tables(tmp_path: Path) -> None:
