@@ -25,3 +25,10 @@ def normal_kl(mean: Any, variance: Any, prior_variance: Any) -> Any:
     """Return `KL(N(mean, variance) || N(0, prior_variance))` in nats."""
     ratio = variance / prior_variance
     return 0.5 * (ratio + mean**2 / prior_variance - 1 - np.log(ratio))
+
+
+def standard_normal_grid(n_nodes: int, half_width: float) -> tuple[Array, Array]:
+    """Return nodes and weights, `[n_nodes]` each, of the trapezium rule for a standard normal."""
+    nodes = np.linspace(-half_width, half_width, n_nodes)
+    weights = np.exp(-0.5 * nodes**2)
+    return nodes, weights / weights.sum()
