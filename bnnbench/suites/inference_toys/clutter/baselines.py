@@ -59,12 +59,8 @@ def weighted_posterior(model: ClutterModel, responsibilities: Array) -> tuple[fl
 def variational_bayes(model: ClutterModel, steps: int, tolerance: float) -> Array:
     """Run coordinate ascent on `q(theta)` and the labels, starting at the prior probabilities.
 
-    The bound after a step uses its `q(theta)` and the optimal labels given `q(theta)`.
-
-    Args:
-        model: the clutter model with its observations.
-        steps: maximum number of steps.
-        tolerance: stop when the bound increases by at most this, nats.
+    The bound after a step uses its `q(theta)` and the optimal labels given `q(theta)`. Stops when
+    the bound increases by at most the tolerance, in nats.
     """
 
     def states() -> Iterator[State]:
@@ -83,12 +79,8 @@ def variational_bayes(model: ClutterModel, steps: int, tolerance: float) -> Arra
 def laplace(model: ClutterModel, steps: int, tolerance: float) -> Array:
     """Return the Laplace approximation at each EM iterate towards a mode.
 
-    Standard deviation and log evidence are NaN where the log posterior is not concave.
-
-    Args:
-        model: the clutter model with its observations.
-        steps: maximum number of EM steps.
-        tolerance: stop when the mode moves by at most this.
+    Standard deviation and log evidence are NaN where the log posterior is not concave. Stops when
+    the mode moves by at most the tolerance.
     """
 
     def states() -> Iterator[State]:
@@ -125,15 +117,10 @@ def gaussian_vi(model: ClutterModel, mean: float, scale: float) -> Array:
 def importance_sampling(
     model: ClutterModel, draws: Sequence[int], randoms: Iterable[np.random.Generator]
 ) -> tuple[Array, Array]:
-    """Estimate the posterior from increasing numbers of draws, in R repetitions.
+    """Estimate the posterior from increasing numbers of draws, `[K]`, with one generator per run.
 
-    Args:
-        model: the clutter model with its observations.
-        draws: `[K]`, increasing numbers of draws; the larger samples contain the smaller ones.
-        randoms: one generator per repetition.
-
-    Returns:
-        The estimates, and the effective sample sizes `(sum w) ** 2 / sum w ** 2`, `[K, R]`.
+    The larger samples contain the smaller ones. Returns the estimates, and the effective sample
+    sizes `(sum w) ** 2 / sum w ** 2`, `[K, R]`.
     """
 
     def estimate(random: np.random.Generator) -> Iterator[tuple[float, ...]]:

@@ -68,15 +68,11 @@ class NaturalGaussian:
 def expectation_propagation(
     model: ClutterModel, orders: Array, passes: int, tolerance: float, power: float = 1.0
 ) -> EPResult[NaturalGaussian]:
-    """Run EP from flat sites; the estimates are mean, standard deviation and log evidence.
+    """Run EP in each order of the factors, `[R, N]`; the first pass is ADF.
 
-    Args:
-        model: the clutter model with its N observations.
-        orders: `[R, N]`, the order in which each run visits the factors.
-        passes: maximum number of passes over all factors; 1 is ADF.
-        tolerance: change of an estimate below which a run has converged.
-        power: power of factors and sites, `1 / n_i` in (3.66); 1 is EP. Fixed points are those
-            of the alpha-divergence (3.68) with `alpha = 2 power - 1`.
+    The estimates are mean, standard deviation and log evidence. The power of factors and sites is
+    `1 / n_i` in (3.66), and 1 for EP; fixed points are those of the alpha-divergence (3.68) with
+    `alpha = 2 power - 1`.
     """
     runs, count = orders.shape
     prior = NaturalGaussian(np.full(runs, 1 / model.prior_variance), np.zeros(runs))
@@ -115,14 +111,8 @@ def tilted_moments(
 ) -> tuple[Array, Array, Array]:
     """Return log mass, mean and variance of cavities times powers of likelihood factors, `[R]`.
 
-    The closed form for power 1 is that of a mixture of two Gaussians; other powers use a grid.
-
-    Args:
-        model: the clutter model with its observations.
-        factors: `[R]`, indices of the factors.
-        mean: `[R]`, mean of the cavity.
-        variance: `[R]`, variance of the cavity.
-        power: power of the factors.
+    The closed form for power 1 is that of a mixture of two Gaussians; other powers use a grid. The
+    cavities are given by their mean and variance, `[R]` each.
     """
     selected = model.subset(factors)
     if power == 1:

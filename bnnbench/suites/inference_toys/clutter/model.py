@@ -93,15 +93,7 @@ class ExactPosterior:
 def simulate(
     count: int, theta: float, clutter_weight: float, clutter_variance: float, seed: int
 ) -> tuple[Array, Array]:
-    """Draw observations and their clutter labels, `[N]` each.
-
-    Args:
-        count: N.
-        theta: mean of the signal.
-        clutter_weight: probability of clutter.
-        clutter_variance: variance of the clutter.
-        seed: seed of NumPy's default generator.
-    """
+    """Draw observations and their clutter labels, `[N]` each, given the mean of the signal."""
     random = np.random.default_rng(seed)
     is_clutter = random.random(count) < clutter_weight
     clutter = np.sqrt(clutter_variance) * random.standard_normal(count)

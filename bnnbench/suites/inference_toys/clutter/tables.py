@@ -17,8 +17,8 @@ from bnnbench.suites.inference_toys.maths import Array
 PROGRESS = "progress"
 """Work, estimates and errors of every algorithm after each step.
 
-Work is the number of likelihood factors evaluated. A factor at one value of `theta`, its
-expectation under a Gaussian and a responsibility each cost about two exponentials.
+A factor at one value of `theta`, its expectation under a Gaussian and a responsibility each cost
+about two exponentials, and count as one unit of work.
 """
 
 ORDERS = "orders"
