@@ -117,10 +117,12 @@ def gaussian_vi(model: ClutterModel, mean: float, scale: float) -> Array:
 def importance_sampling(
     model: ClutterModel, draws: Sequence[int], randoms: Iterable[np.random.Generator]
 ) -> tuple[Array, Array]:
-    """Estimate the posterior from increasing numbers of draws, `[K]`, with one generator per run.
+    """Estimate the posterior from increasing numbers of draws, with one generator per repetition.
 
-    The larger samples contain the smaller ones. Returns the estimates, and the effective sample
-    sizes `(sum w) ** 2 / sum w ** 2`, `[K, R]`.
+    The larger samples contain the smaller ones.
+
+    Returns:
+        The estimates, and the effective sample sizes `(sum w) ** 2 / sum w ** 2`, `[K, R]`.
     """
 
     def estimate(random: np.random.Generator) -> Iterator[tuple[float, ...]]:

@@ -56,7 +56,7 @@ def factors_by_setting(problem: Problem) -> dict[str, Factors]:
 
 
 def adf_fits(problem: Problem, orders: Array, inclusions: int) -> Iterator[Fit]:
-    """Yield ADF in every order, `[R, N]`, the first that of the data, and repeated in the first."""
+    """Yield ADF in every order of the rows, `[R, N]`, and repeated inclusion in the first order."""
     for setting, factors in factors_by_setting(problem).items():
         state = run_adf(factors, orders)
         skipped = int(state.skipped[0])
@@ -68,7 +68,7 @@ def adf_fits(problem: Problem, orders: Array, inclusions: int) -> Iterator[Fit]:
 
 
 def ep_fits(problem: Problem, orders: Array, passes: int) -> Iterator[Fit]:
-    """Yield EP in every order, `[R, N]`, the first that of the data, with its steps."""
+    """Yield EP in every order of the rows, `[R, N]`, with the steps in the first order."""
     for setting, factors in factors_by_setting(problem).items():
         result = run_expectation_propagation(factors, orders, passes)
         skipped = int(result.last.skipped[0])

@@ -31,7 +31,7 @@ from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
 )
 
 TOLERANCE = 1e-9
-"""Largest change of a natural parameter over a pass at convergence, relative to values above 1."""
+"""Largest change of an estimate over a pass at convergence, relative to values above 1."""
 
 MIN_SHAPE = 1.0
 """At lower shapes, the Student's t of (3.52) has no variance; such cavities are skipped."""
@@ -133,7 +133,7 @@ def run_adf(factors: Factors, orders: Array) -> EPState[Belief]:
 def repeat_adf(factors: Factors, order: Array, passes: int) -> Belief:
     """Return the beliefs after each pass of ADF over the same data, `[passes]`, as in Fig. 3.10.
 
-    Unlike EP, ADF never removes a factor. The order is of row numbers, `[N]`.
+    Unlike EP, ADF never removes a factor. `order` holds row numbers, `[N]`.
     """
     flat = state = flat_sites(factors.model.prior.repeat(1), len(order))
     naturals = []
@@ -194,8 +194,10 @@ def black_box_alpha(model: LinearModel, power: float, start: Belief) -> tuple[Be
     twenty.
 
     Uses quadrature and a quasi-Newton method instead of the source's Monte Carlo and stochastic
-    gradients, so that tied sites are the only difference from power EP. Returns the belief, too,
-    with its estimate of the log evidence in nats.
+    gradients, so that tied sites are the only difference from power EP.
+
+    Returns:
+        The belief, and its estimate of the log evidence in nats.
     """
     # Scale the parameters by standard deviations of the start for good conditioning.
     units = np.array([start.shape**-0.5, start.shape**-0.5, start.weight_std, 1.0])

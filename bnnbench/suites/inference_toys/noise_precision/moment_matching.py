@@ -117,8 +117,8 @@ def project(belief: Belief, tilted: Tilted, with_weight: bool, printed: bool = F
     """Return the belief with the tilted moments `E[gamma]`, `E[gamma**2]`, `E[w]` and `E[w**2]`.
 
     The moments of the weight follow from the derivatives of log K, as for any Gaussian (Minka,
-    "Expectation propagation for approximate Bayesian inference", 2001). They stay unless
-    `with_weight`.
+    "Expectation propagation for approximate Bayesian inference", 2001). Without `with_weight`,
+    they do not change.
     """
     # Overflows make the result improper, so the update is skipped.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

@@ -114,7 +114,7 @@ class Fit:
         steps: columns `step`, `mean`, `objective` and `gap` of `steps.csv`.
         orders: results of message passing in every order, the first that of the data, `[1 + R]`.
         skipped: number of updates skipped in the order of the data.
-        passes: passes of EP until convergence; NaN for other algorithms.
+        passes: passes of EP until convergence, infinite without; NaN for other algorithms.
         repeated: beliefs after each pass over the same data, `[K]`.
     """
 
@@ -182,7 +182,7 @@ def answers(problem: Problem, fits: Iterable[Fit]) -> list[Answer]:
             found.append(fit.answer(GAP, gap))
         if fit.skipped:
             found.append(fit.answer(SKIPPED, fit.skipped))
-        if np.isfinite(fit.passes):
+        if not np.isnan(fit.passes):
             found.append(fit.answer(PASSES, fit.passes))
         if fit.orders is not None:
             found += order_answers(fit, fit.orders, problem.target)
