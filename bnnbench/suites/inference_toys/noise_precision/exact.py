@@ -23,6 +23,9 @@ NODES_PER_STD = 3.0
 class ExactPosterior:
     """An exact posterior on a grid of the logarithm of the noise precision.
 
+    `mean` and `std` are those of the noise precision, `weight_mean` and `weight_std` those of the
+    weight, whose marginal is a mixture of Gaussians.
+
     Attributes:
         log_precision: evenly spaced grid, `[G]`.
         probability: probability of each point, sums to 1, `[G]`.
@@ -39,23 +42,19 @@ class ExactPosterior:
 
     @property
     def mean(self) -> float:
-        """The mean of the noise precision."""
         return float(self.probability @ np.exp(self.log_precision))
 
     @property
     def std(self) -> float:
-        """The standard deviation of the noise precision."""
         difference = np.exp(self.log_precision) - self.mean
         return float(np.sqrt(self.probability @ difference**2))
 
     @property
     def weight_mean(self) -> float:
-        """The mean of the weight."""
         return float(self.probability @ self.loc)
 
     @property
     def weight_std(self) -> float:
-        """The standard deviation of the weight, whose marginal is a mixture of Gaussians."""
         difference = self.loc - self.weight_mean
         return float(np.sqrt(self.probability @ (self.variance + difference**2)))
 
