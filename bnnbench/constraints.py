@@ -112,11 +112,13 @@ class ListOf:
         each: constraint on every value.
         length: number of values; None for any.
         order: `increasing`, `distinct` or empty for any.
+        minimum: smallest number of values, if any number is accepted.
     """
 
     each: Constraint
     length: int | None = None
     order: str = ""
+    minimum: int = 1
     broken: ClassVar[dict[str, Callable[[tuple[Any, ...]], bool]]] = {
         "": lambda values: False,
         "increasing": lambda values: any(a >= b for a, b in pairwise(values)),
@@ -124,9 +126,9 @@ class ListOf:
     }
 
     def __call__(self, key: str, value: Any) -> None:
-        size = "one or more values" if self.length is None else f"{self.length} values"
-        wrong = not isinstance(value, tuple) or len(value) != (self.length or len(value) or 1)
-        if wrong:
+        size = f"{self.minimum} or more values" if self.length is None else f"{self.length} values"
+        count = len(value) if isinstance(value, tuple) else -1
+        if count < 0 or (count < self.minimum if self.length is None else count != self.length):
             raise UserError(f"{key} must be a list of {size}, not {value!r}.", key, "not_a_list")
         for one in value:
             self.each(key, one)

@@ -34,6 +34,7 @@ class Settings:
     batch: Annotated[int | str, Word("all", Whole())] = "all"
     sizes: Annotated[tuple[int, ...], ListOf(Whole(), order="increasing")] = (1, 2)
     pair: Annotated[tuple[float, float], ListOf(Finite(), length=2, order="distinct")] = (2, 1)
+    powers: Annotated[tuple[float, ...], ListOf(Finite(), minimum=2)] = (1, 2)
     seed: Annotated[int, Whole(0)] = 0
     free: Any = "anything"
 
@@ -70,6 +71,7 @@ def test_valid_values_pass(values: dict[str, Any]) -> None:
         ("sizes", (2, 2), "not_increasing"),
         ("pair", (1.0, 2.0, 3.0), "not_a_list"),
         ("pair", (1.0, 1.0), "not_distinct"),
+        ("powers", (1.0,), "not_a_list"),
         ("seed", -1, None),
     ],
 )

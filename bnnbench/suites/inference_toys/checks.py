@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import wraps
 from math import isnan
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from bnnbench.results.answers import value_of
 from bnnbench.results.claims import CheckResult, NotTestable
 
-RunT = TypeVar("RunT")
-CaseT = TypeVar("CaseT")
-OthersT = ParamSpec("OthersT")
+Check = Callable[..., CheckResult]
 
 
 def combine(results: Iterable[CheckResult], separator: str = "; ") -> CheckResult:
@@ -29,24 +27,17 @@ def combine(results: Iterable[CheckResult], separator: str = "; ") -> CheckResul
     return verdict, separator.join(evidence)
 
 
-def for_every(
-    cases: Callable[[Any], Iterable[CaseT]],
-) -> Callable[
-    [Callable[Concatenate[RunT, CaseT, OthersT], CheckResult]],
-    Callable[Concatenate[RunT, OthersT], CheckResult],
-]:
-    """Return a decorator that turns the check of one case into a check of all.
+def for_every(cases: Callable[[Any], Iterable[Any]]) -> Callable[[Check], Check]:
+    """Return a decorator that turns `check(run, case, ...)` into a check of all cases.
 
     Args:
         cases: returns the cases of a run.
     """
 
-    def decorate(
-        check: Callable[Concatenate[RunT, CaseT, OthersT], CheckResult],
-    ) -> Callable[Concatenate[RunT, OthersT], CheckResult]:
+    def decorate(check: Check) -> Check:
         @wraps(check)
-        def check_all(run: RunT, *args: OthersT.args, **kwargs: OthersT.kwargs) -> CheckResult:
-            return combine(check(run, case, *args, **kwargs) for case in cases(run))
+        def check_all(run: Any, **arguments: Any) -> CheckResult:
+            return combine(check(run, case, **arguments) for case in cases(run))
 
         return check_all
 

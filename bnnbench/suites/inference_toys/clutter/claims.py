@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 import numpy as np
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
-from bnnbench.suites.inference_toys.checks import combine, for_every
-from bnnbench.suites.inference_toys.clutter import names
-from bnnbench.suites.inference_toys.clutter.saved_run import ClutterRun
+from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.checks import combine
+from bnnbench.suites.inference_toys.clutter import tables
+from bnnbench.suites.inference_toys.clutter.tables import FIXED_POINT_TOLERANCE
 from bnnbench.suites.inference_toys.sources import BOOK
 
 MIN_RELATIVE_STD = 0.1
 """Standard deviation over orders, relative to the posterior's, that counts as dependence."""
 
-FIXED_POINT_TOLERANCE = 1e-6
-"""Distance in `theta` within which two fixed points are the same."""
-
-BOUND_TOLERANCE = 1e-9
-"""Rounding error allowed in a bound, nats."""
-
 claims = Claims()
-for_every_size = for_every(lambda run: run.sizes)
+
+
+def on_every_data_set(check: Callable[..., CheckResult]) -> Callable[..., CheckResult]:
+    """Turn the check of one data set into a check of all."""
+
+    @wraps(check)
+    def check_all(run: SavedTables, **arguments: Any) -> CheckResult:
+        return combine(check(data_set, **arguments) for data_set in tables.data_sets(run))
+
+    return check_all
+
+
+def size_of(run: SavedTables) -> str:
+    """Return the number of observations of a data set, as evidence states it."""
+    return f"(N = {len(run[tables.POINTS])})"
 
 
 @claims(
@@ -29,11 +42,11 @@ for_every_size = for_every(lambda run: run.sizes)
     rule="over random orders, the standard deviation of ADF's mean exceeds "
     f"{MIN_RELATIVE_STD} exact posterior standard deviations, for every number of observations",
 )
-@for_every_size
-def depends_on_order(run: ClutterRun, size: int) -> CheckResult:
-    std = run.answer(names.MEAN_STD, names.ADF, size)["value"]
-    scale = run.answer(names.SCALE, names.ADF, size)["exact"]
-    return std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} (N = {size})"
+@on_every_data_set
+def depends_on_order(run: SavedTables) -> CheckResult:
+    std = run.value(tables.MEAN_STD, tables.ADF)
+    scale = run.answer(tables.SCALE, tables.ADF)["exact"]
+    return std > MIN_RELATIVE_STD * scale, f"{std:.2g} vs {scale:.2g} {size_of(run)}"
 
 
 @claims(
@@ -41,15 +54,15 @@ def depends_on_order(run: ClutterRun, size: int) -> CheckResult:
     source=f"{BOOK}, 3.2.3",
     rule=f"EP converges to the same mean within {FIXED_POINT_TOLERANCE:g} in every random order",
 )
-@for_every_size
-def has_one_fixed_point(run: ClutterRun, size: int) -> CheckResult:
-    orders = run.random_orders(size)
-    mean = run.answer(names.MEAN, names.EP, size)["value"]
-    others = orders[(orders["ep_mean"] - mean).abs() > FIXED_POINT_TOLERANCE]
-    evidence = f"{len(orders) - len(others)} of {len(orders)} orders (N = {size})"
+@on_every_data_set
+def has_one_fixed_point(run: SavedTables) -> CheckResult:
+    orders = run[tables.ORDERS]
+    distances = (orders["ep_mean"] - run.value(tables.MEAN, tables.EP)).abs()
+    others = orders[distances > FIXED_POINT_TOLERANCE]
+    evidence = f"{len(orders) - len(others)} of {len(orders)} orders {size_of(run)}"
     if len(others):
         means = ", ".join(f"{value:.3g}" for value in sorted(set(others["ep_mean"].round(6))))
-        loss = run.answer(names.EVIDENCE, names.EP, size)["value"] - others["ep_log_evidence"].max()
+        loss = run.value(tables.EVIDENCE, tables.EP) - others["ep_log_evidence"].max()
         evidence += f", the others at {means} with {loss:.3g} nats less log evidence"
     return others.empty, evidence
 
@@ -58,30 +71,30 @@ def has_one_fixed_point(run: ClutterRun, size: int) -> CheckResult:
     "ADF overestimates the variance",
     source=f"{BOOK}, 3.2.2.3",
     rule="the standard deviation of ADF exceeds the exact one on every data set",
-    approximations=(names.ADF,),
+    approximations=(tables.ADF,),
 )
 @claims(
     "EP overestimates the variance",
     source=f"{BOOK}, 3.3",
     rule="the standard deviation of EP exceeds the exact one on every data set",
-    approximations=(names.EP,),
+    approximations=(tables.EP,),
 )
 @claims(
     "Variational inference underestimates the variance",
     source=f"{BOOK}, 3.2.1.6 and 3.3",
-    rule=f"the standard deviation of {names.VB} and {names.GAUSSIAN_VI} is below the exact one on "
-    "every data set",
-    approximations=(names.VB, names.GAUSSIAN_VI),
+    rule=f"the standard deviation of {tables.VB} and {tables.GAUSSIAN_VI} is below the exact one "
+    "on every data set",
+    approximations=(tables.VB, tables.GAUSSIAN_VI),
     overestimates=False,
 )
-@for_every_size
+@on_every_data_set
 def misestimates_variance(
-    run: ClutterRun, size: int, approximations: tuple[str, ...], overestimates: bool = True
+    run: SavedTables, approximations: tuple[str, ...], overestimates: bool = True
 ) -> CheckResult:
-    rows = {name: run.answer(names.SCALE, name, size) for name in approximations}
+    rows = {name: run.answer(tables.SCALE, name) for name in approximations}
     errors = {name: row["value"] / row["exact"] - 1 for name, row in rows.items()}
     return combine(
-        ((error > 0) == overestimates, f"{name} {100 * error:+.2g} % (N = {size})")
+        ((error > 0) == overestimates, f"{name} {100 * error:+.2g} % {size_of(run)}")
         for name, error in errors.items()
     )
 
@@ -91,25 +104,10 @@ def misestimates_variance(
     source=f"{BOOK}, 3.2.3.1",
     rule="some sites of EP have negative precision, and its posterior standard deviation is finite",
 )
-@for_every_size
-def has_improper_sites(run: ClutterRun, size: int) -> CheckResult:
-    count = run.answer(names.NEGATIVE_SITES, names.EP, size)["value"]
-    scale = run.answer(names.SCALE, names.EP, size)["value"]
-    return bool(count > 0 and np.isfinite(scale)), f"{count:.0f} of {size} sites"
-
-
-@claims(
-    "Variational inference maximises a lower bound of the log evidence",
-    source=f"{BOOK}, 3.2.1, (3.6) and (3.7)",
-    rule="the bound never decreases in a step and never exceeds the exact log evidence",
-)
-@for_every_size
-def is_lower_bound(run: ClutterRun, size: int) -> CheckResult:
-    bound = run.steps(names.VB, size)["log_evidence"].to_numpy()
-    exact = run.answer(names.EVIDENCE, names.VB, size)["exact"]
-    increases = (np.diff(bound) > -BOUND_TOLERANCE).all()
-    evidence = f"{bound[0]:.2f} to {bound[-1]:.2f}, exact {exact:.2f} (N = {size})"
-    return bool(increases and (bound < exact + BOUND_TOLERANCE).all()), evidence
+@on_every_data_set
+def has_improper_sites(run: SavedTables) -> CheckResult:
+    count, scale = (run.value(name, tables.EP) for name in (tables.NEGATIVE_SITES, tables.SCALE))
+    return bool(count > 0 and np.isfinite(scale)), f"{count:.0f} of {len(run[tables.POINTS])} sites"
 
 
 @claims(
@@ -118,17 +116,16 @@ def is_lower_bound(run: ClutterRun, size: int) -> CheckResult:
     rule="for powers from 1 downwards, the standard deviation of power EP approaches that of the "
     "Gaussian of minimum reverse KL, to within 5 % of EP's distance at the lowest power",
 )
-@for_every_size
-def interpolates_between_ep_and_reverse_kl(run: ClutterRun, size: int) -> CheckResult:
-    rows = run.powers[(run.powers["observations"] == size) & (run.powers["power"] <= 1)]
+@on_every_data_set
+def interpolates_between_ep_and_reverse_kl(run: SavedTables) -> CheckResult:
+    rows = run[tables.POWERS].query("power <= 1").sort_values("power", ascending=False)
     if not {1.0} < set(rows["power"]):
         raise NotTestable("needs power 1 and a lower power")
-    rows = rows.sort_values("power", ascending=False)
-    limit = run.answer(names.SCALE, names.GAUSSIAN_VI, size)["value"]
-    distance = (rows["scale"] - limit).abs().to_numpy()
+    distance = (rows["scale"] - run.value(tables.SCALE, tables.GAUSSIAN_VI)).abs().to_numpy()
     holds = bool((np.diff(distance) < 0).all() and distance[-1] <= 0.05 * distance[0])
-    last = rows["power"].iloc[-1]
-    return holds, f"{distance[0]:.2g} at power 1, {distance[-1]:.2g} at {last:g} (N = {size})"
+    lowest = rows["power"].iloc[-1]
+    evidence = f"{distance[0]:.2g} at power 1, {distance[-1]:.2g} at {lowest:g} {size_of(run)}"
+    return holds, evidence
 
 
 @claims(
@@ -136,9 +133,11 @@ def interpolates_between_ep_and_reverse_kl(run: ClutterRun, size: int) -> CheckR
     source=f"{BOOK}, 3.2.3.4",
     rule="in some random order, a pass of EP decreases its log evidence",
 )
-def energy_can_increase(run: ClutterRun) -> CheckResult:
-    decreases = {size: run.random_orders(size)["n_decreases"] > 0 for size in run.sizes}
-    evidence = (f"{n.sum()} of {len(n)} orders (N = {size})" for size, n in decreases.items())
+def energy_can_increase(run: SavedTables) -> CheckResult:
+    decreases = {
+        size_of(one): one[tables.ORDERS]["n_decreases"] > 0 for one in tables.data_sets(run)
+    }
+    evidence = (f"{n.sum()} of {len(n)} orders {size}" for size, n in decreases.items())
     return any(n.any() for n in decreases.values()), "; ".join(evidence)
 
 
@@ -149,18 +148,16 @@ def energy_can_increase(run: ClutterRun) -> CheckResult:
     rule="after every pass of EP except the first (ADF), its median errors in mean and log "
     "evidence are below those of each competitor at the same or lower cost",
 )
-@for_every(
-    lambda run: [
-        (size, name) for size in run.sizes for name in (names.VB, names.LAPLACE, names.IMPORTANCE)
-    ]
-)
-def is_most_accurate_per_work(run: ClutterRun, case: tuple[int, str]) -> CheckResult:
-    size, competitor = case
-    steps = run.steps(competitor, size)
-    columns = ["mean_error", "evidence_error"]
-    wins = [
-        bool((ep_pass[columns] < affordable[columns].iloc[-1]).all())
-        for _, ep_pass in run.steps(names.EP, size).iloc[1:].iterrows()
-        if len(affordable := steps[steps["work"] <= ep_pass["work"]])
-    ]
-    return (all(wins) if wins else None), f"{sum(wins)} of {len(wins)} vs {competitor} (N = {size})"
+@on_every_data_set
+def is_most_accurate_per_work(run: SavedTables) -> CheckResult:
+    columns, results = ["mean_error", "evidence_error"], []
+    for competitor in (tables.VB, tables.LAPLACE, tables.IMPORTANCE):
+        steps = run.rows(tables.PROGRESS, algorithm=competitor)
+        wins = [
+            bool((ep_pass[columns] < affordable[columns].iloc[-1]).all())
+            for _, ep_pass in run.rows(tables.PROGRESS, algorithm=tables.EP).iloc[1:].iterrows()
+            if len(affordable := steps[steps["work"] <= ep_pass["work"]])
+        ]
+        evidence = f"{sum(wins)} of {len(wins)} vs {competitor} {size_of(run)}"
+        results.append((all(wins) if wins else None, evidence))
+    return combine(results)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.integrate import quad_vec
 
+from bnnbench.suites.inference_toys.maths import Array, log_normal
+
 SIGNAL_VARIANCE = 1.0
 """Variance of a non-clutter observation about `theta`."""
 
@@ -25,11 +27,8 @@ LIKELIHOOD_MARGIN = 9.0
 N_SCAN_POINTS = 4001
 """Grid points of the search for the mode."""
 
-TABLE_HALF_WIDTH = 6.0
-"""Range of the tabulated density around the mean, in standard deviations."""
-
-N_TABLE_POINTS = 601
-"""Points of the tabulated density."""
+TABLE_HALF_WIDTH, N_TABLE_POINTS = 6.0, 601
+"""The tabulated density: range around the mean, in standard deviations, and number of points."""
 
 
 @dataclass(frozen=True)
@@ -43,38 +42,33 @@ class ClutterModel:
         prior_variance: prior variance of `theta`, which has prior mean zero.
     """
 
-    observations: np.ndarray
+    observations: Array
     clutter_weight: float = 0.5
     clutter_variance: float = 10.0
     prior_variance: float = 100.0
 
     @property
-    def log_clutter(self) -> np.ndarray:
+    def log_clutter(self) -> Array:
         """`log(w N(x_i; 0, a))`, `[N]`."""
         density = log_normal(self.observations, 0.0, self.clutter_variance)
         return np.log(self.clutter_weight) + density
 
-    def log_signal(
-        self, theta: np.ndarray, variance: np.ndarray | float = SIGNAL_VARIANCE
-    ) -> np.ndarray:
+    def log_signal(self, theta: Array, variance: Array | float = SIGNAL_VARIANCE) -> Array:
         """Return `log((1 - w) N(x_i; theta, variance))`; `theta` broadcasts against `[N]`."""
         return np.log1p(-self.clutter_weight) + log_normal(self.observations, theta, variance)
 
-    def log_factors(self, theta: np.ndarray) -> np.ndarray:
+    def log_factors(self, theta: Array) -> Array:
         """Return the log of the likelihood factors; `theta` broadcasts against `[N]`."""
         return np.logaddexp(self.log_signal(theta), self.log_clutter)
 
-    def subset(self, indices: np.ndarray) -> ClutterModel:
+    def subset(self, indices: Array) -> ClutterModel:
         """Return the model of the observations with these indices, which may repeat."""
         return replace(self, observations=self.observations[indices])
 
-    def log_prior(self, theta: np.ndarray) -> np.ndarray:
-        """Return the log prior density, in the shape of `theta`."""
-        return log_normal(theta, 0.0, self.prior_variance)
-
-    def log_joint(self, theta: np.ndarray) -> np.ndarray:
+    def log_joint(self, theta: Array) -> Array:
         """Return `log p(x, theta)`, in the shape of `theta`."""
-        return self.log_prior(theta) + self.log_factors(np.asarray(theta)[..., None]).sum(-1)
+        log_prior = log_normal(theta, 0.0, self.prior_variance)
+        return log_prior + self.log_factors(np.asarray(theta)[..., None]).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -92,29 +86,14 @@ class ExactPosterior:
     mean: float
     scale: float
     log_evidence: float
-    theta: np.ndarray
-    density: np.ndarray
-
-
-def log_normal(
-    value: np.ndarray, mean: np.ndarray | float, variance: np.ndarray | float
-) -> np.ndarray:
-    """Return the log density of Gaussians; shapes broadcast."""
-    return -0.5 * (np.log(2 * np.pi * variance) + (value - mean) ** 2 / variance)
+    theta: Array
+    density: Array
 
 
 def simulate(
     count: int, theta: float, clutter_weight: float, clutter_variance: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw observations and their clutter labels, `[N]` each.
-
-    Args:
-        count: N.
-        theta: mean of the signal.
-        clutter_weight: probability of clutter.
-        clutter_variance: variance of the clutter.
-        seed: seed of NumPy's default generator.
-    """
+) -> tuple[Array, Array]:
+    """Draw observations and their clutter labels, `[N]` each, given the mean of the signal."""
     random = np.random.default_rng(seed)
     is_clutter = random.random(count) < clutter_weight
     clutter = np.sqrt(clutter_variance) * random.standard_normal(count)
@@ -135,7 +114,7 @@ def exact_posterior(model: ClutterModel) -> ExactPosterior:
     log_joint = model.log_joint(grid)
     mode, log_max = float(grid[log_joint.argmax()]), float(log_joint.max())
 
-    def moments(theta: float) -> np.ndarray:
+    def moments(theta: float) -> Array:
         offset = theta - mode
         powers = np.array([1.0, offset, offset**2])
         return np.exp(model.log_joint(np.array(theta)) - log_max) * powers

@@ -1,137 +1,173 @@
-"""The tables of a run on one data set."""
+"""The tables of a run on the clutter problem: names, rows and reader."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bnnbench.results.answers import Answer
-from bnnbench.suites.inference_toys.clutter import names
-from bnnbench.suites.inference_toys.clutter.expectation_propagation import EPResult
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import SavedTables, table_reader
 from bnnbench.suites.inference_toys.clutter.model import ExactPosterior
-from bnnbench.suites.inference_toys.clutter.progress import Progress
-from bnnbench.suites.inference_toys.clutter.variational import Gaussian
+from bnnbench.suites.inference_toys.expectation_propagation import EPResult
+from bnnbench.suites.inference_toys.maths import Array
+
+PROGRESS = "progress"
+"""Work, estimates and errors of every algorithm after each step.
+
+A factor at one value of `theta`, its expectation under a Gaussian and a responsibility each cost
+about two exponentials, and count as one unit of work.
+"""
+
+ORDERS = "orders"
+"""Results of ADF and EP for each random order of the factors."""
+
+POWERS = "powers"
+"""The fixed points of power EP."""
+
+DENSITY = "density"
+"""The exact posterior density on a grid."""
+
+POINTS = "points"
+"""The observations."""
+
+NUMBERS = {
+    PROGRESS: ("observations", "step", "work", "log_evidence", "mean_error", "evidence_error"),
+    ORDERS: ("observations", "adf_mean", "adf_scale", "adf_log_evidence", "ep_mean", "n_decreases"),
+    POWERS: ("observations", "power", "mean", "scale", "log_evidence"),
+    DENSITY: ("observations", "theta", "density"),
+    POINTS: ("observations", "value", "clutter"),
+}
+"""Columns that must hold numbers, by table."""
+
+read_run = table_reader(NUMBERS)
+
+ADF, EP, VB, GAUSSIAN_VI = "ADF", "EP", "variational Bayes", "Gaussian VI"
+LAPLACE, IMPORTANCE = "Laplace", "importance sampling"
+
+MEAN, SCALE = "posterior mean", "posterior standard deviation"
+EVIDENCE = "log evidence"
+MEAN_STD = "std of the mean over orders"
+EVIDENCE_STD = "std of the log evidence over orders"
+NEGATIVE_SITES = "sites with negative precision"
+OTHER_FIXED_POINTS = "orders with another fixed point"
+PASSES = "passes until convergence"
+EFFECTIVE_SAMPLE_SIZE = "effective sample size"
+
+ESTIMATES = ("mean", "scale", "log_evidence")
+"""Columns of the three estimates that every algorithm returns."""
 
 FIXED_POINT_TOLERANCE = 1e-6
 """Distance in `theta` above which two fixed points differ."""
 
 
-@dataclass(frozen=True)
-class Approximations:
-    """The exact posterior of one data set and all its approximations.
+def setting_of(observations: int) -> str:
+    """Return the `setting` of answers for this number of observations."""
+    return f"{observations} observations"
 
-    Attributes:
-        exact: the exact posterior.
+
+def data_sets(run: SavedTables) -> list[SavedTables]:
+    """Return the tables of each data set, by increasing number of observations."""
+    return [
+        SavedTables({
+            ANSWERS: run.rows(ANSWERS, setting=setting_of(size)),
+            **{name: run.rows(name, observations=size) for name in NUMBERS},
+        })
+        for size in sorted(run[POINTS]["observations"].unique())
+    ]  # fmt: skip
+
+
+def answers(
+    ep: EPResult[Any],
+    steps: Mapping[str, Array],
+    vi: Array,
+    sample_sizes: Array,
+    posterior: ExactPosterior,
+) -> Iterator[Answer]:
+    """Yield the answers for one data set.
+
+    Args:
         ep: EP in the order of the observations.
-        ep_random_orders: EP in random orders; the first pass is ADF.
-        power_ep: power EP in the order of the observations, by power.
-        variational_bayes: variational Bayes.
-        gaussian_vi: the Gaussian of minimum reverse KL.
-        laplace: the Laplace approximation.
-        importance_sampling: importance sampling.
-        sample_sizes: `[K, L]`, effective sample sizes for K numbers of draws in L repetitions.
+        steps: estimates of every algorithm by step, `[K, 3, R]`; those of EP in random orders.
+        vi: estimates of Gaussian VI, `[3, 1]`.
+        sample_sizes: effective sample sizes of importance sampling, `[R]`.
+        posterior: the exact posterior.
     """
-
-    exact: ExactPosterior
-    ep: EPResult
-    ep_random_orders: EPResult
-    power_ep: Mapping[float, EPResult]
-    variational_bayes: Progress
-    gaussian_vi: Gaussian
-    laplace: Progress
-    importance_sampling: Progress
-    sample_sizes: np.ndarray
-
-
-def answers(approximations: Approximations, size: int) -> Iterator[Answer]:
-    """Return the answers for one data set."""
-    setting, exact = names.setting(size), approximations.exact
-    exact_values = {
-        names.MEAN: exact.mean, names.SCALE: exact.scale, names.EVIDENCE: exact.log_evidence
-    }  # fmt: skip
-
-    def moments(name: str, progress: Progress, step: int) -> Iterator[Answer]:
-        states = (progress.mean[step], progress.scale[step], progress.log_evidence[step])
-        for (quantity, true), values in zip(exact_values.items(), states, strict=True):
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    setting = setting_of(ep.last.log_scales.shape[1])
+    exact = (posterior.mean, posterior.scale, posterior.log_evidence)
+    for name, estimates in (
+        (ADF, steps[EP][0]),
+        (EP, ep.estimates[-1]),
+        (VB, steps[VB][-1]),
+        (GAUSSIAN_VI, vi),
+        (LAPLACE, steps[LAPLACE][-1]),
+        (IMPORTANCE, steps[IMPORTANCE][-1]),
+    ):
+        for quantity, values, true in zip((MEAN, SCALE, EVIDENCE), estimates, exact, strict=True):
+            count = len(values)
+            error = values.std(ddof=1) / np.sqrt(count) if count > 1 else np.nan
             yield Answer(quantity, name, float(values.mean()), setting, float(error), true)
-
-    ep, random_orders = approximations.ep, approximations.ep_random_orders
-    yield from moments(names.ADF, random_orders.progress, 0)
-    yield from moments(names.EP, ep.progress, -1)
-    yield from moments(names.VB, approximations.variational_bayes, -1)
-    gaussian = approximations.gaussian_vi
-    values = (gaussian.mean, gaussian.scale, gaussian.bound)
-    for (quantity, true), value in zip(exact_values.items(), values, strict=True):
-        yield Answer(quantity, names.GAUSSIAN_VI, value, setting, exact=true)
-    yield from moments(names.LAPLACE, approximations.laplace, -1)
-    yield from moments(names.IMPORTANCE, approximations.importance_sampling, -1)
-    sample_size = float(approximations.sample_sizes[-1].mean())
-    yield Answer(names.EFFECTIVE_SAMPLE_SIZE, names.IMPORTANCE, sample_size, setting)
-    for name, step in ((names.ADF, 0), (names.EP, -1)):
-        mean, evidence = (
-            values[step].std(ddof=1)
-            for values in (random_orders.progress.mean, random_orders.progress.log_evidence)
-        )
-        yield Answer(names.MEAN_STD, name, float(mean), setting)
-        yield Answer(names.EVIDENCE_STD, name, float(evidence), setting)
-    others = np.abs(random_orders.progress.mean[-1] - ep.progress.mean[-1]) > FIXED_POINT_TOLERANCE
-    yield Answer(names.OTHER_FIXED_POINTS, names.EP, float(others.sum()), setting)
-    yield Answer(names.PASSES, names.EP, float(ep.passes[0]), setting)
-    negative = (ep.sites.precision[0] < 0).sum()
-    yield Answer(names.NEGATIVE_SITES, names.EP, float(negative), setting)
+    yield Answer(EFFECTIVE_SAMPLE_SIZE, IMPORTANCE, float(sample_sizes.mean()), setting)
+    for name, step in ((ADF, 0), (EP, -1)):
+        mean, _, log_evidence = steps[EP][step].std(axis=1, ddof=1)
+        yield Answer(MEAN_STD, name, float(mean), setting)
+        yield Answer(EVIDENCE_STD, name, float(log_evidence), setting)
+    distances = np.abs(steps[EP][-1, 0] - ep.estimates[-1, 0])
+    yield Answer(OTHER_FIXED_POINTS, EP, float((distances > FIXED_POINT_TOLERANCE).sum()), setting)
+    yield Answer(PASSES, EP, float(ep.passes[0]), setting)
+    yield Answer(NEGATIVE_SITES, EP, float((ep.last.sites[..., 0] < 0).sum()), setting)
 
 
-def progress_rows(approximations: Approximations, size: int) -> list[dict[str, Any]]:
-    """Return the estimates of every algorithm after each step; ADF is the first step of EP."""
-    by_algorithm = {
-        names.EP: approximations.ep_random_orders.progress,
-        names.VB: approximations.variational_bayes,
-        names.LAPLACE: approximations.laplace,
-        names.IMPORTANCE: approximations.importance_sampling,
-    }
-    return [
-        row
-        for name, progress in by_algorithm.items()
-        for row in progress.rows(name, size, approximations.exact)
-    ]
+def progress_table(
+    steps: Mapping[str, Array], draws: Sequence[int], count: int, exact: ExactPosterior
+) -> pd.DataFrame:
+    """Return the work, median estimates and quantiles of absolute errors by algorithm and step.
+
+    Args:
+        steps: estimates of every algorithm by step, `[K, 3, R]`.
+        draws: numbers of draws of importance sampling; the others evaluate each factor once a step.
+        count: number of observations.
+        exact: the exact posterior.
+    """
+    frames = []
+    for name, estimates in steps.items():
+        number = np.arange(1, len(estimates) + 1)
+        evaluations = np.asarray(draws) if name == IMPORTANCE else number
+        columns = {"algorithm": name, "step": number, "work": count * evaluations}
+        columns |= zip(ESTIMATES, np.median(estimates, axis=2).T, strict=True)
+        for error, values, true in (
+            ("mean_error", estimates[:, 0], exact.mean),
+            ("evidence_error", estimates[:, 2], exact.log_evidence),
+        ):
+            quantiles = np.quantile(np.abs(values - true), (0.1, 0.5, 0.9), axis=1)
+            columns |= zip((f"{error}_low", error, f"{error}_high"), quantiles, strict=True)
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames)
 
 
-def order_rows(result: EPResult, size: int) -> list[dict[str, Any]]:
+def order_table(result: EPResult[Any]) -> pd.DataFrame:
     """Return ADF's and EP's results per order, and in how many passes the log evidence fell."""
-    progress = result.progress
-    changes = np.diff(progress.log_evidence, axis=0)
-    decreases = (changes < -FIXED_POINT_TOLERANCE).sum(0)
-    return [
-        {
-            "observations": size,
-            "order": k,
-            **{
-                f"{name}_{quantity}": float(getattr(progress, quantity)[step, k])
-                for name, step in (("adf", 0), ("ep", -1))
-                for quantity in ("mean", "scale", "log_evidence")
-            },
-            "passes": float(result.passes[k]),
-            "n_decreases": int(decreases[k]),
-            "skipped": int(result.skipped[k]),
-        }
-        for k in range(len(result.passes))
-    ]
+    adf, ep = (
+        pd.DataFrame(result.estimates[step].T, columns=ESTIMATES).add_prefix(prefix)
+        for step, prefix in ((1, "adf_"), (-1, "ep_"))
+    )
+    changes = np.diff(result.estimates[1:, 2], axis=0)
+    return (
+        pd.concat([adf, ep], axis=1)
+        .assign(
+            passes=result.passes,
+            n_decreases=(changes < -FIXED_POINT_TOLERANCE).sum(0),
+            skipped=result.last.skipped,
+        )
+        .rename_axis("order")
+        .reset_index()
+    )
 
 
-def power_rows(results: Mapping[float, EPResult], size: int) -> list[dict[str, Any]]:
+def power_table(results: Mapping[float, EPResult[Any]]) -> pd.DataFrame:
     """Return the fixed point of power EP for each power."""
-    return [
-        {
-            "observations": size,
-            "power": power,
-            "mean": float(result.progress.mean[-1, 0]),
-            "scale": float(result.progress.scale[-1, 0]),
-            "log_evidence": float(result.progress.log_evidence[-1, 0]),
-            "passes": float(result.passes[0]),
-        }
-        for power, result in results.items()
-    ]
+    estimates = [result.estimates[-1, :, 0] for result in results.values()]
+    table = pd.DataFrame(estimates, pd.Index(results, name="power"), ESTIMATES).reset_index()
+    return table.assign(passes=[result.passes[0] for result in results.values()])

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import gammainccinv, gammaincinv, logsumexp
 
-from bnnbench.suites.inference_toys.noise_precision.belief import LOG_TWO_PI, Array, Belief
+from bnnbench.suites.inference_toys.maths import LOG_TWO_PI, Array
+from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, log_joint
 
 TAIL_MASS = 1e-15
@@ -21,6 +22,9 @@ NODES_PER_STD = 3.0
 @dataclass(frozen=True)
 class ExactPosterior:
     """An exact posterior on a grid of the logarithm of the noise precision.
+
+    `mean` and `std` are those of the noise precision, `weight_mean` and `weight_std` those of the
+    weight, whose marginal is a mixture of Gaussians.
 
     Attributes:
         log_precision: evenly spaced grid, `[G]`.
@@ -38,23 +42,19 @@ class ExactPosterior:
 
     @property
     def mean(self) -> float:
-        """The mean of the noise precision."""
         return float(self.probability @ np.exp(self.log_precision))
 
     @property
     def std(self) -> float:
-        """The standard deviation of the noise precision."""
         difference = np.exp(self.log_precision) - self.mean
         return float(np.sqrt(self.probability @ difference**2))
 
     @property
     def weight_mean(self) -> float:
-        """The mean of the weight."""
         return float(self.probability @ self.loc)
 
     @property
     def weight_std(self) -> float:
-        """The standard deviation of the weight, whose marginal is a mixture of Gaussians."""
         difference = self.loc - self.weight_mean
         return float(np.sqrt(self.probability @ (self.variance + difference**2)))
 
@@ -68,6 +68,34 @@ class ExactPosterior:
         log_densities = np.log(self.probability[positive]) - np.log(points[1] - points[0])
         spline = CubicSpline(points, log_densities, extrapolate=False)
         return np.nan_to_num(spline(log_precision), nan=-np.inf)
+
+
+def exact_posterior(model: LinearModel) -> ExactPosterior:
+    """Return the posterior (3.24); the weight is integrated out analytically."""
+    points = grid(model)
+    precision = np.exp(points)
+    xx, xy, _ = model.products
+    prior = model.prior
+    total = 1 / prior.variance + precision * xx
+    loc = (prior.weight_mean / prior.variance + precision * xy) / total
+    # The density is Gaussian in the weight, so its integral is its height times its width.
+    log_densities = log_joint(model, points, precision, loc) + 0.5 * (LOG_TWO_PI - np.log(total))
+    return on_grid(points, log_densities, loc, 1 / total)
+
+
+def factorised_posterior(model: LinearModel) -> ExactPosterior:
+    """Return the exact form of (3.48) as printed, where every observation has its own weight.
+
+    `p(gamma) prod_i int p(y_i | w, gamma) p(w) dw` with the integrals of (3.49): the product is
+    outside the integral, although all factors share one `w`. The correct marginal integrates once,
+    `p(gamma) N(y; x mu, I / gamma + x x' / tau)`, as in `exact_posterior`.
+    """
+    points, prior = grid(model), model.prior
+    total_variance = model.inputs[:, None] ** 2 * prior.variance + np.exp(-points)
+    difference = model.targets[:, None] - model.inputs[:, None] * prior.weight_mean
+    factors = -0.5 * (LOG_TWO_PI + np.log(total_variance) + difference**2 / total_variance)
+    log_densities = prior.log_density_of_log(points) - points + factors.sum(0)
+    return on_grid(points, log_densities, *prior.weight_given(points))
 
 
 def grid(model: LinearModel) -> Array:
@@ -86,62 +114,17 @@ def grid(model: LinearModel) -> Array:
     return np.arange(low, high + 1, 1 / (NODES_PER_STD * np.sqrt(max_shape)))
 
 
-def exact_posterior(model: LinearModel) -> ExactPosterior:
-    """Return the posterior (3.24); the weight is integrated out analytically."""
-    points = grid(model)
-    precision = np.exp(points)
-    xx, xy, _ = model.products
-    prior = model.prior
-    total = 1 / prior.variance + precision * xx
-    loc = (prior.loc / prior.variance + precision * xy) / total
-    # The density is Gaussian in the weight, so its integral is its height times its width.
-    log_densities = log_joint(model, points, precision, loc) + 0.5 * (LOG_TWO_PI - np.log(total))
-    return _on_grid(points, log_densities, loc, 1 / total)
-
-
-def factorised_posterior(model: LinearModel) -> ExactPosterior:
-    """Return the exact form of (3.48) as printed, where every observation has its own weight.
-
-    `p(gamma) prod_i int p(y_i | w, gamma) p(w) dw` with the integrals of (3.49): the product is
-    outside the integral, although all factors share one `w`. The correct marginal integrates once,
-    `p(gamma) N(y; x mu, I / gamma + x x' / tau)`, as in `exact_posterior`.
-    """
-    points, prior = grid(model), model.prior
-    total_variance = model.inputs[:, None] ** 2 * prior.variance + np.exp(-points)
-    difference = model.targets[:, None] - model.inputs[:, None] * prior.loc
-    factors = -0.5 * (LOG_TWO_PI + np.log(total_variance) + difference**2 / total_variance)
-    log_densities = prior.log_density_of_log(points) - points + factors.sum(0)
-    ones = np.ones_like(points)
-    return _on_grid(points, log_densities, prior.loc * ones, prior.variance * ones)
-
-
-def _on_grid(points: Array, log_densities: Array, loc: Array, variance: Array) -> ExactPosterior:
+def on_grid(points: Array, log_densities: Array, loc: Array, variance: Array) -> ExactPosterior:
     """Normalise log densities of the noise precision at the points."""
     masses = log_densities + points + np.log(points[1] - points[0])
     log_evidence = float(logsumexp(masses))
     return ExactPosterior(points, np.exp(masses - log_evidence), log_evidence, loc, variance)
 
 
-def kl_to_posterior(model: LinearModel, exact: ExactPosterior, belief: Belief) -> float:
-    """Return `KL(belief || exact posterior)` in nats, by quadrature on the grid."""
-    loc, variance = (np.full_like(exact.log_precision, v) for v in (belief.loc, belief.variance))
-    density = belief.log_density_of_log(exact.log_precision)
-    return kl_of_density(model, exact, density, loc, variance)
-
-
-def kl_of_density(
-    model: LinearModel, exact: ExactPosterior, log_density: Array, loc: Array, variance: Array
-) -> float:
-    """Return `KL(q || exact posterior)` in nats for a Gaussian weight given the noise precision.
-
-    Args:
-        model: data and prior.
-        exact: the exact posterior.
-        log_density: log density of `log(noise precision)` under `q` on the grid, `[G]`.
-        loc: mean of the weight given the noise precision under `q`, `[G]`.
-        variance: variance of the weight given the noise precision under `q`, `[G]`.
-    """
+def kl_to_posterior(model: LinearModel, exact: ExactPosterior, q: Belief | LogNormal) -> float:
+    """Return `KL(q || exact posterior)` in nats, by quadrature on the grid."""
     points = exact.log_precision
+    log_density, (loc, variance) = q.log_density_of_log(points), q.weight_given(points)
     # Three nodes: the log joint density is quadratic in the weight.
     nodes, masses = np.polynomial.hermite_e.hermegauss(3)
     weight = loc + np.sqrt(variance) * nodes[:, None]

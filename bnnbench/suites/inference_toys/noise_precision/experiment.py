@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from bnnbench.checks import check_between, check_choice, check_finite, check_int
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.constraints import Between, ListOf, OneOf, Whole
+from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.inference_toys.noise_precision import names
-from bnnbench.suites.inference_toys.noise_precision.belief import Array, Belief
+from bnnbench.results.answers import ANSWERS
+from bnnbench.suites.inference_toys.maths import Array
+from bnnbench.suites.inference_toys.noise_precision import fits, tables
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     exact_posterior,
     factorised_posterior,
 )
-from bnnbench.suites.inference_toys.noise_precision.message_passing_tables import (
-    adf_tables,
-    ep_tables,
-    power_tables,
-)
+from bnnbench.suites.inference_toys.noise_precision.families import Belief
+from bnnbench.suites.inference_toys.noise_precision.message_passing import include_repeatedly
 from bnnbench.suites.inference_toys.noise_precision.model import simulate
-from bnnbench.suites.inference_toys.noise_precision.rows import Problem, merge_tables
-from bnnbench.suites.inference_toys.noise_precision.stochastic_gradient_tables import (
-    advi_tables,
-    black_box_vi_tables,
+from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (
+    Budget,
+    advi,
+    black_box_vi,
 )
-from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import Budget
-from bnnbench.suites.inference_toys.noise_precision.tables import cavi_tables, exact_tables
-from bnnbench.types import UserError
+from bnnbench.suites.inference_toys.noise_precision.tables import Fit, Problem
 
 MAX_ROWS = 1000
 """Maximum number of observations; with more, message passing takes minutes."""
@@ -38,12 +35,12 @@ MAX_ROWS = 1000
 MAX_MAGNITUDE = 1e4
 """Limit of precisions, rates and shapes, for quadrature."""
 
-UNIT = "line"
-"""The only unit; all algorithms together take a few seconds."""
+Real = Annotated[float, Between(-MAX_MAGNITUDE, MAX_MAGNITUDE)]
+Positive = Annotated[float, Between(0, MAX_MAGNITUDE)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisePrecision(Experiment):
+class NoisePrecision(TableExperiment):
     """Approximates the posterior of one weight and one noise precision with all algorithms.
 
     Attributes:
@@ -57,7 +54,6 @@ class NoisePrecision(Experiment):
         data_seed: seed of the noise in the data.
         seed: seed of random orders and samples.
         target: `joint`, the posterior; or `factorised`, equation (3.48).
-        reading: `corrected` or `printed`; `printed` uses (3.29) and (3.56) as printed.
         orders: number of random orders for ADF and EP.
         passes: maximum number of EP passes.
         inclusions: number of repeated inclusions, for Fig. 3.10.
@@ -67,109 +63,75 @@ class NoisePrecision(Experiment):
         learning_rate: initial learning rate; decreases to zero.
     """
 
-    rows: int
-    weight: float
-    noise_precision: float
-    prior_shape: float
-    prior_rate: float
-    prior_mean: float
-    prior_precision: float
-    data_seed: int
-    seed: int
-    target: str
-    reading: str
-    orders: int
-    passes: int
-    inclusions: int
-    powers: tuple[float, ...]
-    gradient_steps: int
-    samples: int
-    learning_rate: float
-    kind: ClassVar[str] = names.KIND
+    rows: Annotated[int, Whole(2, MAX_ROWS)]
+    weight: Real
+    noise_precision: Positive
+    prior_shape: Annotated[float, Between(1, MAX_MAGNITUDE)]
+    prior_rate: Positive
+    prior_mean: Real
+    prior_precision: Positive
+    data_seed: Annotated[int, Whole(0)]
+    seed: Annotated[int, Whole(0)]
+    target: Annotated[str, OneOf(tables.JOINT, tables.FACTORISED)]
+    orders: Annotated[int, Whole(2)]
+    passes: Annotated[int, Whole()]
+    inclusions: Annotated[int, Whole(2)]
+    powers: Annotated[
+        tuple[float, ...], ListOf(Between(0, 1, high_included=True), order="increasing")
+    ]
+    gradient_steps: Annotated[int, Whole()]
+    samples: Annotated[int, Whole(2)]
+    learning_rate: Annotated[float, Between(0, 1)]
+    kind: ClassVar[str] = "noise_precision"
+    name: ClassVar[str] = "noise precision"
     unit_noun: ClassVar[str] = "data set"
     step_noun: ClassVar[str] = "data sets"
+    folder_settings: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
+    columns: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
+    top_level: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
 
-    def check(self) -> None:
-        check_choice("target", self.target, (names.JOINT, names.FACTORISED))
-        check_choice("reading", self.reading, (names.CORRECTED, names.PRINTED))
-        check_int("rows", self.rows, minimum=2)
-        if self.rows > MAX_ROWS:
-            raise UserError(
-                f"rows must be at most {MAX_ROWS}, not {self.rows}.",
-                setting="rows",
-                code="too_large",
-            )
-        check_int("seed", self.seed, minimum=0)
-        key = "experiment"
-        check_int(f"{key}.data_seed", self.data_seed, minimum=0)
-        for name in ("orders", "samples", "inclusions"):
-            check_int(f"{key}.{name}", getattr(self, name), minimum=2)
-        for name in ("passes", "gradient_steps"):
-            check_int(f"{key}.{name}", getattr(self, name))
-        for name in ("weight", "prior_mean"):
-            check_finite(f"{key}.{name}", getattr(self, name))
-            check_between(f"{key}.{name}", getattr(self, name), -MAX_MAGNITUDE, MAX_MAGNITUDE)
-        for name in ("noise_precision", "prior_rate", "prior_precision"):
-            check_between(f"{key}.{name}", getattr(self, name), 0, MAX_MAGNITUDE)
-        check_between(f"{key}.prior_shape", self.prior_shape, 1, MAX_MAGNITUDE)
-        check_between(f"{key}.learning_rate", self.learning_rate, 0, 1)
-        self._check_powers()
+    def cases(self) -> Mapping[str, None]:
+        """Return the only unit; all algorithms together take a few seconds."""
+        return {"line": None}
 
-    def _check_powers(self) -> None:
-        powers = self.powers
-        numbers = isinstance(powers, tuple) and all(type(p) in (int, float) for p in powers)
-        if not numbers or not powers or list(powers) != sorted({*powers}):
-            raise UserError(
-                f"experiment.powers must be a list of increasing numbers, not {powers!r}.",
-                setting="experiment.powers",
-                code="not_increasing",
-            )
-        if not 0 < powers[0] <= powers[-1] <= 1:
-            raise UserError(
-                f"experiment.powers must be above 0 and at most 1, not {list(powers)}.",
-                setting="experiment.powers",
-                code="out_of_range",
-            )
-
-    @property
-    def title(self) -> str:
-        return f"noise precision, {self.rows} observations"
-
-    def units(self) -> tuple[str, ...]:
-        return (UNIT,)
-
-    def path_parts(self) -> tuple[str, ...]:
-        return (self.target, self.reading, f"rows{self.rows}-seed{self.seed}")
-
-    def metadata(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "reading": self.reading,
-            "rows": self.rows,
-            "seed": self.seed,
-        }
-
-    def run(self, unit: str, store: UnitStore) -> None:
-        """Run all algorithms and save their tables."""
+    def tables(self, case: None) -> Tables:
+        """Run all algorithms."""
         problem, orders = self.problem(), self.all_orders()
-        tables = [exact_tables(problem)]
-        if problem.with_weight:
-            tables.append(cavi_tables(problem))
-        tables.append(adf_tables(problem, orders, self.noise_precision, self.inclusions))
-        tables.append(ep_tables(problem, orders, self.passes))
-        if problem.with_weight:
-            tables.append(power_tables(problem, self.powers, self.passes))
-            tables.append(advi_tables(problem, self.budget("advi")))
-            tables.append(black_box_vi_tables(problem, self.budget("black-box")))
-        store.save(unit, merge_tables(tables), {})
+        model, is_joint = problem.model, problem.with_weight
+        results = [*fits.cavi_fits(problem)] if is_joint else []
+        results += fits.adf_fits(problem, orders, self.inclusions)
+        results += fits.ep_fits(problem, orders, self.passes)
+        powers = fits.power_fits(problem, self.powers, self.passes) if is_joint else {}
+        results += powers.get(fits.ANSWER_POWER, [])
+        results += self.gradient_fits(problem) if is_joint else []
+        saved = {
+            ANSWERS: tables.answers(problem, results),
+            **tables.fit_tables(problem, [*fits.exact_fits(problem), *results]),
+            tables.POINTS: pd.DataFrame({"input": model.inputs, "target": model.targets}),
+        }
+        inclusions = np.arange(1, self.inclusions + 1)
+        q = include_repeatedly(model, self.noise_precision, 0, inclusions)
+        single = tables.repeated_inclusions(tables.ONE_FACTOR, q.weight_mean, q.weight_std)
+        saved[tables.REPEATED] = pd.concat([single, saved[tables.REPEATED]])
+        return saved | ({tables.POWERS: fits.power_table(powers)} if is_joint else {})
+
+    def gradient_fits(self, problem: Problem) -> Iterator[Fit]:
+        """Yield ADVI with both families, and black-box VI."""
+        model = problem.model
+        for setting in (tables.MEAN_FIELD, tables.FULL):
+            log_normals = advi(model, self.budget("advi"), setting == tables.FULL)
+            yield fits.trajectory_fit(problem, tables.ADVI, setting, log_normals)
+        beliefs = black_box_vi(model, self.budget("black-box"))
+        yield fits.trajectory_fit(problem, tables.BLACK_BOX_VI, "", beliefs)
 
     def problem(self) -> Problem:
         """Return data, prior and exact posteriors."""
-        prior = Belief(self.prior_shape, self.prior_rate, self.prior_mean, 1 / self.prior_precision)
+        moments = (self.prior_mean, 1 / self.prior_precision)
+        prior = Belief(self.prior_shape, self.prior_rate, *moments)
         model = simulate(self.rows, self.weight, self.noise_precision, self.data_seed, prior)
-        exact, joint = exact_posterior(model), self.target == names.JOINT
-        target = exact if joint else factorised_posterior(model)
-        return Problem(model, exact, target, joint, self.reading)
+        exact = exact_posterior(model)
+        target = exact if self.target == tables.JOINT else factorised_posterior(model)
+        return Problem(model, exact, target)
 
     def all_orders(self) -> Array:
         """Return the order of the data and random orders, `[1 + orders, N]`."""

@@ -1,7 +1,7 @@
-"""Assumed density filtering and (power) expectation propagation, over many orders rows once.
+"""Assumed density filtering, (power) expectation propagation and black-box alpha.
 
-ADF is the first pass of EP: every approximate factor is still 1, so a cavity is the current belief
-(section 3.2.3.1). Sections 3.2.2.4, 3.2.3.3 and 3.2.3.5.
+Sections 3.2.2.4, 3.2.3.3, 3.2.3.5 and 3.2.4.2. ADF is the first pass of EP: every site is still 1,
+so a cavity is the current belief (section 3.2.3.1).
 """
 
 from __future__ import annotations
@@ -10,216 +10,207 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.noise_precision.belief import Array, Belief
+from bnnbench.suites.inference_toys.expectation_propagation import (
+    EPResult,
+    EPState,
+    SiteUpdate,
+    ep_pass,
+    flat_sites,
+    run_ep,
+)
+from bnnbench.suites.inference_toys.maths import Array
+from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
-    Normaliser,
-    admissible,
-    is_proper,
+    Tilted,
+    gaussian_normaliser,
     project,
+    quadrature_normaliser,
 )
 
 TOLERANCE = 1e-9
-"""Largest relative change of a natural parameter over a pass rows convergence."""
+"""Largest change of an estimate over a pass at convergence, relative to values above 1."""
+
+MIN_SHAPE = 1.0
+"""At lower shapes, the Student's t of (3.52) has no variance; such cavities are skipped."""
 
 
 @dataclass(frozen=True)
-class UpdateSettings:
-    """Settings of the updates.
+class Factors:
+    """The likelihood factors, and how an update includes one.
 
     Attributes:
-        normaliser: computes a belief times a factor.
-        reading: reading of the updates, `corrected` or `printed`.
+        model: data and prior.
+        exact: whether normalisers K are computed by quadrature; otherwise by (3.52).
         with_weight: whether the weight is unknown, as in the joint target; otherwise every factor
             uses the prior of the weight, as in (3.48).
-        power: power of the factors, a number or `[R]`; the same as in the normaliser.
+        printed: whether to use (3.56) as printed.
+        power: power of the factors, a number or `[R]`; 1 unless `exact`.
     """
 
-    normaliser: Normaliser
-    reading: str
-    with_weight: bool
+    model: LinearModel
+    exact: bool = False
+    with_weight: bool = True
+    printed: bool = False
     power: Any = 1.0
 
+    def tilted(self, belief: Belief, rows: Array) -> Tilted:
+        """Return the beliefs times the factors of these rows, `[R]`."""
+        data = (self.model.inputs[rows], self.model.targets[rows])
+        if self.exact:
+            return quadrature_normaliser(belief, *data, self.power)
+        return gaussian_normaliser(belief, *data)
 
-@dataclass(frozen=True)
-class EPState:
-    """The state of R runs through the data.
+    def update(self, total: Array, old: Array, rows: Array) -> SiteUpdate:
+        """Remove the sites of these rows, include the exact factors and project.
 
-    Attributes:
-        belief: the beliefs, `[R]`.
-        sites: natural parameters of the approximate factors, `[R, N, 4]`.
-        log_normaliser_sum: sum of log K over the included factors, `[R]`; after one pass, ADF's
-            estimate of the log evidence.
-        skipped: number of skipped updates, `[R]`, whose cavity or result was inadmissible.
-    """
+        The cavity `q / site**power` subtracts natural parameters, as in (3.74); (3.65) prints that
+        difference with the opposite sign. An update is valid if its cavity is admissible and its
+        result is a distribution.
+        """
+        power = self.powers(len(total))
+        natural_cavity = total - power * old
+        cavity = Belief.from_natural(natural_cavity)
+        is_valid = is_admissible(cavity)
+        # Replace inadmissible cavities by the prior; their results are discarded.
+        safe = select(is_valid, cavity, self.model.prior)
+        tilted = self.tilted(safe, rows)
+        new = project(safe, tilted, self.with_weight, self.printed)
+        site = (new.natural() - natural_cavity) / power
+        new_total = total - old + site
+        # For powers below 1, the new total can be improper.
+        is_valid = is_valid & is_proper(new) & is_proper(Belief.from_natural(new_total))
+        return SiteUpdate(new_total, site, tilted.log_normalisers[0], is_valid)
 
-    belief: Belief
-    sites: Array
-    log_normaliser_sum: Array
-    skipped: Array
+    def log_evidence(self, state: EPState[Belief]) -> Array:
+        """Return the estimate of the log evidence by the sites, nats, `[R]`.
 
+        `Phi(q) - Phi(prior) + 1/power sum_i (log K_i + Phi(q_{-i}) - Phi(q))` with the log
+        normaliser `Phi`. EP finds stationary points of its negative, the energy (Minka 2001). NaN
+        if a cavity is not a distribution.
+        """
+        natural, power = state.q.natural(), self.powers(len(state.sites))
+        normaliser = state.q.log_normaliser()
+        total = normaliser - self.model.prior.log_normaliser()
+        for row in range(self.model.rows):
+            cavity = Belief.from_natural(natural - power * state.sites[:, row])
+            cavity = select(is_admissible(cavity), cavity, Belief(*[np.nan] * 4))
+            tilted = self.tilted(cavity, np.full(len(natural), row))
+            gain = tilted.log_normalisers[0] + cavity.log_normaliser() - normaliser
+            total = total + gain / power[:, 0]
+        return total
 
-def initial_state(model: LinearModel, runs: int) -> EPState:
-    """Return the initial state: all approximate factors are 1, the prior is exact, as in (3.71)."""
-    sites = np.zeros((runs, model.rows, 4))
-    return EPState(model.prior.repeat(runs), sites, np.zeros(runs), np.zeros(runs, dtype=int))
-
-
-def ep_pass(model: LinearModel, state: EPState, orders: Array, settings: UpdateSettings) -> EPState:
-    """Run one pass over the data: each factor is removed, included exactly and projected.
-
-    `q_{-i} = q / site**power` by subtracting natural parameters, as in (3.74); (3.65) prints that
-    difference with the opposite sign. An update is skipped if its cavity or its result is not an
-    admissible distribution.
-
-    Args:
-        model: data and prior.
-        state: the state before the pass; not modified.
-        orders: row numbers in the order of each run, `[R, N]`.
-        settings: settings of the updates.
-    """
-    natural, sites = state.belief.natural(), state.sites.copy()
-    log_normaliser_sum, skipped = state.log_normaliser_sum.copy(), state.skipped.copy()
-    runs, power = np.arange(len(orders)), np.broadcast_to(settings.power, len(orders))[:, None]
-    for rows in orders.T:
-        cavity = natural - power * sites[runs, rows]
-        new, log_normaliser, valid = _include(model, Belief.from_natural(cavity), rows, settings)
-        site = (new - cavity) / power
-        proposal = natural - sites[runs, rows] + site
-        valid &= is_proper(Belief.from_natural(proposal))  # for powers below 1 it can be improper
-        natural = np.where(valid[:, None], proposal, natural)
-        sites[runs, rows] = np.where(valid[:, None], site, sites[runs, rows])
-        log_normaliser_sum += np.where(valid, log_normaliser, 0.0)
-        skipped += ~valid
-    return EPState(Belief.from_natural(natural), sites, log_normaliser_sum, skipped)
+    def powers(self, runs: int) -> Array:
+        """Return the power of each run, `[R, 1]`."""
+        return np.broadcast_to(self.power, runs)[:, None]
 
 
-def _include(
-    model: LinearModel, cavity: Belief, rows: Array, settings: UpdateSettings
-) -> tuple[Array, Array, Array]:
-    """Return natural parameters after inclusion, `[R, 4]`, log K and whether it is valid, `[R]`."""
-    is_admissible = admissible(cavity)
-    # Replace inadmissible cavities by the prior; their results are discarded.
-    safe = Belief(*(
-        np.where(is_admissible, value, other)
-        for value, other in zip(vars(cavity).values(), vars(model.prior).values(), strict=True)
-    ))  # fmt: skip
-    tilted = settings.normaliser(safe, model.inputs[rows], model.targets[rows])
-    new = project(safe, tilted, settings.reading, settings.with_weight)
-    return new.natural(), tilted.log_normalisers[0], is_admissible & is_proper(new)
+def is_admissible(belief: Belief) -> Array:
+    """Return whether a factor can be included: the belief is proper with a shape above 1, `[R]`."""
+    return is_proper(belief) & (belief.shape > MIN_SHAPE)
 
 
-def log_evidence(model: LinearModel, state: EPState, settings: UpdateSettings) -> Array:
-    """Return the estimate of the log evidence by the approximate factors, nats, `[R]`.
-
-    `Phi(q) - Phi(prior) + 1/power sum_i (log K_i + Phi(q_{-i}) - Phi(q))` with the log normaliser
-    `Phi`. EP finds stationary points of its negative, the energy (Minka 2001). NaN if a cavity is
-    not a distribution.
-    """
-    natural = state.belief.natural()
-    power = np.broadcast_to(settings.power, len(natural))
-    total_normaliser = state.belief.log_normaliser()
-    total = total_normaliser - model.prior.log_normaliser()
-    for row in range(model.rows):
-        cavity = Belief.from_natural(natural - power[:, None] * state.sites[:, row])
-        cavity = _nan_where(cavity, ~admissible(cavity))
-        rows = np.full(len(natural), row)
-        tilted = settings.normaliser(cavity, model.inputs[rows], model.targets[rows])
-        gain = tilted.log_normalisers[0] + cavity.log_normaliser() - total_normaliser
-        total = total + gain / power
-    return total
+def is_proper(belief: Belief) -> Array:
+    """Return whether the belief is a distribution, `[R]`."""
+    finite = np.isfinite(belief.shape) & np.isfinite(belief.rate) & np.isfinite(belief.variance)
+    return finite & (belief.shape > 0) & (belief.rate > 0) & (belief.variance > 0)
 
 
-def _nan_where(belief: Belief, invalid: Array) -> Belief:
-    return replace(belief, **{k: np.where(invalid, np.nan, v) for k, v in vars(belief).items()})
+def select(condition: Array, belief: Belief, otherwise: Belief) -> Belief:
+    """Select beliefs as `np.where` does, `[R]`."""
+    pairs = zip(vars(belief).values(), vars(otherwise).values(), strict=True)
+    return Belief(*(np.where(condition, value, other) for value, other in pairs))
 
 
-@dataclass(frozen=True)
-class EPResult:
-    """The result of EP.
-
-    Attributes:
-        last: the state after the last pass.
-        beliefs: the beliefs before and after every pass, each `[R]`.
-        log_evidences: their estimates of the log evidence, `[passes + 1, R]`.
-        passes: passes until each run converged, `[R]`; the maximum if it did not.
-    """
-
-    last: EPState
-    beliefs: tuple[Belief, ...]
-    log_evidences: Array
-    passes: Array
-
-
-def run_ep(model: LinearModel, orders: Array, settings: UpdateSettings, passes: int) -> EPResult:
-    """Run EP until all runs converge, or up to the maximum number of passes.
-
-    Args:
-        model: data and prior.
-        orders: row numbers in the order of each run, `[R, N]`.
-        settings: settings of the updates.
-        passes: maximum number of passes.
-    """
-    state = initial_state(model, len(orders))
-    beliefs, evidences = [state.belief], [log_evidence(model, state, settings)]
-    converged_after = np.full(len(orders), passes)
-    for n_passes in range(1, passes + 1):
-        before = state.belief.natural()
-        state = ep_pass(model, state, orders, settings)
-        after = state.belief.natural()
-        beliefs.append(state.belief)
-        evidences.append(log_evidence(model, state, settings))
-        change = (np.abs(after - before) / np.maximum(1, np.abs(before))).max(1)
-        newly_converged = (change < TOLERANCE) & (converged_after == passes)
-        converged_after = np.where(newly_converged, n_passes, converged_after)
-        if (change < TOLERANCE).all():
-            break
-    return EPResult(state, tuple(beliefs), np.array(evidences), converged_after)
-
-
-def run_adf(model: LinearModel, orders: Array, settings: UpdateSettings) -> EPState:
+def run_adf(factors: Factors, orders: Array) -> EPState[Belief]:
     """Run ADF: one pass in each order, `[R, N]`."""
-    return ep_pass(model, initial_state(model, len(orders)), orders, settings)
+    prior = factors.model.prior.repeat(len(orders))
+    return ep_pass(flat_sites(prior, factors.model.rows), orders, factors.update)
 
 
-def repeat_adf(
-    model: LinearModel, order: Array, settings: UpdateSettings, passes: int
-) -> list[Belief]:
-    """Run ADF repeatedly over the same data without removing factors, as in Fig. 3.10.
+def repeat_adf(factors: Factors, order: Array, passes: int) -> Belief:
+    """Return the beliefs after each pass of ADF over the same data, `[passes]`, as in Fig. 3.10.
 
-    Args:
-        model: data and prior.
-        order: row numbers, `[N]`.
-        settings: settings of the updates.
-        passes: number of passes.
-
-    Returns:
-        The belief after each pass, `[1]`.
+    Unlike EP, ADF never removes a factor. `order` holds row numbers, `[N]`.
     """
-    beliefs, state = [], initial_state(model, 1)
+    flat = state = flat_sites(factors.model.prior.repeat(1), len(order))
+    naturals = []
     for _ in range(passes):
-        state = replace(state, sites=np.zeros_like(state.sites))
-        state = ep_pass(model, state, order[None], settings)
-        beliefs.append(state.belief)
-    return beliefs
+        state = ep_pass(replace(flat, q=state.q), order[None], factors.update)
+        naturals.append(state.q.natural()[0])
+    return Belief.from_natural(np.stack(naturals))
+
+
+def run_expectation_propagation(factors: Factors, orders: Array, passes: int) -> EPResult[Belief]:
+    """Run EP in each order of the rows, `[R, N]`.
+
+    The estimates are the four natural parameters and the log evidence.
+    """
+
+    def estimate(state: EPState[Belief]) -> Array:
+        return np.stack([*state.q.natural().T, factors.log_evidence(state)])
+
+    state = flat_sites(factors.model.prior.repeat(len(orders)), factors.model.rows)
+    return run_ep(state, orders, factors.update, estimate, passes, TOLERANCE)
 
 
 def include_repeatedly(
-    model: LinearModel, noise_precision: float, row: int, n_inclusions: int
+    model: LinearModel, noise_precision: float, row: int, n_inclusions: Any
 ) -> Belief:
     """Return the belief after including one observation repeatedly at known noise precision.
 
     Everything is Gaussian and exact: each inclusion adds the factor's precision, and the belief
-    collapses onto the factor's mode (Fig. 3.10).
-
-    Args:
-        model: data and prior.
-        noise_precision: noise precision of the factor.
-        row: row number of the observation.
-        n_inclusions: number of inclusions.
+    collapses onto the factor's mode (Fig. 3.10). `n_inclusions` is a number or an array.
     """
     x, y, prior = model.inputs[row], model.targets[row], model.prior
     precision = 1 / prior.variance + n_inclusions * noise_precision * x**2
-    weighted_mean = prior.loc / prior.variance + n_inclusions * noise_precision * x * y
-    return replace(prior, loc=weighted_mean / precision, variance=1 / precision)
+    weighted_mean = prior.weight_mean / prior.variance + n_inclusions * noise_precision * x * y
+    return replace(prior, weight_mean=weighted_mean / precision, variance=1 / precision)
+
+
+def tied_log_evidence(model: LinearModel, belief: Belief, power: float) -> float:
+    """Return the estimate of the log evidence with N equal sites, in nats.
+
+    Each site is the N-th root of belief over prior, so there is one cavity. The limit for power 0
+    is the evidence lower bound; black-box alpha minimises the negative estimate, its energy.
+    """
+    posterior, prior = belief.natural(), model.prior.natural()
+    cavity = Belief.from_natural(posterior - power * (posterior - prior) / model.rows)
+    stack = cavity.repeat(model.rows)
+    tilted = quadrature_normaliser(stack, model.inputs, model.targets, power)
+    gains = tilted.log_normalisers[0] + cavity.log_normaliser() - belief.log_normaliser()
+    total = belief.log_normaliser() - model.prior.log_normaliser() + gains.sum() / power
+    return float(total)
+
+
+def black_box_alpha(model: LinearModel, power: float, start: Belief) -> tuple[Belief, float]:
+    """Return the belief that minimises the energy of power EP with equal sites, section 3.2.4.2.
+
+    According to the section, its fixed points approach those of power EP with infinite data. Here
+    the standard deviations do not: the factors differ by their inputs, which tying ignores. At
+    power 1/2 and above, the standard deviations are too large with a hundred observations as with
+    twenty.
+
+    Uses quadrature and a quasi-Newton method instead of the source's Monte Carlo and stochastic
+    gradients, so that tied sites are the only difference from power EP.
+
+    Returns:
+        The belief, and its estimate of the log evidence in nats.
+    """
+    # Scale the parameters by standard deviations of the start for good conditioning.
+    units = np.array([start.shape**-0.5, start.shape**-0.5, start.weight_std, 1.0])
+    logs = (np.log(start.mean), np.log(start.shape), np.log(start.variance))
+    origin = np.array([*logs[:2], start.weight_mean, logs[2]])
+
+    def to_belief(parameters: Array) -> Belief:
+        mean, shape, weight_mean, variance = origin + units * parameters
+        return Belief(np.exp(shape), np.exp(shape - mean), weight_mean, np.exp(variance))
+
+    def energy(parameters: Array) -> float:
+        return -tied_log_evidence(model, to_belief(parameters), power)
+
+    # Three-point differences, because the energy of many factors has rounding errors.
+    result = minimize(energy, np.zeros(4), method="BFGS", jac="3-point", options={"gtol": 1e-6})
+    return to_belief(result.x), -float(result.fun)

@@ -1,4 +1,4 @@
-"""The model of sections 3.2.1.7 and 3.2.2.4: data, joint density and evidence lower bound."""
+"""The model of sections 3.2.1.7 and 3.2.2.4: data, joint density and evidence lower bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.suites.inference_toys.noise_precision.belief import LOG_TWO_PI, Array, Belief
+from bnnbench.suites.inference_toys.maths import LOG_TWO_PI, Array
+from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 
 MAX_INPUT = 2.0
 """Inputs are evenly spaced from `-MAX_INPUT` to `MAX_INPUT`."""
@@ -18,8 +19,8 @@ MAX_INPUT = 2.0
 class LinearModel:
     """Observations `y = w x + noise` with unknown `w` and noise precision `gamma`, and the prior.
 
-    `gamma ~ Ga(shape, rate)`, `w ~ N(loc, variance)`, `y_i ~ N(w x_i, 1 / gamma)`: equations (3.20)
-    to (3.22), repeated as (3.44) to (3.46).
+    `gamma ~ Ga(shape, rate)`, `w ~ N(mean, variance)`, `y_i ~ N(w x_i, 1 / gamma)`: equations
+    (3.20) to (3.22), repeated as (3.44) to (3.46).
 
     Attributes:
         inputs: `x`, `[N]`.
@@ -46,15 +47,7 @@ class LinearModel:
 def simulate(
     rows: int, weight: float, noise_precision: float, seed: int, prior: Belief
 ) -> LinearModel:
-    """Simulate targets at evenly spaced inputs.
-
-    Args:
-        rows: number of observations.
-        weight: true weight.
-        noise_precision: true noise precision.
-        seed: seed of the noise.
-        prior: prior of the model.
-    """
+    """Simulate targets at evenly spaced inputs, given the true weight and noise precision."""
     inputs = np.linspace(-MAX_INPUT, MAX_INPUT, rows)
     noise = np.random.default_rng(seed).normal(0.0, noise_precision**-0.5, rows)
     return LinearModel(inputs, weight * inputs + noise, prior)
@@ -65,12 +58,6 @@ def log_joint(model: LinearModel, log_precision: Any, precision: Any, weight: An
 
     Works on arrays and tensors. It is linear in `log_precision` and in `precision`, which are
     separate arguments so that their expectations can be passed, too.
-
-    Args:
-        model: data and prior.
-        log_precision: log of `gamma`.
-        precision: `gamma`.
-        weight: `w`.
     """
     xx, xy, yy = model.products
     prior = model.prior
@@ -78,11 +65,31 @@ def log_joint(model: LinearModel, log_precision: Any, precision: Any, weight: An
     likelihood = 0.5 * model.rows * (log_precision - LOG_TWO_PI) - 0.5 * precision * residuals
     constant = -Belief(prior.shape, prior.rate, 0.0, prior.variance).log_normaliser()
     gamma = (prior.shape - 1) * log_precision - prior.rate * precision
-    return likelihood + gamma - 0.5 * (weight - prior.loc) ** 2 / prior.variance + constant
+    return likelihood + gamma - 0.5 * (weight - prior.weight_mean) ** 2 / prior.variance + constant
 
 
-def evidence_lower_bound(model: LinearModel, belief: Belief) -> Any:
+def evidence_lower_bound(model: LinearModel, q: Belief | LogNormal) -> float:
     """Return the ELBO in nats, equation (3.9), in closed form."""
-    expected = log_joint(model, belief.mean_log, belief.mean, belief.loc)
-    curvature = belief.mean * model.products[0] + 1 / model.prior.variance
-    return expected - 0.5 * belief.variance * curvature + belief.entropy()
+    if isinstance(q, LogNormal):
+        return log_normal_bound(model, q)
+    expected = log_joint(model, q.mean_log, q.mean, q.weight_mean)
+    curvature = q.mean * model.products[0] + 1 / model.prior.variance
+    return float(expected - 0.5 * q.variance * curvature + q.entropy())
+
+
+def log_normal_bound(model: LinearModel, q: LogNormal) -> float:
+    """Return the ELBO of a log-normal in nats.
+
+    Under the normalised density `q gamma / E_q[gamma]`, the weight is Gaussian and its mean is
+    shifted by the covariance; the squared residuals are taken at the shifted mean.
+    """
+    (log_variance, covariance), (_, variance) = q.covariance
+    shifted = q.loc[1] + covariance
+    # Terms with the noise precision use its mean and the shifted weight, other terms the mean.
+    xx, xy, yy = model.products
+    residuals = yy - 2 * shifted * xy + (shifted**2 + variance) * xx
+    constant = log_joint(model, q.loc[0], 0.0, q.loc[1]) - 0.5 * variance / model.prior.variance
+    expected = constant - q.mean * (0.5 * residuals + model.prior.rate)
+    determinant = log_variance * variance - covariance**2
+    # The entropy of gamma is that of its logarithm plus the mean of its logarithm.
+    return float(expected + q.loc[0] + 1 + LOG_TWO_PI + 0.5 * np.log(determinant))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -16,13 +16,8 @@ from torch import Tensor
 from torch.distributions import Gamma, Normal
 
 from bnnbench.optim import adam
-from bnnbench.suites.inference_toys.noise_precision.belief import Belief
-from bnnbench.suites.inference_toys.noise_precision.log_normal import LogNormal, log_normal_elbo
-from bnnbench.suites.inference_toys.noise_precision.model import (
-    LinearModel,
-    evidence_lower_bound,
-    log_joint,
-)
+from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, log_joint
 
 Q = TypeVar("Q")
 
@@ -30,7 +25,7 @@ BETAS = (0.9, 0.999)
 """Coefficients of Adam."""
 
 RECORD_INTERVAL = 20
-"""Steps between two records of the lower bound."""
+"""Steps between two records of the approximation."""
 
 
 @dataclass(frozen=True)
@@ -50,40 +45,23 @@ class Budget:
     seed: int
 
 
-@dataclass(frozen=True)
-class GradientAscentResult(Generic[Q]):
-    """The result of stochastic gradient ascent.
-
-    Attributes:
-        q: the last approximation.
-        steps: steps steps which the bound was recorded.
-        bounds: exact lower bounds steps these steps, nats.
-        means: means of the noise precision steps these steps.
-    """
-
-    q: Q
-    steps: tuple[int, ...]
-    bounds: tuple[float, ...]
-    means: tuple[float, ...]
-
-
 def gradient_ascent(
     start: list[float],
     surrogate: Callable[[Tensor], Tensor],
-    record: Callable[[Tensor], tuple[Q, float, float]],
+    approximation: Callable[[Tensor], Q],
     budget: Budget,
-) -> GradientAscentResult[Q]:
-    """Maximise the ELBO with stochastic gradients.
+) -> dict[int, Q]:
+    """Maximise the ELBO with stochastic gradients; returns approximations by step.
 
     Args:
         start: initial parameters of the approximation.
         surrogate: draws samples and returns a function whose gradient is the estimate.
-        record: returns the approximation, its bound and its mean noise precision.
+        approximation: returns the approximation with given parameters.
         budget: settings of the ascent.
     """
     parameters = torch.tensor(start, dtype=torch.float64)
     first, second = torch.zeros_like(parameters), torch.zeros_like(parameters)
-    records = [(0, *record(parameters)[1:])]
+    records = {0: approximation(parameters)}
     for step in range(1, budget.steps + 1):
         variable = parameters.clone().requires_grad_()
         (gradient,) = torch.autograd.grad(-surrogate(variable), variable)
@@ -92,78 +70,63 @@ def gradient_ascent(
         rate = budget.learning_rate * (1 - (step - 1) / budget.steps)
         parameters, first, second = adam(parameters, gradient, *moments, rate, BETAS)
         if step % RECORD_INTERVAL == 0 or step == budget.steps:
-            records.append((step, *record(parameters)[1:]))
-    steps, bounds, means = zip(*records, strict=True)
-    return GradientAscentResult(record(parameters)[0], steps, bounds, means)
+            records[step] = approximation(parameters)
+    return records
 
 
-def advi(model: LinearModel, budget: Budget, full: bool) -> GradientAscentResult[LogNormal]:
+def advi(model: LinearModel, budget: Budget, full: bool) -> dict[int, LogNormal]:
     """Run automatic differentiation variational inference, section 3.2.4.3.
 
     The noise precision is mapped to the real line by its logarithm, whose density includes
-    `log gamma` for the change of variables; a Gaussian is fitted there with pathwise gradients.
-
-    Args:
-        model: data and prior, which is the start.
-        budget: settings of the ascent.
-        full: full covariance instead of a mean field.
+    `log gamma` for the change of variables; a Gaussian is fitted there with pathwise gradients. Its
+    covariance is diagonal (a mean field) unless `full`; the start has the moments of the prior.
     """
     prior, random = model.prior, np.random.default_rng(budget.seed)
-    scales = [-0.5 * np.log(prior.shape), 0.5 * np.log(prior.variance)]
+    means = [np.log(prior.mean), prior.weight_mean]
+    log_scales = [-0.5 * np.log(prior.shape), 0.5 * np.log(prior.variance)]
 
     def surrogate(parameters: Tensor) -> Tensor:
-        (first, second), (log_first, log_second), slope = (
-            parameters[:2],
-            parameters[2:4],
-            parameters[4] * full,
-        )
+        first, second, log_first, log_second, slope = parameters
         noise = torch.from_numpy(random.standard_normal((2, budget.samples)))
         log_precision = first + log_first.exp() * noise[0]
-        weight = second + log_second.exp() * (slope * noise[0] + noise[1])
+        weight = second + log_second.exp() * (slope * full * noise[0] + noise[1])
         joint = log_joint(model, log_precision, log_precision.exp(), weight) + log_precision
         return joint.mean() + log_first + log_second  # the entropy up to a constant
 
-    def record(parameters: Tensor) -> tuple[LogNormal, float, float]:
+    def approximation(parameters: Tensor) -> LogNormal:
         first, second = parameters[2:4].exp().tolist()
         factor = np.array([[first, 0.0], [second * float(parameters[4]) * full, second]])
-        q = LogNormal(parameters[:2].numpy().copy(), factor @ factor.T)
-        return q, log_normal_elbo(model, q), q.mean
+        return LogNormal(parameters[:2].numpy().copy(), factor @ factor.T)
 
-    return gradient_ascent([np.log(prior.mean), prior.loc, *scales, 0.0], surrogate, record, budget)
+    return gradient_ascent([*means, *log_scales, 0.0], surrogate, approximation, budget)
 
 
-def black_box_vi(model: LinearModel, budget: Budget) -> GradientAscentResult[Belief]:
+def black_box_vi(model: LinearModel, budget: Budget) -> dict[int, Belief]:
     """Run black-box variational inference with the score function (3.77), section 3.2.4.1.
 
     The family is that of coordinate ascent, a Gamma times a Gaussian, so the optimum is the same.
     Each sample's weight in the gradient is its `log p - log q` minus the mean of that of the other
     samples, which keeps the estimator unbiased and reduces its variance. According to the section,
-    (3.77) is biased because of its logarithms; it is not, because the score has mean zero.
-
-    Args:
-        model: data and prior, which is the start.
-        budget: settings of the ascent.
+    (3.77) is biased because of its logarithms; it is not, because the score has mean zero. The
+    start is the prior.
     """
     prior, random = model.prior, np.random.default_rng(budget.seed)
-    start = [np.log(prior.mean), np.log(prior.shape), prior.loc, 0.5 * np.log(prior.variance)]
+    scales = (np.log(prior.mean), np.log(prior.shape), 0.5 * np.log(prior.variance))
 
-    def belief(parameters: Tensor) -> Belief:
-        log_mean, log_shape, loc, log_scale = parameters.detach().tolist()
+    def approximation(parameters: Tensor) -> Belief:
+        log_mean, log_shape, weight_mean, log_scale = parameters.detach().tolist()
         shape, rate = np.exp(log_shape), np.exp(log_shape - log_mean)
-        return Belief(float(shape), float(rate), loc, float(np.exp(2 * log_scale)))
+        return Belief(float(shape), float(rate), weight_mean, float(np.exp(2 * log_scale)))
 
     def surrogate(parameters: Tensor) -> Tensor:
-        current, (log_mean, log_shape, loc, log_scale) = belief(parameters), parameters
-        precision = torch.from_numpy(random.gamma(current.shape, 1 / current.rate, budget.samples))
-        weight = torch.from_numpy(random.normal(current.loc, current.weight_std, budget.samples))
+        q, (log_mean, log_shape, weight_mean, log_scale) = approximation(parameters), parameters
+        precision = torch.from_numpy(random.gamma(q.shape, 1 / q.rate, budget.samples))
+        weight = torch.from_numpy(random.normal(q.weight_mean, q.weight_std, budget.samples))
         log_q = Gamma(log_shape.exp(), (log_shape - log_mean).exp()).log_prob(precision)
-        log_q = log_q + Normal(loc, log_scale.exp()).log_prob(weight)
+        log_q = log_q + Normal(weight_mean, log_scale.exp()).log_prob(weight)
         gain = log_joint(model, precision.log(), precision, weight) - log_q.detach()
         others = (gain.sum() - gain) / (budget.samples - 1)
         return ((gain - others) * log_q).mean()
 
-    def record(parameters: Tensor) -> tuple[Belief, float, float]:
-        current = belief(parameters)
-        return current, float(evidence_lower_bound(model, current)), current.mean
-
-    return gradient_ascent(start, surrogate, record, budget)
+    start = [*scales[:2], prior.weight_mean, scales[2]]
+    return gradient_ascent(start, surrogate, approximation, budget)

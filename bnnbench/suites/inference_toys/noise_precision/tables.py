@@ -1,54 +1,223 @@
-"""Tables of quadrature and coordinate ascent."""
+"""The tables of a run on the unknown noise precision: names, rows and reader."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.inference_toys.noise_precision import names
-from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
-from bnnbench.suites.inference_toys.noise_precision.exact import kl_to_posterior
-from bnnbench.suites.inference_toys.noise_precision.rows import (
-    Approximation,
-    Problem,
-    Tables,
-    answer_rows,
-    densities,
-    moment_answers,
-    step_rows,
+from bnnbench.results.saved_tables import SavedTables, table_reader
+from bnnbench.suites.inference_toys.maths import Array
+from bnnbench.suites.inference_toys.noise_precision.exact import ExactPosterior, kl_to_posterior
+from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
+
+JOINT, FACTORISED = "joint", "factorised"
+"""Targets of the approximation: the posterior, or equation (3.48)."""
+
+POINTS = "points"
+"""The data."""
+
+DENSITIES = "densities"
+"""Densities of the noise precision."""
+
+STEPS = "steps"
+"""Steps of every algorithm; the objective is a bound or an estimate of the log evidence."""
+
+ORDERS = "orders"
+"""Results for every order of the data; order 0 is that of the data."""
+
+REPEATED = "repeated"
+"""Repeated inclusion of the same factors: moments of the noise precision, or of the weight."""
+
+POWERS = "powers"
+"""Power EP and black-box alpha; empty unless the target is the posterior."""
+
+read_run = table_reader(
+    {
+        POINTS: ("input", "target"),
+        DENSITIES: ("noise_precision", "density"),
+        STEPS: ("step", "mean", "objective", "gap"),
+        ORDERS: ("order", "mean", "std"),
+        REPEATED: ("inclusions", "mean", "std"),
+        POWERS: ("power", "alpha", "mean", "std", "weight_std", "log_evidence"),
+    },
+    optional=(POWERS,),
 )
 
+QUANTITIES = (
+    MEAN := "mean of noise precision",
+    STD := "std of noise precision",
+    WEIGHT_MEAN := "mean of weight",
+    WEIGHT_STD := "std of weight",
+    EVIDENCE := "log evidence",
+    GAP := "KL(q || posterior)",
+    MEAN_STD := "std of the mean over orders",
+    PASSES := "passes until convergence",
+    SKIPPED := "updates skipped",
+)
+"""Quantities of `answers.csv`, in order; log evidence and KL in nats."""
 
-def exact_tables(problem: Problem) -> Tables:
-    """Return the data, the exact densities and, if (3.48) is the target, its difference."""
-    distributions = [Approximation(names.EXACT, "", problem.posterior)]
-    answers = []
+ONE_FACTOR = "one observation"
+"""Value of `factors` in `repeated.csv` for repeated inclusion of one observation."""
+
+EXACT, CAVI, ADF, EP, ADVI = "exact", "CAVI", "ADF", "EP", "ADVI"
+BLACK_BOX_VI, POWER_EP, BLACK_BOX_ALPHA = "black-box VI", "power EP", "black-box alpha"
+"""Names of the approximations."""
+
+NORMALISERS = (GAUSSIAN_K := "Gaussian K", EXACT_K := "exact K")
+"""Settings of ADF and EP: the normaliser K by (3.52), or by quadrature."""
+
+MEAN_FIELD, FULL = "mean field", "full covariance"
+"""Settings of ADVI."""
+
+AS_PRINTED = "as printed"
+"""Setting of CAVI, ADF and EP with (3.29) and (3.56) as printed, which are wrong."""
+
+N_CURVE_POINTS = 241
+"""Number of points of a density, at evenly spaced noise precisions."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The problem that all algorithms solve.
+
+    Attributes:
+        model: data and prior.
+        posterior: the exact posterior.
+        target: exact form of the target; the posterior unless the target is (3.48).
+    """
+
+    model: LinearModel
+    posterior: ExactPosterior
+    target: ExactPosterior
+
+    @property
+    def with_weight(self) -> bool:
+        """Whether the weight is unknown in the target."""
+        return self.target is self.posterior
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of an algorithm.
+
+    Attributes:
+        approximation: the algorithm.
+        setting: its variant; empty if it has only one.
+        q: the distribution, a `Belief` or `LogNormal`.
+        log_evidence: its estimate of the log evidence, nats; NaN if it has none.
+        steps: columns `step`, `mean`, `objective` and `gap` of `steps.csv`.
+        orders: results of message passing in every order, the first that of the data, `[1 + R]`.
+        skipped: number of updates skipped in the order of the data.
+        passes: passes of EP until convergence, infinite without; NaN for other algorithms.
+        repeated: beliefs after each pass over the same data, `[K]`.
+    """
+
+    approximation: str
+    setting: str
+    q: Any
+    log_evidence: float = np.nan
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+    orders: Belief | None = None
+    skipped: int = 0
+    passes: float = np.nan
+    repeated: Belief | None = None
+
+    def labelled(self, columns: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
+        """Return columns of a table, with the algorithm and its setting in front."""
+        keys = {"approximation": self.approximation, "setting": self.setting}
+        return pd.DataFrame({**keys, **columns})
+
+    def answer(self, quantity: str, value: Any, exact: float = np.nan) -> Answer:
+        return Answer(quantity, self.approximation, float(value), self.setting, exact=exact)
+
+
+def fit_tables(problem: Problem, fits: Sequence[Fit]) -> dict[str, pd.DataFrame]:
+    """Return the tables that describe every algorithm in the same way."""
+    return {
+        DENSITIES: pd.concat(fit.labelled(density(problem, fit.q)) for fit in fits),
+        STEPS: pd.concat(fit.labelled(fit.steps) for fit in fits if len(fit.steps)),
+        ORDERS: pd.concat(
+            fit.labelled({"order": range(len(q.mean)), "mean": q.mean, "std": q.std})
+            for fit in fits
+            if (q := fit.orders) is not None
+        ),
+        REPEATED: pd.concat(
+            repeated_inclusions(f"{fit.approximation}, {fit.setting}", q.mean, q.std)
+            for fit in fits
+            if (q := fit.repeated) is not None
+        ),
+    }
+
+
+def density(problem: Problem, q: Belief | LogNormal | ExactPosterior) -> dict[str, Array]:
+    """Return the density of the noise precision on a grid, columns of `densities.csv`."""
+    exact = problem.posterior
+    precision = np.linspace(0, exact.mean + 6 * exact.std, N_CURVE_POINTS)[1:]
+    log_density = q.log_density_of_log(np.log(precision)) - np.log(precision)
+    return {"noise_precision": precision, "density": np.exp(log_density)}
+
+
+def repeated_inclusions(factors: str, mean: Array, std: Array) -> pd.DataFrame:
+    """Return moments after 1 to K inclusions of the same factors, `[K]`."""
+    inclusions = np.arange(1, len(mean) + 1)
+    return pd.DataFrame({"factors": factors, "inclusions": inclusions, "mean": mean, "std": std})
+
+
+def answers(problem: Problem, fits: Iterable[Fit]) -> list[Answer]:
+    """Return the answers of all algorithms, sorted by quantity."""
+    found: list[Answer] = []
     if not problem.with_weight:
-        distributions.append(Approximation(names.EXACT, names.FACTORISED, problem.target))
-        moments = (
-            (names.MEAN, problem.target.mean, problem.posterior.mean),
-            (names.STD, problem.target.std, problem.posterior.std),
-            (names.EVIDENCE, problem.target.log_evidence, problem.posterior.log_evidence),
-        )
-        answers = [
-            Answer(quantity, names.EXACT, value, "target of (3.48)", exact=exact)
-            for quantity, value, exact in moments
-        ]
-    data = zip(problem.model.inputs.tolist(), problem.model.targets.tolist(), strict=True)
-    return {
-        ANSWERS: answer_rows(answers),
-        names.POINTS: [{"input": x, "target": y} for x, y in data],
-        names.DENSITIES: densities(problem, distributions),
-    }
+        target = Fit(EXACT, "target of (3.48)", problem.target, problem.target.log_evidence)
+        found += moment_answers(target, problem.posterior, with_weight=False)
+    for fit in fits:
+        found += moment_answers(fit, problem.target, problem.with_weight)
+        if problem.with_weight:
+            gap = kl_to_posterior(problem.model, problem.posterior, fit.q)
+            found.append(fit.answer(GAP, gap))
+        if fit.skipped:
+            found.append(fit.answer(SKIPPED, fit.skipped))
+        if not np.isnan(fit.passes):
+            found.append(fit.answer(PASSES, fit.passes))
+        if fit.orders is not None:
+            found += order_answers(fit, fit.orders, problem.target)
+    return sorted(found, key=lambda answer: QUANTITIES.index(answer.quantity))
 
 
-def cavi_tables(problem: Problem) -> Tables:
-    """Return the tables of coordinate ascent: its bound and KL after every update."""
-    model, result = problem.model, run_cavi(problem.model, problem.reading)
-    gaps = [kl_to_posterior(model, problem.posterior, belief) for belief in result.beliefs]
-    approximation = Approximation(names.CAVI, "", result.belief, result.bounds[-1])
-    answers = [*moment_answers(problem, approximation), Answer(names.GAP, names.CAVI, gaps[-1])]
-    means = [float(belief.mean) for belief in result.beliefs]
-    return {
-        ANSWERS: answer_rows(answers),
-        names.STEPS: step_rows(approximation, range(len(gaps)), means, result.bounds, gaps),
-        names.DENSITIES: densities(problem, [approximation]),
-    }
+def moment_answers(fit: Fit, exact: ExactPosterior, with_weight: bool) -> Iterator[Answer]:
+    """Yield moments of the unknowns, and the estimate of the log evidence if there is one."""
+    quantities = {MEAN: "mean", STD: "std"}
+    if with_weight:
+        quantities |= {WEIGHT_MEAN: "weight_mean", WEIGHT_STD: "weight_std"}
+    for quantity, name in quantities.items():
+        yield fit.answer(quantity, getattr(fit.q, name), getattr(exact, name))
+    if np.isfinite(fit.log_evidence):
+        yield fit.answer(EVIDENCE, fit.log_evidence, exact.log_evidence)
+
+
+def order_answers(fit: Fit, orders: Belief, exact: ExactPosterior) -> Iterator[Answer]:
+    """Yield how the result depends on the order, and the means of ADF over random orders."""
+    mean, std = orders.mean[1:], orders.std[1:]
+    over_orders = replace(fit, setting=f"{fit.setting}, {len(mean)} orders")
+    yield over_orders.answer(MEAN_STD, mean.std(ddof=1))
+    if fit.approximation == ADF:
+        for quantity, values, true in ((MEAN, mean, exact.mean), (STD, std, exact.std)):
+            error = float(values.std(ddof=1) / np.sqrt(len(values)))
+            yield replace(over_orders.answer(quantity, values.mean(), true), standard_error=error)
+
+
+def exact_value(run: SavedTables, quantity: str) -> float:
+    """Return the exact value of a quantity for the target of a run; NaN if unknown."""
+    rows = run.rows(ANSWERS, quantity=quantity)
+    target = rows["value"].where(rows["approximation"] == EXACT, rows["exact"])
+    return float(target.dropna().iloc[0])
+
+
+def is_joint(run: SavedTables) -> bool:
+    """Return whether the target of a run is the posterior, and not (3.48)."""
+    return not run.rows(ANSWERS, approximation=CAVI).empty

@@ -13,13 +13,8 @@ from scipy.stats import norm
 from bnnbench.suites.inference_toys.clutter.model import ClutterModel, exact_posterior, simulate
 
 
-def minka_model(count: int = 20) -> ClutterModel:
-    """Return the model with the data of the experiment."""
-    return ClutterModel(simulate(count, 2.0, 0.5, 10.0, seed=0)[0])
-
-
-def test_known_posterior_of_twenty_observations() -> None:
-    exact = exact_posterior(minka_model())
+def test_known_posterior_of_twenty_observations(model: ClutterModel) -> None:
+    exact = exact_posterior(model)
     assert exact.mean == pytest.approx(2.5981, abs=5e-5)
     assert exact.scale == pytest.approx(0.4158, abs=5e-5)
     assert exact.log_evidence == pytest.approx(-43.3307, abs=5e-5)
@@ -78,8 +73,7 @@ def test_simulated_data_follow_the_mixture() -> None:
     assert (clutter.mean(), clutter.std()) == pytest.approx((0, 3), abs=0.1)
 
 
-def test_a_subset_has_the_factors_of_its_observations() -> None:
-    model = minka_model(5)
+def test_a_subset_has_the_factors_of_its_observations(model: ClutterModel) -> None:
     part = model.subset(np.array([3, 3, 0]))
     theta = np.array([[0.1], [2.0]])
     np.testing.assert_array_equal(part.log_factors(theta), model.log_factors(theta)[:, [3, 3, 0]])
