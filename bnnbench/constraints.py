@@ -47,14 +47,16 @@ class Whole:
 
 @dataclass(frozen=True)
 class Between:
-    """A number above `low` (or equal to it, if `low_included`) and below `high`."""
+    """A number above `low` and below `high`; equal to one of them if it is included."""
 
     low: float
     high: float = inf
     low_included: bool = False
+    high_included: bool = False
 
     def __call__(self, key: str, value: Any) -> None:
-        check_between(key, value, self.low, self.high, self.low_included)
+        if not (self.high_included and value == self.high):
+            check_between(key, value, self.low, self.high, self.low_included)
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,13 @@ class ListOf:
         each: constraint on every value.
         length: number of values; None for any.
         order: `increasing`, `distinct` or empty for any.
+        minimum: smallest number of values, if any number is accepted.
     """
 
     each: Constraint
     length: int | None = None
     order: str = ""
+    minimum: int = 1
     broken: ClassVar[dict[str, Callable[[tuple[Any, ...]], bool]]] = {
         "": lambda values: False,
         "increasing": lambda values: any(a >= b for a, b in pairwise(values)),
@@ -118,9 +122,9 @@ class ListOf:
     }
 
     def __call__(self, key: str, value: Any) -> None:
-        size = "one or more values" if self.length is None else f"{self.length} values"
-        wrong = not isinstance(value, tuple) or len(value) != (self.length or len(value) or 1)
-        if wrong:
+        size = f"{self.minimum} or more values" if self.length is None else f"{self.length} values"
+        count = len(value) if isinstance(value, tuple) else -1
+        if count < 0 or (count < self.minimum if self.length is None else count != self.length):
             raise UserError(f"{key} must be a list of {size}, not {value!r}.", key, "not_a_list")
         for one in value:
             self.each(key, one)

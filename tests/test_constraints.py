@@ -30,6 +30,8 @@ class Settings:
     batch: Annotated[int | str, Word("all", Whole())] = "all"
     sizes: Annotated[tuple[int, ...], ListOf(Whole(), order="increasing")] = (1, 2)
     pair: Annotated[tuple[float, float], ListOf(Finite(), length=2, order="distinct")] = (2, 1)
+    power: Annotated[float, Between(0.5, 1, high_included=True)] = 0.75
+    means: Annotated[tuple[float, ...], ListOf(Finite(), minimum=2)] = (-1.0, 1.0)
     seed: Annotated[int, Whole(0)] = 0
     free: Any = "anything"
 
@@ -38,7 +40,7 @@ def check(**values: Any) -> None:
     check_settings(replace(Settings(), **values), "group", ("seed",))
 
 
-@pytest.mark.parametrize("values", [{}, {"rate": 0.5}, {"batch": 3}, {"count": 9}])
+@pytest.mark.parametrize("values", [{}, {"rate": 0.5}, {"batch": 3}, {"count": 9}, {"power": 1}])
 def test_valid_values_pass(values: dict[str, Any]) -> None:
     check(**values)
 
@@ -60,6 +62,10 @@ def test_valid_values_pass(values: dict[str, Any]) -> None:
         ("sizes", (2, 2), "not_increasing"),
         ("pair", (1.0, 2.0, 3.0), "not_a_list"),
         ("pair", (1.0, 1.0), "not_distinct"),
+        ("power", 0.5, None),
+        ("power", 1.1, None),
+        ("means", (1.0,), "not_a_list"),
+        ("means", 1.0, "not_a_list"),
         ("seed", -1, None),
     ],
 )
