@@ -2,46 +2,119 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.em_factory import names
-from bnnbench.suites.inference_toys.em_factory.claims import claims
-from bnnbench.suites.inference_toys.em_factory.figures import em_figure
-from bnnbench.suites.inference_toys.em_factory.saved_run import read_run
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-CAPTION = (
-    "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure materials of "
-    "the first product, whose impure materials were not counted, and of the last, whose "
-    "malfunctioning items were not. Exact: the closed form (2.63)-(2.66) and its log-likelihood in "
-    "nats; for the rate of convergence, the largest fraction of missing information."
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
+from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.em_factory.claims import claims
+from bnnbench.suites.inference_toys.em_factory.tables import (
+    COUNTS,
+    EM,
+    ITERATES,
+    KIND,
+    PRINTED,
+    RATE,
+    read_run,
 )
 
-NOTES = {
-    "corrected": "The sums of (2.63) run over products 2 to n - 1; as printed they start at 1 and "
-    "include a missing count (reading=printed).",
-    "printed": "The sums of (2.63) start at product 1 as printed and include a missing count, "
-    "which explains the differences from EM and L-BFGS.",
+MIN_ERROR = 1e-14
+"""Smaller errors are rounding; they are drawn at this value."""
+
+MAX_ITERATION_SHOWN = 25
+"""Last iteration in the panels of the parameters."""
+
+LABELS = {
+    "beta": "beta",
+    "tau_1": "tau, first product",
+    "tau_n": "tau, last product",
+    "gap": "log-likelihood below\nits maximum [nats]",
+    "error": "largest relative error",
 }
+"""Labels of the panels, by column of the iterates."""
+
+figures = Figures(read_run)
 
 
-def notes(folder: RunFolder) -> list[str]:
-    """Return a note on the equations used for the exact values."""
-    return [NOTES[str(read_record(folder).metadata["reading"])]]
+@figures(
+    "First panel: counts of impure materials and malfunctioning (faulty) items by product; hollow "
+    "bars are the two hidden counts. Other panels: parameters, log-likelihood and error by "
+    "iteration of EM, one line per random start. Dashed lines: the closed-form solution and, in "
+    "the last panel, the predicted rate of convergence. Dotted lines: the closed form as printed"
+)
+def em(run: SavedTables) -> Figure:
+    """Plot the counts, the iterates with the closed form, the likelihood and the error."""
+    figure, panels = new_figure(11, 6.2, 3, 2)
+    _plot_counts(panels[0], run[COUNTS])
+    gap = run[ITERATES]["log_likelihood"].max() - run[ITERATES]["log_likelihood"]
+    shown = run.with_columns(ITERATES, gap=gap)[ITERATES]
+    for axes, (column, label) in zip(panels[1:], LABELS.items(), strict=True):
+        is_error = column in ("gap", "error")
+        for start, rows in shown.groupby("start"):
+            visible = rows if is_error else rows[rows["iteration"] <= MAX_ITERATION_SHOWN]
+            values = visible[column].clip(lower=MIN_ERROR if is_error else None)
+            colour = PALETTE[int(str(start)) % len(PALETTE)]
+            line = f"start {start}"
+            axes.plot(visible["iteration"], values, color=colour, linewidth=1.4, label=line)
+        axes.set(xlabel="iteration", ylabel=label, yscale="log" if is_error else "linear")
+        if not is_error:
+            _plot_closed_forms(axes, run, column)
+    _plot_predicted_rate(panels[5], run)
+    handles, labels = panels[4].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=6, frameon=False)
+    return figure
+
+
+def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
+    """Draw the counts; bars of the two hidden counts are hollow."""
+    bars = []
+    for shift, column, colour, hidden in (
+        (-0.2, "impure", PALETTE[4], 0), (0.2, "faulty", PALETTE[3], len(counts) - 1),
+    ):  # fmt: skip
+        faces = [colour if k != hidden else "none" for k in range(len(counts))]
+        axes.bar(counts["product"] + shift, counts[column], 0.38, color=faces, edgecolor=colour)
+        bars.append(Patch(facecolor=colour, edgecolor=colour, label=column))
+    bars.append(Patch(facecolor="none", edgecolor=GREY, label="hidden"))
+    top = counts[["impure", "faulty"]].to_numpy().max()
+    axes.set(xlabel="product", ylabel="count", ylim=(0, 1.3 * top))
+    axes.legend(handles=bars, frameon=False, ncols=3, fontsize="small", loc="upper center")
+
+
+def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
+    exact = run.answer(parameter, EM)["exact"]
+    axes.axhline(exact, color=GREY, linewidth=1.2, linestyle="--")
+    axes.axhline(run.value(parameter, PRINTED), color=GREY, linewidth=1.2, linestyle=":")
+    axes.annotate("closed form", (MAX_ITERATION_SHOWN, exact), textcoords="offset points",
+                  xytext=(0, 4), ha="right", color=GREY, fontsize="small")  # fmt: skip
+
+
+def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
+    """Draw a line that decreases at the rate given by the fraction of missing information."""
+    rate = run.answer(RATE, EM)["exact"]
+    first = run.rows(ITERATES, start=0)
+    line = 3 * first["error"].iloc[0] * rate ** first["iteration"]
+    axes.plot(first["iteration"], np.maximum(line, MIN_ERROR), "--", color=GREY, linewidth=1.2)
+    axes.annotate(f"rate {rate:.3f}, the fraction\nof missing information", (0.97, 0.95),
+                  ha="right", va="top", xycoords="axes fraction",
+                  color=GREY, fontsize="small")  # fmt: skip
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=names.KIND,
+    kind=KIND,
     title="A factory with missing counts",
-    caption=CAPTION,
-    figures={"em": em_figure},
-    captions={
-        "em": "First panel: counts of impure materials and malfunctioning (faulty) items by "
-        "product; hollow bars are the two hidden counts. Other panels: parameters, log-likelihood "
-        "and error by iteration of EM, one line per random start. Dashed lines: the closed-form "
-        "solution and, in the last panel, the predicted rate of convergence",
-    },
+    caption=(
+        "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure "
+        "materials of the first product, whose impure materials were not counted, and of the last, "
+        "whose malfunctioning items were not. Exact: (2.63)-(2.66) with sums over products 2 to "
+        "n - 1, and their log-likelihood in nats; as printed, the sums start at 1 and include a "
+        "missing count. For the rate of convergence: the largest fraction of missing information."
+    ),
+    figures=figures,
+    captions=figures.captions,
     statements=claims,
     read_evidence=read_run,
-    notes=notes,
 )

@@ -1,4 +1,4 @@
-"""A mixture of two univariate Gaussians: likelihood, bound, posterior and gradient.
+"""A mixture of two univariate Gaussians: likelihood, bound and expectation maximisation.
 
 `p(z = 1) = pi`, `y | z = 1 ~ N(mu_1, s_1^2)`, `y | z = 0 ~ N(mu_2, s_2^2)` (Alvarez, "Approximate
 inference for neural networks", Universidad Tecnologica de Pereira). Components are the last axis;
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr, logsumexp, softmax
 
-LOG_TWO_PI = float(np.log(2 * np.pi))
+from bnnbench.suites.inference_toys.mixtures import Ascent, Degenerate, ascend, log_normal
+
+MIN_COUNT = 1e-12
+"""Smallest total responsibility with which a component can be updated."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,7 @@ class Parameters:
 
 def log_joint(points: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Return `ln p(y_n, z)` of points `[N]` for both values of z, `[N, 2]`, nats."""
-    squares = (points[:, None] - parameters.loc) ** 2 / parameters.variance
-    logs = -0.5 * (LOG_TWO_PI + np.log(parameters.variance) + squares)
+    logs = log_normal(points, parameters.loc, parameters.variance)
     joint: np.ndarray = np.log(parameters.weight) + logs
     return joint
 
@@ -82,3 +84,71 @@ def gradient(points: np.ndarray, parameters: Parameters) -> np.ndarray:
     distances = (points[:, None] - parameters.loc) / parameters.variance
     result: np.ndarray = (posterior(points, parameters) * distances).sum(0)
     return result
+
+
+def m_step(points: np.ndarray, q: np.ndarray) -> Parameters:
+    """Return theta that maximises the bound.
+
+    Args:
+        points: `[N]`.
+        q: responsibilities, `[N, 2]`; both components must have points.
+    """
+    counts = q.sum(0)
+    loc = points @ q / counts
+    variance = (q * (points[:, None] - loc) ** 2).sum(0) / counts
+    return Parameters(counts / len(points), loc, variance)
+
+
+def run_em(
+    points: np.ndarray, start: Parameters, iterations: int, tolerance: float, min_variance: float
+) -> Ascent[Parameters]:
+    """Alternate E-steps and M-steps from one start.
+
+    Args:
+        points: `[N]`.
+        start: initial theta.
+        iterations: maximum number of iterations.
+        tolerance: relative change of the log-likelihood below which EM has converged.
+        min_variance: variance, relative to the data's, below which a component has collapsed onto
+            one value, where the likelihood is unbounded.
+    """
+
+    def step(parameters: Parameters) -> Parameters:
+        q = posterior(points, parameters)
+        k = int(q.sum(0).argmin())
+        if q[:, k].sum() <= MIN_COUNT:
+            raise Degenerate(
+                "empty", f"component {k + 1} lost all its points in iteration {{iteration}}"
+            )
+        new = m_step(points, q)
+        k = int(new.variance.argmin())
+        if new.variance[k] < min_variance * points.var():
+            raise Degenerate(
+                "collapsed",
+                f"component {k + 1} collapsed onto y = {new.loc[k]:.4g} in iteration {{iteration}} "
+                f"(variance {new.variance[k]:.1e}), where the likelihood is unbounded",
+            )
+        return new
+
+    return ascend(step, start, lambda theta: log_likelihood(points, theta), iterations, tolerance)
+
+
+def random_start(points: np.ndarray, random: np.random.Generator) -> Parameters:
+    """Draw two distinct data values as means; variances are those of the data, weights equal."""
+    loc = random.choice(np.unique(points), 2, replace=False)
+    return Parameters(np.full(2, 0.5), loc, np.full(2, points.var()))
+
+
+def collapsing_start(points: np.ndarray) -> Parameters:
+    """Return a start from which the first component collapses onto the most isolated point.
+
+    Its standard deviation is a quarter of the distance to the nearest other point. The second
+    component has the mean and variance of the data.
+    """
+    ordered = np.sort(points)
+    gaps = np.diff(ordered, prepend=-np.inf, append=np.inf)
+    nearest = np.minimum(gaps[:-1], gaps[1:])
+    isolated = int(nearest.argmax())
+    loc = np.array([ordered[isolated], points.mean()])
+    variance = np.array([(nearest[isolated] / 4) ** 2, points.var()])
+    return Parameters(np.full(2, 0.5), loc, variance)

@@ -18,13 +18,7 @@ START_OFFSET = 0.3
 
 
 def fit_scikit_learn(points: np.ndarray, start: Parameters, iterations: int) -> Parameters:
-    """Return theta after the given number of iterations of an unregularised `GaussianMixture`.
-
-    Args:
-        points: `[N]`.
-        start: initial theta.
-        iterations: number of iterations, at least one.
-    """
+    """Return theta after at least one iteration of an unregularised `GaussianMixture`."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 

@@ -10,12 +10,10 @@ from scipy.stats import norm
 
 from bnnbench.suites.inference_toys.gaussian_mixture.model import (
     Factors,
-    SyntheticData,
-    check_means,
+    draw_points,
     elbo,
     log_predictive,
 )
-from bnnbench.types import UserError
 
 
 def test_elbo_is_the_expectation_over_q() -> None:
@@ -52,17 +50,7 @@ def test_prediction_adds_the_variance_of_the_means() -> None:
     assert log_density[1, 1] == pytest.approx(norm.logpdf(-1.0, 1.0))
 
 
-def test_data_depend_on_the_seed_and_held_out_points_differ() -> None:
-    data = SyntheticData((-5.0, 5.0), 4000, 3)
-    points = data.draw()
-    assert np.array_equal(points, data.draw())
-    assert not np.isin(data.draw_held_out(4000), points).any()
+def test_points_are_drawn_from_the_mixture() -> None:
+    points = draw_points((-5.0, 5.0), 4000, np.random.default_rng(3))
     assert points[points > 0].mean() == pytest.approx(5.0, abs=0.1)  # 4.5 errors
     assert (points > 0).mean() == pytest.approx(0.5, abs=0.035)
-
-
-@pytest.mark.parametrize("means", [3.0, (1.0,), ("a", 1.0), (float("nan"), 1.0), None])
-def test_invalid_means_are_refused(means: object) -> None:
-    with pytest.raises(UserError) as error:
-        check_means("experiment.few_means", means)  # type: ignore[arg-type]
-    assert isinstance(error.value, UserError) and error.value.setting == "experiment.few_means"
