@@ -18,12 +18,9 @@ State = TypeVar("State")
 
 
 def log_normal(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Return the log density of points `[N]` under K Gaussians, `[..., N, K]`, nats.
+    """Return `log N(x_n; loc_k, variance_k)` in nats, `[..., N, K]`.
 
-    Args:
-        points: `[N]`.
-        loc: means, `[..., K]`.
-        variance: `[..., K]`.
+    The points have shape `[N]`, means and variances `[..., K]`.
     """
     variance = variance[..., None, :]
     squares = (points[:, None] - loc[..., None, :]) ** 2 / variance
@@ -32,16 +29,10 @@ def log_normal(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.
 
 
 class Degenerate(Exception):
-    """Raised by a step that has no valid next state.
+    """Raised by a step that has no valid next state, with a status and a message.
 
-    Attributes:
-        status: one word.
-        message: the reason, with `{iteration}` where the number of the iteration belongs.
+    The message contains `{iteration}` where the number of the iteration belongs.
     """
-
-    def __init__(self, status: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.message = status, message
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,8 @@ def ascend(
         try:
             states.append(step(states[-1]))
         except Degenerate as reason:
-            status, message = reason.status, reason.message.format(iteration=len(states))
+            status, message = reason.args
+            message = message.format(iteration=len(states))
             break
         values.append(objective(states[-1]))
         if abs(values[-1] - values[-2]) <= tolerance * abs(values[-1]):

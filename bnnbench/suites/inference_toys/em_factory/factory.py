@@ -46,15 +46,7 @@ class Factory:
 
 
 def simulate(products: int, beta: float, shape: float, scale: float, seed: int) -> Factory:
-    """Simulate counts of products whose rates have a Gamma distribution.
-
-    Args:
-        products: n.
-        beta: malfunctioning items per impure material.
-        shape: shape of the Gamma distribution.
-        scale: scale of the Gamma distribution.
-        seed: seed of NumPy's default generator.
-    """
+    """Simulate counts; the rates of the products have a Gamma distribution."""
     random = np.random.default_rng(seed)
     rates = random.gamma(shape, scale, products)
     impure = random.poisson(rates)
@@ -105,11 +97,8 @@ def em_step(factory: Factory, theta: np.ndarray) -> np.ndarray:
 def run_em(factory: Factory, start: np.ndarray, iterations: int, tolerance: float) -> np.ndarray:
     """Return the iterates of EM, `[T + 1, 1 + n]`, beginning with the start.
 
-    Args:
-        factory: the counts; the two hidden ones are not used.
-        start: initial parameters.
-        iterations: maximum number of iterations.
-        tolerance: stop when the relative change of every parameter is at most this.
+    It stops after so many iterations, or when the relative change of every parameter is at most
+    the tolerance.
     """
     iterates = [start]
     for _ in range(iterations):
@@ -120,10 +109,9 @@ def run_em(factory: Factory, start: np.ndarray, iterations: int, tolerance: floa
 
 
 def convergence_rate(errors: np.ndarray) -> float:
-    """Return the factor by which the error decreases per late iteration; NaN for short runs.
+    """Return the factor by which the error `[T + 1]` decreases per late iteration.
 
-    Args:
-        errors: the largest relative error of any parameter at each iterate.
+    It is NaN for short runs.
     """
     is_rounding = errors < MIN_RELATIVE_ERROR
     measurable = errors[: int(np.argmax(is_rounding))] if is_rounding.any() else errors
@@ -153,11 +141,7 @@ def missing_information_fraction(factory: Factory, theta: np.ndarray) -> float:
     """Return the largest fraction of missing information in any direction.
 
     It is the largest eigenvalue of `I - complete^-1 observed`, with both information matrices at
-    the maximum, and equals the convergence rate of EM (Dempster, Laird and Rubin 1977).
-
-    Args:
-        factory: the counts.
-        theta: the maximum.
+    the maximum theta, and equals the convergence rate of EM (Dempster, Laird and Rubin 1977).
     """
     product = np.arange(len(factory.impure))
     has_impure, has_faulty = product > 0, product < len(product) - 1

@@ -11,16 +11,9 @@ from matplotlib.patches import Patch
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.em_factory import tables
 from bnnbench.suites.inference_toys.em_factory.claims import claims
-from bnnbench.suites.inference_toys.em_factory.tables import (
-    COUNTS,
-    EM,
-    ITERATES,
-    KIND,
-    PRINTED,
-    RATE,
-    read_run,
-)
+from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 MIN_ERROR = 1e-14
 """Smaller errors are rounding; they are drawn at this value."""
@@ -37,30 +30,25 @@ LABELS = {
 }
 """Labels of the panels, by column of the iterates."""
 
-figures = Figures(read_run)
+figures = Figures(tables.read_run)
 
 
 @figures(
     "First panel: counts of impure materials and malfunctioning (faulty) items by product; hollow "
     "bars are the two hidden counts. Other panels: parameters, log-likelihood and error by "
-    "iteration of EM, one line per random start. Dashed lines: the closed-form solution and, in "
+    "iteration of EM, one line per random start; dots: last iteration. Dashed lines: the closed-form solution and, in "
     "the last panel, the predicted rate of convergence. Dotted lines: the closed form as printed"
 )
 def em(run: SavedTables) -> Figure:
-    """Plot the counts, the iterates with the closed form, the likelihood and the error."""
     figure, panels = new_figure(11, 6.2, 3, 2)
-    _plot_counts(panels[0], run[COUNTS])
-    gap = run[ITERATES]["log_likelihood"].max() - run[ITERATES]["log_likelihood"]
-    shown = run.with_columns(ITERATES, gap=gap)[ITERATES]
+    _plot_counts(panels[0], run[tables.COUNTS])
+    iterates = run[tables.ITERATES]
+    gap = iterates["log_likelihood"].max() - iterates["log_likelihood"]
+    errors = iterates.assign(gap=gap.clip(MIN_ERROR), error=iterates["error"].clip(MIN_ERROR))
     for axes, (column, label) in zip(panels[1:], LABELS.items(), strict=True):
         is_error = column in ("gap", "error")
-        for start, rows in shown.groupby("start"):
-            visible = rows if is_error else rows[rows["iteration"] <= MAX_ITERATION_SHOWN]
-            values = visible[column].clip(lower=MIN_ERROR if is_error else None)
-            colour = PALETTE[int(str(start)) % len(PALETTE)]
-            line = f"start {start}"
-            axes.plot(visible["iteration"], values, color=colour, linewidth=1.4, label=line)
-        axes.set(xlabel="iteration", ylabel=label, yscale="log" if is_error else "linear")
+        plot_starts(axes, errors, column)
+        axes.set(ylabel=label, yscale="log" if is_error else "linear")
         if not is_error:
             _plot_closed_forms(axes, run, column)
     _plot_predicted_rate(panels[5], run)
@@ -85,17 +73,18 @@ def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
 
 
 def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
-    exact = run.answer(parameter, EM)["exact"]
-    axes.axhline(exact, color=GREY, linewidth=1.2, linestyle="--")
-    axes.axhline(run.value(parameter, PRINTED), color=GREY, linewidth=1.2, linestyle=":")
+    exact = run.answer(parameter, tables.EM)["exact"]
+    for value, style in ((run.value(parameter, tables.PRINTED), ":"), (exact, "--")):
+        axes.axhline(value, color=GREY, linewidth=1.2, linestyle=style)
+    axes.set_xlim(-1, MAX_ITERATION_SHOWN + 1)
     axes.annotate("closed form", (MAX_ITERATION_SHOWN, exact), textcoords="offset points",
                   xytext=(0, 4), ha="right", color=GREY, fontsize="small")  # fmt: skip
 
 
 def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
     """Draw a line that decreases at the rate given by the fraction of missing information."""
-    rate = run.answer(RATE, EM)["exact"]
-    first = run.rows(ITERATES, start=0)
+    rate = run.answer(tables.RATE, tables.EM)["exact"]
+    first = run.rows(tables.ITERATES, start=0)
     line = 3 * first["error"].iloc[0] * rate ** first["iteration"]
     axes.plot(first["iteration"], np.maximum(line, MIN_ERROR), "--", color=GREY, linewidth=1.2)
     axes.annotate(f"rate {rate:.3f}, the fraction\nof missing information", (0.97, 0.95),
@@ -104,7 +93,7 @@ def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=KIND,
+    kind=tables.KIND,
     title="A factory with missing counts",
     caption=(
         "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure "
@@ -116,5 +105,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     figures=figures,
     captions=figures.captions,
     statements=claims,
-    read_evidence=read_run,
+    read_evidence=tables.read_run,
 )

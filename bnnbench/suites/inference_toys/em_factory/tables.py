@@ -7,17 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.table_experiment import Tables
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.suites.inference_toys.em_factory.factory import (
-    Factory,
-    closed_form,
-    convergence_rate,
-    log_likelihood,
-    maximise_numerically,
-    missing_information_fraction,
-    run_em,
-)
+from bnnbench.suites.inference_toys.em_factory import factory as model
+from bnnbench.suites.inference_toys.em_factory.factory import Factory
 
 KIND = "em_factory"
 
@@ -41,43 +35,38 @@ read_run = table_reader(
 )
 
 
-def closed_form_tables(factory: Factory) -> dict[str, pd.DataFrame | list[Answer]]:
+def closed_form_tables(factory: Factory) -> Tables:
     """Return the counts, and the closed form as printed."""
     counts = {"impure": factory.impure, "faulty": factory.faulty}
     products = np.arange(1, len(factory.impure) + 1)
     return {
-        ANSWERS: [*_answers(factory, PRINTED, closed_form(factory, printed=True))],
+        ANSWERS: [*_answers(factory, PRINTED, model.closed_form(factory, printed=True))],
         COUNTS: pd.DataFrame({"product": products, **counts}),
     }
 
 
 def start_tables(
     factory: Factory, number: int, start: np.ndarray, iterations: int, tolerance: float
-) -> dict[str, pd.DataFrame | list[Answer]]:
-    """Run EM and L-BFGS from one start.
-
-    Args:
-        factory: the counts.
-        number: of the start.
-        start: initial parameters.
-        iterations: maximum number of iterations of EM.
-        tolerance: relative change of the parameters at convergence of EM.
-    """
-    maximum = closed_form(factory)
-    iterates = run_em(factory, start, iterations, tolerance)
+) -> Tables:
+    """Run EM and L-BFGS from the start with this number."""
+    maximum = model.closed_form(factory)
+    iterates = model.run_em(factory, start, iterations, tolerance)
     errors = np.abs(iterates / maximum - 1).max(1)
     setting = f"start {number}"
-    rate, fraction = convergence_rate(errors), missing_information_fraction(factory, maximum)
+    rate, fraction = (
+        model.convergence_rate(errors),
+        model.missing_information_fraction(factory, maximum),
+    )
     answers = [
         *_answers(factory, EM, iterates[-1], setting),
-        *_answers(factory, LBFGS, maximise_numerically(factory, start), setting),
+        *_answers(factory, LBFGS, model.maximise_numerically(factory, start), setting),
         Answer(RATE, EM, rate, setting, exact=fraction),
         Answer("iterations", EM, float(len(iterates) - 1), setting),
     ]
     columns = {
         "iteration": np.arange(len(iterates)),
         **dict(zip(PARAMETERS, iterates[:, [0, 1, -1]].T, strict=True)),
-        "log_likelihood": [log_likelihood(factory, theta) for theta in iterates],
+        "log_likelihood": [model.log_likelihood(factory, theta) for theta in iterates],
         "error": errors,
     }
     return {ANSWERS: answers, ITERATES: pd.DataFrame({"start": number, **columns})}
@@ -85,8 +74,8 @@ def start_tables(
 
 def _answers(factory: Factory, name: str, theta: np.ndarray, setting: str = "") -> Iterator[Answer]:
     """Compare an estimate with the maximum."""
-    maximum = closed_form(factory)
+    maximum = model.closed_form(factory)
     for quantity, index in zip(PARAMETERS, (0, 1, -1), strict=True):
         yield Answer(quantity, name, theta[index], setting, exact=maximum[index])
-    value, exact = log_likelihood(factory, theta), log_likelihood(factory, maximum)
+    value, exact = model.log_likelihood(factory, theta), model.log_likelihood(factory, maximum)
     yield Answer("log-likelihood", name, value, setting, exact=exact)

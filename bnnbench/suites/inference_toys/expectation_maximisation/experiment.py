@@ -14,13 +14,7 @@ import numpy as np
 
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
-from bnnbench.suites.inference_toys.expectation_maximisation import tables
-from bnnbench.suites.inference_toys.expectation_maximisation.model import (
-    Parameters,
-    collapsing_start,
-    random_start,
-    run_em,
-)
+from bnnbench.suites.inference_toys.expectation_maximisation import model, tables
 from bnnbench.suites.inference_toys.mixtures import Ascent
 
 
@@ -63,14 +57,15 @@ class ExpectationMaximisation(TableExperiment):
     def tables(self, case: str) -> Tables:
         points = petal_lengths() if case == "petal_lengths" else self.synthetic_data()
         if case == "collapsing_start":
-            return tables.collapse_tables(points, self.run_em(points, collapsing_start(points)))
+            fit = self.run_em(points, model.collapsing_start(points))
+            return tables.collapse_tables(points, fit)
         randoms = [np.random.default_rng([self.seed, n]) for n in range(self.starts)]
-        fits = [self.run_em(points, random_start(points, random)) for random in randoms]
+        fits = [self.run_em(points, model.random_start(points, random)) for random in randoms]
         return tables.random_start_tables(case, points, fits)
 
-    def run_em(self, points: np.ndarray, start: Parameters) -> Ascent[Parameters]:
+    def run_em(self, points: np.ndarray, start: np.ndarray) -> Ascent[np.ndarray]:
         """Run EM on points `[N]` from one start."""
-        return run_em(points, start, self.iterations, self.tolerance, self.min_variance)
+        return model.run_em(points, start, self.iterations, self.tolerance, self.min_variance)
 
     def synthetic_data(self) -> np.ndarray:
         """Draw points from the mixture, `[N]`."""

@@ -9,14 +9,10 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys import start_plots
 from bnnbench.suites.inference_toys.expectation_maximisation import tables
 from bnnbench.suites.inference_toys.expectation_maximisation.claims import claims
-from bnnbench.suites.inference_toys.expectation_maximisation.model import Parameters, log_joint
-from bnnbench.suites.inference_toys.start_plots import (
-    plot_histogram,
-    plot_starts,
-    share_density_axis,
-)
+from bnnbench.suites.inference_toys.expectation_maximisation.model import log_joint, sorted_by_mean
 
 ITERATIONS_SHOWN = (0, 1, 2, 5, 20)
 """Iterations whose densities are drawn; replaced by the last one in shorter runs."""
@@ -32,7 +28,6 @@ figures = Figures(tables.read_run)
     "triangles: the maximum of the bound, which is the next estimate"
 )
 def bound(run: SavedTables) -> Figure:
-    """Plot the bounds of three E-steps, each tight at the current iterate."""
     table = run[tables.BOUNDS]
     figure, (axes,) = new_figure(6.8, 4.4)
     first = table[table["iteration"] == 0]
@@ -60,26 +55,24 @@ def bound(run: SavedTables) -> Figure:
     "iterations is shown"
 )
 def densities(run: SavedTables) -> Figure:
-    """Plot data and both components during EM, from the start of median length."""
     columns = len(ITERATIONS_SHOWN)
     figure, panels = new_figure(2.6 * columns, 5.2, columns, 2)
-    for part, row in zip(tables.FITTED, (panels[:columns], panels[columns:]), strict=True):
+    for part, row_panels in zip(tables.FITTED, (panels[:columns], panels[columns:]), strict=True):
         data = run.rows(tables.POINTS, part=part)["point"].to_numpy()
         trace = run.rows(tables.TRACE, part=part)
         lengths = trace.groupby("start")["iteration"].max().sort_values(kind="stable")
         median = trace[trace["start"] == lengths.index[len(lengths) // 2]].reset_index()
-        for axes, selected in zip(row, ITERATIONS_SHOWN, strict=True):
+        for axes, selected in zip(row_panels, ITERATIONS_SHOWN, strict=True):
             iterate = median.iloc[min(selected, len(median) - 1)]
-            grid = plot_histogram(axes, data, 25, iterate["iteration"])
-            pairs = (iterate[[f"{name}_1", f"{name}_2"]] for name in ("weight", "loc", "variance"))
-            theta = Parameters(*(pair.to_numpy(dtype=float) for pair in pairs)).sorted_by_mean()
-            components = np.exp(log_joint(grid, theta))
+            grid = start_plots.plot_histogram(axes, data, 25, iterate["iteration"])
+            theta = [iterate[[f"{row}_1", f"{row}_2"]] for row in ("weight", "loc", "variance")]
+            components = np.exp(log_joint(grid, sorted_by_mean(np.array(theta, dtype=float))))
             axes.plot(grid, components.sum(1), color=BLUE, linewidth=2.4, label="mixture")
             for k, (name, colour) in enumerate((("lower", ORANGE), ("upper", PALETTE[2]))):
                 axes.plot(grid, components[:, k], colour, lw=1.3, label=f"{name} component")
             axes.set_xlabel(UNITS[part])
-        share_density_axis(row)
-        row[0].set_ylabel(f"{tables.SETTINGS[part]}: density")
+        start_plots.share_density_axis(row_panels)
+        row_panels[0].set_ylabel(f"{tables.SETTINGS[part]}: density")
     legend(figure, panels[0])
     return figure
 
@@ -90,11 +83,10 @@ def densities(run: SavedTables) -> Figure:
     "variance shrinks; dashed line: the best result of EM"
 )
 def log_likelihood(run: SavedTables) -> Figure:
-    """Plot the log-likelihood against the iteration, and where it is unbounded."""
     figure, panels = new_figure(11.5, 3.7, 3)
     for axes, part in zip(panels, tables.FITTED, strict=False):
         trace = run.rows(tables.TRACE, part=part)
-        plot_starts(axes, trace, "log_likelihood")
+        start_plots.plot_starts(axes, trace, "log_likelihood")
         low, best = (
             trace.groupby("iteration")["log_likelihood"].min()[0],
             trace["log_likelihood"].max(),

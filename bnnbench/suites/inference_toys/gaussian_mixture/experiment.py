@@ -18,7 +18,7 @@ from bnnbench.suites.inference_toys.gaussian_mixture import tables
 from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import MAX_ASSIGNMENTS
 from bnnbench.suites.inference_toys.gaussian_mixture.model import draw_points
 from bnnbench.suites.inference_toys.gaussian_mixture.tables import Problem
-from bnnbench.suites.inference_toys.gaussian_mixture.variational import Schedule
+from bnnbench.suites.inference_toys.gaussian_mixture.variational import step_sizes
 from bnnbench.types import UserError
 
 Means = Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), minimum=2)]
@@ -75,16 +75,14 @@ class GaussianMixture(TableExperiment):
         """Raise `UserError` for settings that are invalid or would take hours."""
         super().check()
         components = len(self.few_means)
-        limits = {
-            "few_points": (int(np.log(MAX_ASSIGNMENTS) / np.log(components) + 1e-9),
-                           f"for {components} components, because all assignments are enumerated"),
-            "batch": (self.many_points, "the number of points, experiment.many_points"),
-        }  # fmt: skip
-        for name, (maximum, reason) in limits.items():
-            if getattr(self, name) > maximum:
+        max_points = int(np.log(MAX_ASSIGNMENTS) / np.log(components) + 1e-9)
+        for name, maximum, reason in (
+            ("few_points", max_points, f"to enumerate all assignments to {components} components"),
+            ("batch", self.many_points, "the number of points"),
+        ):
+            if (value := getattr(self, name)) > maximum:
                 raise UserError(
-                    f"experiment.{name} must be at most {maximum}, {reason}, "
-                    f"not {getattr(self, name)}.",
+                    f"experiment.{name} must be at most {maximum}, {reason}, not {value}.",
                     setting=f"experiment.{name}",
                     code="too_large",
                 )
@@ -93,19 +91,19 @@ class GaussianMixture(TableExperiment):
         return {part: part for part in ("few", "many", "fitted", "stochastic")}
 
     def tables(self, case: str) -> Tables:
-        if case == "few":
-            return tables.few_tables(self._problem(self.few_means, self.few_points))
-        if case == "fitted":
-            return tables.fitted_tables(self._problem(self.few_means, self.few_points))
+        if case in ("few", "fitted"):
+            few = self._problem(self.few_means, self.few_points)
+            return tables.few_tables(few) if case == "few" else tables.fitted_tables(few)
         many = self._problem(self.many_means, self.many_points)
         if case == "many":
             return tables.many_tables(many)
+        steps = self.passes * self.many_points // self.batch
         schedules = {
-            tables.DECREASING: Schedule(self.decreasing_power),
-            tables.CONSTANT: Schedule(0.0, self.constant_step),
-            tables.TOO_FAST: Schedule(self.too_fast_power),
+            tables.DECREASING: step_sizes(steps, self.decreasing_power),
+            tables.CONSTANT: step_sizes(steps, 0.0, self.constant_step),
+            tables.TOO_FAST: step_sizes(steps, self.too_fast_power),
         }
-        sizes = self.batch, self.passes, self.repetitions
+        sizes = self.batch, self.repetitions
         return tables.stochastic_tables(many, schedules, *sizes, self.seed)
 
     def _problem(self, means: tuple[float, ...], count: int) -> Problem:

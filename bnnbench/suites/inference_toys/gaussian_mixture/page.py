@@ -8,15 +8,11 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys import start_plots
 from bnnbench.suites.inference_toys.gaussian_mixture import tables
 from bnnbench.suites.inference_toys.gaussian_mixture.claims import claims
 from bnnbench.suites.inference_toys.gaussian_mixture.model import log_predictive
 from bnnbench.suites.inference_toys.gaussian_mixture.variational import elbo_with_fixed_factors
-from bnnbench.suites.inference_toys.start_plots import (
-    plot_histogram,
-    plot_starts,
-    share_density_axis,
-)
 
 ITERATIONS_SHOWN = (0, 1, 5)
 """Iterations whose density is plotted, in addition to the last."""
@@ -36,7 +32,6 @@ figures = Figures(tables.read_run)
     "histogram of the data (grey). Dashed vertical lines: means of the components"
 )
 def densities(run: SavedTables) -> Figure:
-    """Plot the many points and the predictive density in several iterations of CAVI."""
     data = run.rows(tables.POINTS, part="many")["point"].to_numpy()
     trace = run.rows(tables.TRACE, part="many")
     best = trace[trace["start"] == trace.loc[trace["elbo"].idxmax(), "start"]]
@@ -48,7 +43,7 @@ def densities(run: SavedTables) -> Figure:
         loc, variance = (
             row.filter(like=name).to_numpy(dtype=float) for name in ("loc_", "variance_")
         )
-        grid = plot_histogram(axes, data, 50, iteration)
+        grid = start_plots.plot_histogram(axes, data, 50, iteration)
         density = np.exp(log_predictive(grid, loc, variance))
         axes.plot(grid, density, color=BLUE, linewidth=1.8, label="predictive density")
         for mean in loc:
@@ -56,7 +51,7 @@ def densities(run: SavedTables) -> Figure:
         line.set_label("means of the components")
         axes.set_title(f"{axes.get_title()}: ELBO {row['elbo']:.0f} nats", fontsize="small")
         axes.set_xlabel("x")
-    share_density_axis(panels)
+    start_plots.share_density_axis(panels)
     panels[0].set_ylabel("density")
     legend(figure, panels[0])
     return figure
@@ -69,7 +64,6 @@ def densities(run: SavedTables) -> Figure:
     "means"
 )
 def starts(run: SavedTables) -> Figure:
-    """Plot the ELBO of every start on few and many points, and the held-out density."""
     figure, panels = new_figure(11.5, 3.6, 3)
     sizes = run[tables.POINTS]["part"].value_counts()
     titles = (f"{sizes['few']} points", f"{sizes['many']} points", "held-out points")
@@ -77,7 +71,7 @@ def starts(run: SavedTables) -> Figure:
         panels, titles, ("few", "many", "many"), ("elbo", "elbo", "held_out"), strict=True
     ):
         trace = run.rows(tables.TRACE, part=part)
-        plot_starts(axes, trace, column)
+        start_plots.plot_starts(axes, trace, column)
         ends = trace.groupby("start")[column].last()
         margin = max(np.ptp(ends), 0.1 * abs(ends.max()))
         axes.set_ylim(ends.max() - 2.5 * margin, ends.max() + 0.3 * margin)
@@ -103,7 +97,6 @@ def starts(run: SavedTables) -> Figure:
     "line: CAVI"
 )
 def stochastic(run: SavedTables) -> Figure:
-    """Plot the distance to CAVI's fixed point against passes through the data."""
     figure, (axes,) = new_figure(6.4, 4.0)
     for schedule, (colour, dashes) in SCHEDULE_STYLES.items():
         rows = run.rows(tables.STOCHASTIC, schedule=schedule)
@@ -124,11 +117,6 @@ def stochastic(run: SavedTables) -> Figure:
     "maximised by the next prior variance"
 )
 def prior_variance(run: SavedTables) -> Figure:
-    """Plot evidence and ELBO against the prior variance, with the bounds of variational EM.
-
-    As in the lecture: the bound with the factors of one E-step fixed touches the ELBO there, and
-    its maximum is the prior variance of the next E-step.
-    """
     curve, path = run[tables.CURVE], run[tables.PATH]
     trace = run.rows(tables.TRACE, part="few").dropna(axis=1)
     components = len(trace.filter(like="loc_").columns)

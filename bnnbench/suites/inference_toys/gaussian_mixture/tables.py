@@ -12,14 +12,8 @@ from scipy.special import gammaln
 from bnnbench.experiment.table_experiment import Tables
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.suites.inference_toys.gaussian_mixture import enumeration
+from bnnbench.suites.inference_toys.gaussian_mixture import enumeration, variational
 from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, log_predictive
-from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
-    Schedule,
-    fit_prior_variance,
-    run_cavi,
-    run_stochastic_vi,
-)
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 
 KIND = "gaussian_mixture"
@@ -36,11 +30,8 @@ STOCHASTIC = "stochastic"
 FEW, MANY = "few points", "many points"
 """Settings of answers."""
 
-DECREASING, CONSTANT, TOO_FAST = (
-    "decreasing steps",
-    "constant steps",
-    "steps that decrease too fast",
-)
+DECREASING, CONSTANT = "decreasing steps", "constant steps"
+TOO_FAST = "steps that decrease too fast"
 """Schedules of stochastic VI: the first meets both conditions (3.19), the others violate one."""
 
 CAVI, STOCHASTIC_VI, VARIATIONAL_EM = "CAVI", "stochastic VI", "variational EM"
@@ -95,7 +86,8 @@ class Problem:
 
     def run_cavi(self, start: np.ndarray, prior_variance: float) -> Ascent[Factors]:
         """Run coordinate ascent from the means `start`, `[K]`."""
-        return run_cavi(self.points, start, prior_variance, self.iterations, self.tolerance)
+        limits = self.iterations, self.tolerance
+        return variational.run_cavi(self.points, start, prior_variance, *limits)
 
     def run_all_starts(self) -> list[Ascent[Factors]]:
         """Run coordinate ascent from every start."""
@@ -183,7 +175,7 @@ def fitted_tables(problem: Problem) -> Tables:
     """Compare variational EM for the prior variance with maximising the exact evidence."""
     points, components = problem.points, len(problem.means)
     limits = problem.prior_variance, problem.iterations, problem.tolerance
-    fits = [fit_prior_variance(points, start, *limits) for start in problem.starts]
+    fits = [variational.fit_prior_variance(points, start, *limits) for start in problem.starts]
     steps = fits[best_start(fits)].states
     fitted, loc = steps[-1].prior_variance, steps[-1].factors.loc
 
@@ -216,9 +208,8 @@ def fitted_tables(problem: Problem) -> Tables:
 
 def stochastic_tables(
     problem: Problem,
-    schedules: Mapping[str, Schedule],
+    schedules: Mapping[str, Sequence[float]],
     batch: int,
-    passes: int,
     repetitions: int,
     seed: int,
 ) -> Tables:
@@ -226,9 +217,8 @@ def stochastic_tables(
 
     Args:
         problem: the data and CAVI's settings.
-        schedules: step sizes by name.
+        schedules: step sizes `[T]` by name.
         batch: size of a minibatch.
-        passes: number of passes through all points.
         repetitions: number of repetitions, each with its own minibatches.
         seed: seed of the minibatches.
     """
@@ -238,17 +228,15 @@ def stochastic_tables(
     distances = distance(locs, locs[-1])
     tables = [_distance_table(CAVI, np.arange(1.0, len(locs)), distances[1:, None])]
     answers = [Answer(PASSES, CAVI, float(np.argmax(distances < CLOSE_DISTANCE)), MANY)]
-    steps = passes * len(points) // batch
-    passed = np.arange(steps + 1) * batch / len(points)
-    saved = np.unique(np.round(np.geomspace(1, steps, 80)).astype(int))
-    for index, (name, schedule) in enumerate(schedules.items()):
-        random = np.random.default_rng([seed, best, index])
-        sizes = batch, steps, repetitions
-        start, prior_variance = problem.starts[best], problem.prior_variance
-        loc = run_stochastic_vi(points, start, prior_variance, schedule, *sizes, random)
+    for index, (name, steps) in enumerate(schedules.items()):
+        random, start = np.random.default_rng([seed, best, index]), problem.starts[best]
+        sizes = batch, repetitions, random
+        loc = variational.run_stochastic_vi(points, start, problem.prior_variance, steps, *sizes)
         distances = distance(loc, locs[-1])
-        tables.append(_distance_table(name, passed[saved], distances[saved]))
-        answers += _distance_answers(name, passed, distances)
+        passes = np.arange(len(loc)) * batch / len(points)
+        saved = np.unique(np.round(np.geomspace(1, len(steps), 80)).astype(int))
+        tables.append(_distance_table(name, passes[saved], distances[saved]))
+        answers += _distance_answers(name, passes, distances)
     return {ANSWERS: answers, STOCHASTIC: pd.concat(tables)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,7 @@ from bnnbench.suites.inference_toys.mixtures import Ascent, ascend
 def responsibilities(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Return the optimal `q(c_i)` given `q(mu)`, `[..., N, K]` (thesis, below 3.6.2).
 
-    Args:
-        points: `[..., N]`.
-        loc: `[..., K]`.
-        variance: `[..., K]`.
+    The points have shape `[..., N]`, the moments of the means `[..., K]`.
     """
     logs = points[..., None] * loc[..., None, :] - 0.5 * (variance + loc**2)[..., None, :]
     weights: np.ndarray = softmax(logs, axis=-1)
@@ -39,15 +37,10 @@ def update_means(
 def run_cavi(
     points: np.ndarray, start: np.ndarray, prior_variance: float, iterations: int, tolerance: float
 ) -> Ascent[Factors]:
-    """Run coordinate ascent from one start (thesis, Algorithm 3).
+    """Run coordinate ascent on points `[N]` until the ELBO converges (thesis, Algorithm 3).
 
-    Args:
-        points: `[N]`.
-        start: initial expectations of the means, `[K]`; variances start at 1, responsibilities at
-            `1 / K`.
-        prior_variance: prior variance of the means.
-        iterations: maximum number of iterations.
-        tolerance: relative change of the ELBO at convergence.
+    The expectations of the means begin at `start`, `[K]`, their variances at 1 and the
+    responsibilities at `1 / K`.
     """
 
     def step(factors: Factors) -> Factors:
@@ -61,13 +54,7 @@ def run_cavi(
 
 @dataclass(frozen=True)
 class EStep:
-    """The result of an E-step of variational EM.
-
-    Attributes:
-        prior_variance: the current prior variance.
-        elbo: ELBO after the E-step, nats.
-        factors: the optimal factors.
-    """
+    """The factors that are optimal at a prior variance, and their ELBO in nats."""
 
     prior_variance: float
     elbo: float
@@ -86,14 +73,7 @@ def fit_prior_variance(
 
     The E-step runs coordinate ascent to convergence at the current prior variance ("an iterative
     process" in Alvarez's lecture); the M-step maximises the ELBO over the prior variance with these
-    factors fixed.
-
-    Args:
-        points: `[N]`.
-        start: initial expectations of the means, `[K]`.
-        prior_variance: prior variance in the first E-step.
-        iterations: maximum number of E-steps, and of iterations in each.
-        tolerance: relative change of the ELBO at convergence.
+    factors fixed. The limits apply to the E-steps and to the iterations in each.
     """
 
     def e_step(prior_variance: float, loc: np.ndarray) -> EStep:
@@ -111,43 +91,27 @@ def fit_prior_variance(
 def elbo_with_fixed_factors(
     prior_variance: np.ndarray, current: float, elbo: float, second_moment: float, components: int
 ) -> np.ndarray:
-    """Return the ELBO in nats as a function of the prior variance, with all factors fixed.
-
-    Args:
-        prior_variance: prior variances at which to evaluate the ELBO.
-        current: the prior variance at which the ELBO is `elbo`.
-        elbo: ELBO at `current`.
-        second_moment: sum over components of `E_q[mu_k^2]`.
-        components: number of components `K`.
-    """
+    """Return the ELBO in nats at other prior variances, with the factors of an `EStep` fixed."""
     logs = -0.5 * components * np.log(prior_variance / current)
     values: np.ndarray = elbo + logs - 0.5 * second_moment * (1 / prior_variance - 1 / current)
     return values
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Step sizes `scale * (t + 1)^-power`, `t = 0, 1, ...`.
+def step_sizes(steps: int, power: float, scale: float = 1.0) -> list[float]:
+    """Return `scale * (t + 1)^-power` for `t = 0, 1, ...`.
 
     The conditions (3.19) are an infinite sum, which requires `power <= 1`, and a finite sum of
     squares, which requires `power > 1 / 2`. A power of 0 gives constant steps.
     """
-
-    power: float
-    scale: float = 1.0
-
-    def step_size(self, t: int) -> float:
-        """Return the size of step `t`, counted from 0."""
-        return self.scale * (t + 1.0) ** -self.power
+    return [scale * (t + 1.0) ** -power for t in range(steps)]
 
 
 def run_stochastic_vi(
     points: np.ndarray,
     start: np.ndarray,
     prior_variance: float,
-    schedule: Schedule,
+    steps: Sequence[float],
     batch: int,
-    steps: int,
     repetitions: int,
     random: np.random.Generator,
 ) -> np.ndarray:
@@ -162,9 +126,8 @@ def run_stochastic_vi(
         points: `[N]`.
         start: initial expectations `[K]` of all repetitions; variances start at 1.
         prior_variance: prior variance of the means.
-        schedule: the step sizes.
+        steps: step sizes, `[T]`.
         batch: size of a minibatch, `B`.
-        steps: number of steps, `T`.
         repetitions: number of independent repetitions, `R`.
         random: generator of the minibatches.
     """
@@ -173,10 +136,9 @@ def run_stochastic_vi(
     # Each step averages the natural parameters, precision * mean and precision.
     weighted = loc * precision
     copies, trajectory = len(points) / batch, [loc]
-    for t in range(steps):
+    for step in steps:
         minibatch = points[random.integers(0, len(points), (repetitions, batch))]
         weights = responsibilities(minibatch, loc, 1 / precision)
-        step = schedule.step_size(t)
         target = copies * (weights * minibatch[..., None]).sum(1)
         weighted = (1 - step) * weighted + step * target
         target = 1 / prior_variance + copies * weights.sum(1)

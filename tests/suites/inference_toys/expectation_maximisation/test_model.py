@@ -16,7 +16,6 @@ from support.config import compose
 from bnnbench.config.assemble import build
 from bnnbench.suites.inference_toys.expectation_maximisation.experiment import petal_lengths
 from bnnbench.suites.inference_toys.expectation_maximisation.model import (
-    Parameters,
     bound,
     collapsing_start,
     gradient,
@@ -26,6 +25,7 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     posterior,
     random_start,
     run_em,
+    sorted_by_mean,
 )
 from bnnbench.suites.inference_toys.expectation_maximisation.references import (
     fit_scikit_learn,
@@ -38,10 +38,10 @@ DATA: Mapping[str, np.ndarray] = {
     "synthetic": EXPERIMENT.synthetic_data(), "petal lengths": petal_lengths(),
 }  # fmt: skip
 POINTS = np.array([4.3, -0.2, 1.1])
-THETA = Parameters(np.array([0.3, 0.7]), np.array([1.0, 4.0]), np.array([2.0, 0.5]))
+THETA = np.array([[0.3, 0.7], [1.0, 4.0], [2.0, 0.5]])  # weights, means, variances
 
 
-def start(points: np.ndarray, seed: int = 3) -> Parameters:
+def start(points: np.ndarray, seed: int = 3) -> np.ndarray:
     return random_start(points, np.random.default_rng(seed))
 
 
@@ -74,16 +74,15 @@ def test_the_bound_of_the_lectures_remark_is_not_tight() -> None:
 
 
 def test_the_gradient_has_a_closed_form() -> None:
-    for k, step in enumerate(1e-5 * np.eye(2)):
-        above, below = (
-            log_likelihood(POINTS, replace(THETA, loc=THETA.loc + s)) for s in (step, -step)
-        )
+    for k in range(2):
+        step = np.zeros_like(THETA)
+        step[1, k] = 1e-5
+        above, below = (log_likelihood(POINTS, THETA + s) for s in (step, -step))
         assert gradient(POINTS, THETA)[k] == pytest.approx((above - below) / 2e-5, rel=1e-7)
 
 
 def test_components_are_sorted_by_mean() -> None:
-    swapped = Parameters(THETA.weight[::-1], THETA.loc[::-1], THETA.variance[::-1])
-    assert np.array_equal(swapped.sorted_by_mean().flatten(), THETA.flatten())
+    assert np.array_equal(sorted_by_mean(THETA[:, ::-1]), THETA)
 
 
 @settings(max_examples=20, deadline=None)
@@ -101,16 +100,13 @@ def test_the_m_step_maximises_the_bound() -> None:
     points = DATA["synthetic"]
     q = posterior(points, start(points))
     best = m_step(points, q)
-    assert best.weight.sum() == pytest.approx(1)
+    assert best[0].sum() == pytest.approx(1)
     random, maximum = np.random.default_rng(0), bound(points, q, best)
     for _ in range(20):
-        weight = best.weight[0] * np.exp(0.02 * random.normal())
-        moved = Parameters(
-            np.array([weight, 1 - weight]),
-            best.loc + 0.02 * random.normal(size=2),
-            best.variance * np.exp(0.02 * random.normal(size=2)),
-        )
-        assert bound(points, q, moved) < maximum
+        weight = best[0, 0] * np.exp(0.02 * random.normal())
+        loc = best[1] + 0.02 * random.normal(size=2)
+        variance = best[2] * np.exp(0.02 * random.normal(size=2))
+        assert bound(points, q, np.array([[weight, 1 - weight], loc, variance])) < maximum
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -119,19 +115,20 @@ def test_em_agrees_with_scikit_learn_and_the_maximum_by_bfgs(name: str) -> None:
     fit = EXPERIMENT.run_em(points, start(points))
     assert fit.status == "converged"
     for iterations in (1, 7, len(fit.states) - 1):
-        theirs = fit_scikit_learn(points, fit.states[0], iterations).flatten()
-        np.testing.assert_allclose(fit.states[iterations].flatten(), theirs, rtol=1e-10)
-    maximum = local_maximum(points, fit.states[-1]).flatten()
-    np.testing.assert_allclose(maximum, fit.states[-1].flatten(), rtol=1e-5)
+        theirs = fit_scikit_learn(points, fit.states[0], iterations)
+        np.testing.assert_allclose(fit.states[iterations], theirs, rtol=1e-10)
+    maximum = local_maximum(points, fit.states[-1])
+    np.testing.assert_allclose(maximum, fit.states[-1], rtol=1e-5)
 
 
 def test_setosas_are_separated_by_their_petal_lengths() -> None:
     """The lower component has the mean and variance of the fifty setosas."""
     points = petal_lengths()
-    end = EXPERIMENT.run_em(points, start(points)).states[-1].sorted_by_mean()
-    assert end.weight[0] == pytest.approx(1 / 3, abs=1e-3)
-    assert end.loc[0] == pytest.approx(points[:50].mean(), abs=2e-3)
-    assert end.variance[0] == pytest.approx(points[:50].var(), rel=0.03)
+    end = sorted_by_mean(EXPERIMENT.run_em(points, start(points)).states[-1])
+    weight, loc, variance = end[:, 0]
+    assert weight == pytest.approx(1 / 3, abs=1e-3)
+    assert loc == pytest.approx(points[:50].mean(), abs=2e-3)
+    assert variance == pytest.approx(points[:50].var(), rel=0.03)
 
 
 ISOLATED = np.array([0.0, 0.4, 1.1, 1.3, 2.0, 9.0])
@@ -141,11 +138,11 @@ ISOLATED = np.array([0.0, 0.4, 1.1, 1.3, 2.0, 9.0])
     ("points", "first", "status", "message"),
     [
         (ISOLATED, collapsing_start(ISOLATED), "collapsed", "component 1 collapsed onto y = 9 "),
-        (POINTS, replace(THETA, loc=np.array([1e3, 2.0])), "empty", "component 1 lost all"),
+        (POINTS, np.array([[0.5, 0.5], [1e3, 2.0], [1.0, 1.0]]), "empty", "component 1 lost all"),
     ],
 )
 def test_degenerate_components_are_detected(
-    points: np.ndarray, first: Parameters, status: str, message: str
+    points: np.ndarray, first: np.ndarray, status: str, message: str
 ) -> None:
     fit = EXPERIMENT.run_em(points, first)
     assert fit.status == status and not fit.is_usable
@@ -164,8 +161,8 @@ def test_each_bound_is_maximal_where_the_next_one_is_tight() -> None:
 
 def test_random_starts_are_two_distinct_data_values() -> None:
     ties = np.array([1.4] * 9 + [5.0])
-    assert sorted(start(ties).loc) == [1.4, 5.0]
-    assert np.array_equal(start(ties).variance, np.full(2, ties.var()))
+    _, loc, variance = start(ties)
+    assert sorted(loc) == [1.4, 5.0] and np.array_equal(variance, np.full(2, ties.var()))
 
 
 def test_synthetic_data_follow_their_mixture() -> None:

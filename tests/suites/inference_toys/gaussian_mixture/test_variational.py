@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import enumerate_assignments
 from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, draw_points, elbo
 from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
-    Schedule,
     elbo_with_fixed_factors,
     fit_prior_variance,
     responsibilities,
     run_cavi,
     run_stochastic_vi,
+    step_sizes,
     update_means,
 )
 
@@ -125,9 +125,9 @@ def test_the_bound_of_an_e_step_touches_the_elbo_and_is_below_it_elsewhere() -> 
 
 
 def test_schedules_are_powers() -> None:
-    assert Schedule(0.0, 0.1).step_size(500) == 0.1
-    assert Schedule(0.75).step_size(0) == 1.0
-    assert Schedule(0.75).step_size(15) == pytest.approx(1 / 8)
+    assert step_sizes(3, 0.0, 0.1) == [0.1, 0.1, 0.1]
+    decreasing = step_sizes(16, 0.75)
+    assert decreasing[0] == 1.0 and decreasing[15] == pytest.approx(1 / 8)
 
 
 def test_full_steps_on_equal_points_equal_coordinate_ascent() -> None:
@@ -135,7 +135,7 @@ def test_full_steps_on_equal_points_equal_coordinate_ascent() -> None:
     points = np.full(30, 1.3)
     exact = [q.loc for q in run_cavi(points, START, 4.0, 6, 1e-300).states]
     random = np.random.default_rng(0)
-    trajectory = run_stochastic_vi(points, START, 4.0, Schedule(0.0), 7, 6, 3, random)
+    trajectory = run_stochastic_vi(points, START, 4.0, [1.0] * 6, 7, 3, random)
     assert trajectory.shape == (7, 3, 2)
     for repetition in range(3):
         np.testing.assert_allclose(trajectory[:, repetition], exact, rtol=1e-12)
@@ -144,18 +144,18 @@ def test_full_steps_on_equal_points_equal_coordinate_ascent() -> None:
 CLUSTERS = draw_points((-30.0, 30.0), 400, np.random.default_rng(2))
 
 
-def errors_of_stochastic_vi(schedule: Schedule, steps: int) -> np.ndarray:
+def errors_of_stochastic_vi(steps: list[float]) -> np.ndarray:
     """Return the differences from CAVI's fixed point, `[T + 1, R, K]`."""
     fixed_point = run_cavi(CLUSTERS, np.array([-20.0, 20.0]), 100.0, 100, 1e-14).states[-1].loc
     random = np.random.default_rng(1)
-    loc = run_stochastic_vi(CLUSTERS, fixed_point, 100.0, schedule, 40, steps, 40, random)
+    loc = run_stochastic_vi(CLUSTERS, fixed_point, 100.0, steps, 40, 40, random)
     return loc - fixed_point
 
 
 def test_constant_steps_have_the_stationary_variance_of_linear_theory() -> None:
     """For distant clusters: `step / (2 - step) * N / (B N_k)` times the cluster's variance."""
     step = 0.05
-    errors = errors_of_stochastic_vi(Schedule(0.0, step), 600)
+    errors = errors_of_stochastic_vi([step] * 600)
     for k, cluster in enumerate((CLUSTERS[CLUSTERS < 0], CLUSTERS[CLUSTERS > 0])):
         expected = step / (2 - step) * len(CLUSTERS) / (40 * len(cluster)) * cluster.var()
         measured = (errors[200:, :, k] ** 2).mean()
@@ -163,6 +163,6 @@ def test_constant_steps_have_the_stationary_variance_of_linear_theory() -> None:
 
 
 def test_distances_decrease_as_the_root_of_the_step_size() -> None:
-    squares = (errors_of_stochastic_vi(Schedule(0.75), 2000) ** 2).mean((1, 2))
+    squares = (errors_of_stochastic_vi(step_sizes(2000, 0.75)) ** 2).mean((1, 2))
     ratio = squares[1900:].mean() / squares[190:200].mean()
     assert ratio == pytest.approx(10**-0.75, rel=0.35)
