@@ -36,8 +36,9 @@ figures = Figures(tables.read_run)
 @figures(
     "First panel: counts of impure materials and malfunctioning (faulty) items by product; hollow "
     "bars are the two hidden counts. Other panels: parameters, log-likelihood and error by "
-    "iteration of EM, one line per random start; dots: last iteration. Dashed lines: the closed-form solution and, in "
-    "the last panel, the predicted rate of convergence. Dotted lines: the closed form as printed"
+    "iteration of EM, one line per random start; dots: last iteration. Dashed lines: the "
+    "closed-form solution and, in the last panel, the predicted rate of convergence. Dotted lines: "
+    "the closed form as printed"
 )
 def em(run: SavedTables) -> Figure:
     figure, panels = new_figure(11, 6.2, 3, 2)
