@@ -17,7 +17,7 @@ SAME_OPTIMUM_TOLERANCE = 1e-6
 State = TypeVar("State")
 
 
-def log_normal(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def log_gaussians(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Return `log N(x_n; loc_k, variance_k)` in nats, `[..., N, K]`.
 
     The points have shape `[N]`, means and variances `[..., K]`.

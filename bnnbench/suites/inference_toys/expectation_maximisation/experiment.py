@@ -47,8 +47,6 @@ class ExpectationMaximisation(TableExperiment):
     seed: Annotated[int, Whole(0)]
     kind: ClassVar[str] = tables.KIND
     name: ClassVar[str] = "expectation maximisation"
-    unit_noun: ClassVar[str] = "part"
-    step_noun: ClassVar[str] = "parts"
     columns: ClassVar[tuple[str, ...]] = ("points", "starts", "seed")
 
     def cases(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr, logsumexp, softmax
 
-from bnnbench.suites.inference_toys.mixtures import Ascent, Degenerate, ascend, log_normal
+from bnnbench.suites.inference_toys.mixtures import Ascent, Degenerate, ascend, log_gaussians
 
 MIN_COUNT = 1e-12
 """Smallest total responsibility with which a component can be updated."""
@@ -24,7 +24,7 @@ def sorted_by_mean(theta: np.ndarray) -> np.ndarray:
 def log_joint(points: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return `ln p(y_n, z)` of points `[N]` for both values of z, `[N, 2]`, nats."""
     weight, loc, variance = theta
-    joint: np.ndarray = np.log(weight) + log_normal(points, loc, variance)
+    joint: np.ndarray = np.log(weight) + log_gaussians(points, loc, variance)
     return joint
 
 

@@ -67,8 +67,6 @@ class GaussianMixture(TableExperiment):
     seed: Annotated[int, Whole(0)]
     kind: ClassVar[str] = tables.KIND
     name: ClassVar[str] = "mixture of Gaussians"
-    unit_noun: ClassVar[str] = "part"
-    step_noun: ClassVar[str] = "parts"
     columns: ClassVar[tuple[str, ...]] = ("many_points", "starts", "seed")
 
     def check(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr, logsumexp
 
-from bnnbench.suites.inference_toys.mixtures import LOG_TWO_PI, log_normal
+from bnnbench.suites.inference_toys.mixtures import LOG_TWO_PI, log_gaussians
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,6 @@ def log_predictive(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) ->
         loc: `[..., K]`.
         variance: variances of the means, `[..., K]`; zero for known means.
     """
-    logs = logsumexp(log_normal(points, loc, 1 + variance), axis=-1)
+    logs = logsumexp(log_gaussians(points, loc, 1 + variance), axis=-1)
     log_density: np.ndarray = logs - np.log(loc.shape[-1])
     return log_density
