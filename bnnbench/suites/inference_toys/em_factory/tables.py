@@ -53,14 +53,11 @@ def start_tables(
     iterates = model.run_em(factory, start, iterations, tolerance)
     errors = np.abs(iterates / maximum - 1).max(1)
     setting = f"start {number}"
-    rate, fraction = (
-        model.convergence_rate(errors),
-        model.missing_information_fraction(factory, maximum),
-    )
+    fraction = model.missing_information_fraction(factory, maximum)
     answers = [
         *_answers(factory, EM, iterates[-1], setting),
         *_answers(factory, LBFGS, model.maximise_numerically(factory, start), setting),
-        Answer(RATE, EM, rate, setting, exact=fraction),
+        Answer(RATE, EM, model.convergence_rate(errors), setting, exact=fraction),
         Answer("iterations", EM, float(len(iterates) - 1), setting),
     ]
     columns = {
