@@ -1,9 +1,8 @@
-"""Reading of the saved tables of a run, and of single answers."""
+"""Reading of the saved tables of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import nan
 
 import pandas as pd
 
@@ -30,10 +29,3 @@ def read_table(folder: RunFolder, name: str, numbers: Iterable[str]) -> pd.DataF
     except (OSError, ValueError):
         pass
     raise damaged_file_error(path, f"is missing or is not a valid {name} table")
-
-
-def exact_of(answers: pd.DataFrame, quantity: str, approximation: str, setting: str) -> float:
-    """Return the exact value of an answer; NaN if missing."""
-    keys = {"quantity": quantity, "approximation": approximation, "setting": setting}
-    selected = (answers[list(keys)] == list(keys.values())).all(axis=1)
-    return float(answers.loc[selected, "exact"].iloc[0]) if selected.any() else nan

@@ -2,46 +2,109 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.em_factory import names
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import GREY, PALETTE, new_figure
+from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.em_factory import tables
 from bnnbench.suites.inference_toys.em_factory.claims import claims
-from bnnbench.suites.inference_toys.em_factory.figures import em_figure
-from bnnbench.suites.inference_toys.em_factory.saved_run import read_run
+from bnnbench.suites.inference_toys.start_plots import plot_starts
 
-CAPTION = (
-    "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure materials of "
-    "the first product, whose impure materials were not counted, and of the last, whose "
-    "malfunctioning items were not. Exact: the closed form (2.63)-(2.66) and its log-likelihood in "
-    "nats; for the rate of convergence, the largest fraction of missing information."
-)
+MIN_ERROR = 1e-14
+"""Smaller errors are rounding; they are drawn at this value."""
 
-NOTES = {
-    "corrected": "The sums of (2.63) run over products 2 to n - 1; as printed they start at 1 and "
-    "include a missing count (reading=printed).",
-    "printed": "The sums of (2.63) start at product 1 as printed and include a missing count, "
-    "which explains the differences from EM and L-BFGS.",
+MAX_ITERATION_SHOWN = 25
+"""Last iteration in the panels of the parameters."""
+
+LABELS = {
+    "beta": "beta",
+    "tau_1": "tau, first product",
+    "tau_n": "tau, last product",
+    "gap": "log-likelihood below\nits maximum [nats]",
+    "error": "largest relative error",
 }
+"""Labels of the panels, by column of the iterates."""
+
+figures = Figures(tables.read_run)
 
 
-def notes(folder: RunFolder) -> list[str]:
-    """Return a note on the equations used for the exact values."""
-    return [NOTES[str(read_record(folder).metadata["reading"])]]
+@figures(
+    "First panel: counts of impure materials and malfunctioning (faulty) items by product; hollow "
+    "bars are the two hidden counts. Other panels: parameters, log-likelihood and error by "
+    "iteration of EM, one line per random start; dots: last iteration. Dashed lines: the "
+    "closed-form solution and, in the last panel, the predicted rate of convergence. Dotted lines: "
+    "the closed form as printed"
+)
+def em(run: SavedTables) -> Figure:
+    figure, panels = new_figure(11, 6.2, 3, 2)
+    _plot_counts(panels[0], run[tables.COUNTS])
+    iterates = run[tables.ITERATES]
+    gap = iterates["log_likelihood"].max() - iterates["log_likelihood"]
+    errors = iterates.assign(gap=gap.clip(MIN_ERROR), error=iterates["error"].clip(MIN_ERROR))
+    for axes, (column, label) in zip(panels[1:], LABELS.items(), strict=True):
+        is_error = column in ("gap", "error")
+        plot_starts(axes, errors, column)
+        axes.set(ylabel=label, yscale="log" if is_error else "linear")
+        if not is_error:
+            _plot_closed_forms(axes, run, column)
+    _plot_predicted_rate(panels[5], run)
+    handles, labels = panels[4].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=6, frameon=False)
+    return figure
+
+
+def _plot_counts(axes: Axes, counts: pd.DataFrame) -> None:
+    """Draw the counts; bars of the two hidden counts are hollow."""
+    bars = []
+    for shift, column, colour, hidden in (
+        (-0.2, "impure", PALETTE[4], 0), (0.2, "faulty", PALETTE[3], len(counts) - 1),
+    ):  # fmt: skip
+        faces = [colour if k != hidden else "none" for k in range(len(counts))]
+        axes.bar(counts["product"] + shift, counts[column], 0.38, color=faces, edgecolor=colour)
+        bars.append(Patch(facecolor=colour, edgecolor=colour, label=column))
+    bars.append(Patch(facecolor="none", edgecolor=GREY, label="hidden"))
+    top = counts[["impure", "faulty"]].to_numpy().max()
+    axes.set(xlabel="product", ylabel="count", ylim=(0, 1.3 * top))
+    axes.legend(handles=bars, frameon=False, ncols=3, fontsize="small", loc="upper center")
+
+
+def _plot_closed_forms(axes: Axes, run: SavedTables, parameter: str) -> None:
+    exact = run.answer(parameter, tables.EM)["exact"]
+    for value, style in ((run.value(parameter, tables.PRINTED), ":"), (exact, "--")):
+        axes.axhline(value, color=GREY, linewidth=1.2, linestyle=style)
+    axes.set_xlim(-1, MAX_ITERATION_SHOWN + 1)
+    axes.annotate("closed form", (MAX_ITERATION_SHOWN, exact), textcoords="offset points",
+                  xytext=(0, 4), ha="right", color=GREY, fontsize="small")  # fmt: skip
+
+
+def _plot_predicted_rate(axes: Axes, run: SavedTables) -> None:
+    """Draw a line that decreases at the rate given by the fraction of missing information."""
+    rate = run.answer(tables.RATE, tables.EM)["exact"]
+    first = run.rows(tables.ITERATES, start=0)
+    line = 3 * first["error"].iloc[0] * rate ** first["iteration"]
+    axes.plot(first["iteration"], np.maximum(line, MIN_ERROR), "--", color=GREY, linewidth=1.2)
+    axes.annotate(f"rate {rate:.3f}, the fraction\nof missing information", (0.97, 0.95),
+                  ha="right", va="top", xycoords="axes fraction",
+                  color=GREY, fontsize="small")  # fmt: skip
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=names.KIND,
+    kind=tables.KIND,
     title="A factory with missing counts",
-    caption=CAPTION,
-    figures={"em": em_figure},
-    captions={
-        "em": "First panel: counts of impure materials and malfunctioning (faulty) items by "
-        "product; hollow bars are the two hidden counts. Other panels: parameters, log-likelihood "
-        "and error by iteration of EM, one line per random start. Dashed lines: the closed-form "
-        "solution and, in the last panel, the predicted rate of convergence",
-    },
+    caption=(
+        "beta: malfunctioning items per impure material. tau_1 and tau_n: rates of impure "
+        "materials of the first product, whose impure materials were not counted, and of the last, "
+        "whose malfunctioning items were not. Exact: (2.63)-(2.66) with sums over products 2 to "
+        "n - 1, and their log-likelihood in nats; as printed, the sums start at 1 and include a "
+        "missing count. For the rate of convergence: the largest fraction of missing information."
+    ),
+    figures=figures,
+    captions=figures.captions,
     statements=claims,
-    read_evidence=read_run,
-    notes=notes,
+    read_evidence=tables.read_run,
 )

@@ -1,4 +1,1 @@
-"""Expectation maximisation for two univariate Gaussians, compared with scikit-learn and BFGS.
-
-`names`, `model`, `claims`, `figures` and `page` do not import torch.
-"""
+"""Expectation maximisation for two univariate Gaussians, compared with scikit-learn and BFGS."""

@@ -8,32 +8,19 @@ maximises it. The lecture's single observation, `y = 4.3`, is the upper cluster 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
-from bnnbench.checks import check_between, check_int
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.expectation_maximisation import names
-from bnnbench.suites.inference_toys.expectation_maximisation.data import (
-    SyntheticData,
-    petal_lengths,
-)
-from bnnbench.suites.inference_toys.expectation_maximisation.parts import (
-    PartResults,
-    StoppingRule,
-    collapse,
-    random_starts,
-)
-from bnnbench.types import UserError
+import numpy as np
+
+from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.table_experiment import TableExperiment, Tables
+from bnnbench.suites.inference_toys.expectation_maximisation import model, tables
+from bnnbench.suites.inference_toys.mixtures import Ascent
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectationMaximisation(Experiment):
+class ExpectationMaximisation(TableExperiment):
     """Runs EM from random starts on two data sets, and from a start that collapses.
-
-    Its units are its parts: `synthetic`, `petal_lengths` and, on synthetic data,
-    `collapsing_start`.
 
     Attributes:
         weight: weight of the first component of the synthetic data.
@@ -48,69 +35,46 @@ class ExpectationMaximisation(Experiment):
         seed: seed of the starts.
     """
 
-    weight: float
-    loc: tuple[float, ...]
-    scale: tuple[float, ...]
-    points: int
-    data_seed: int
-    starts: int
-    iterations: int
-    tolerance: float
-    min_variance: float
-    seed: int
-    kind: ClassVar[str] = names.KIND
-    unit_noun: ClassVar[str] = "part"
-    step_noun: ClassVar[str] = "parts"
+    weight: Annotated[float, Between(0, 1)]
+    loc: Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), length=2)]
+    scale: Annotated[tuple[float, ...], ListOf(Between(0, 1e4), length=2)]
+    points: Annotated[int, Whole(5)]
+    data_seed: Annotated[int, Whole(0)]
+    starts: Annotated[int, Whole()]
+    iterations: Annotated[int, Whole()]
+    tolerance: Annotated[float, Between(0, 1)]
+    min_variance: Annotated[float, Between(0, 1)]
+    seed: Annotated[int, Whole(0)]
+    kind: ClassVar[str] = tables.KIND
+    name: ClassVar[str] = "expectation maximisation"
+    columns: ClassVar[tuple[str, ...]] = ("points", "starts", "seed")
 
-    def check(self) -> None:
-        """Raise `UserError` if a setting is invalid."""
-        check_int("seed", self.seed, minimum=0)
-        check_int("experiment.data_seed", self.data_seed, minimum=0)
-        check_int("experiment.points", self.points, minimum=5)
-        check_int("experiment.starts", self.starts)
-        check_int("experiment.iterations", self.iterations)
-        check_between("experiment.weight", self.weight, 0, 1)
-        check_between("experiment.tolerance", self.tolerance, 0, 1)
-        check_between("experiment.min_variance", self.min_variance, 0, 1)
-        for name, pair, low in (("loc", self.loc, -1e4), ("scale", self.scale, 0)):
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise UserError(
-                    f"experiment.{name} must be a list of two numbers, one for each component, "
-                    f"not {pair!r}.",
-                    setting=f"experiment.{name}",
-                    code="not_a_list",
-                )
-            for value in pair:
-                check_between(f"experiment.{name}", value, low, 1e4)
+    def cases(self) -> dict[str, str]:
+        return {part: part for part in tables.SETTINGS}
 
-    @property
-    def title(self) -> str:
-        return "expectation maximisation"
+    def tables(self, case: str) -> Tables:
+        points = petal_lengths() if case == "petal_lengths" else self.synthetic_data()
+        if case == "collapsing_start":
+            fit = self.run_em(points, model.collapsing_start(points))
+            return tables.collapse_tables(points, fit)
+        randoms = [np.random.default_rng([self.seed, n]) for n in range(self.starts)]
+        fits = [self.run_em(points, model.random_start(points, random)) for random in randoms]
+        return tables.random_start_tables(case, points, fits)
 
-    def path_parts(self) -> tuple[str, ...]:
-        return (f"seed{self.seed}",)
+    def run_em(self, points: np.ndarray, start: np.ndarray) -> Ascent[np.ndarray]:
+        """Run EM on points `[N]` from one start."""
+        return model.run_em(points, start, self.iterations, self.tolerance, self.min_variance)
 
-    def metadata(self) -> dict[str, Any]:
-        settings = {"points": self.points, "starts": self.starts, "seed": self.seed}
-        return {"dataset": "two_gaussians", "method": "em", **settings}
+    def synthetic_data(self) -> np.ndarray:
+        """Draw points from the mixture, `[N]`."""
+        random = np.random.default_rng(self.data_seed)
+        first = random.random(self.points) < self.weight
+        loc, scale = np.where(first, *self.loc), np.where(first, *self.scale)
+        return loc + scale * random.normal(size=self.points)
 
-    def units(self) -> tuple[str, ...]:
-        return (names.SYNTHETIC, names.PETAL_LENGTHS, names.COLLAPSING_START)
 
-    def run(self, unit: str, store: UnitStore) -> None:
-        """Run one part and save its tables."""
-        results = self._run_part(unit)
-        tables = {ANSWERS: [answer.row() for answer in results.answers], **results.tables}
-        store.save(unit, tables, {})
+def petal_lengths() -> np.ndarray:
+    """Return the petal lengths of 150 irises in cm, a multimodal sample (Fisher, 1936)."""
+    from sklearn.datasets import load_iris
 
-    def _run_part(self, unit: str) -> PartResults:
-        stopping_rule = StoppingRule(self.iterations, self.tolerance, self.min_variance)
-        if unit == names.PETAL_LENGTHS:
-            return random_starts(unit, petal_lengths(), self.starts, self.seed, stopping_rule)
-        (low, high), (narrow, wide) = self.loc, self.scale
-        synthetic = SyntheticData(
-            self.weight, (low, high), (narrow, wide), self.points, self.data_seed
-        )
-        if unit == names.SYNTHETIC:
-            return random_starts(unit, synthetic.draw(), self.starts, self.seed, stopping_rule)
-        return collapse(synthetic.draw(), stopping_rule)
+    return np.array(load_iris().data[:, 2])

@@ -2,51 +2,130 @@
 
 from __future__ import annotations
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.expectation_maximisation import names
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys import start_plots
+from bnnbench.suites.inference_toys.expectation_maximisation import tables
 from bnnbench.suites.inference_toys.expectation_maximisation.claims import claims
-from bnnbench.suites.inference_toys.expectation_maximisation.figures import (
-    bound_figure,
-    densities_figure,
-    likelihood_figure,
+from bnnbench.suites.inference_toys.expectation_maximisation.model import log_joint, sorted_by_mean
+
+ITERATIONS_SHOWN = (0, 1, 2, 5, 20)
+"""Iterations whose densities are drawn; replaced by the last one in shorter runs."""
+
+UNITS = {"synthetic": "y", "petal_lengths": "petal length [cm]"}
+
+figures = Figures(tables.read_run)
+
+
+@figures(
+    "Log-likelihood against the mean of one component (black) and its lower bounds after the first "
+    "E-steps (dashed). Circles: the current estimate, where the bound touches the log-likelihood; "
+    "triangles: the maximum of the bound, which is the next estimate"
 )
-from bnnbench.suites.inference_toys.saved_tables import read_table
+def bound(run: SavedTables) -> Figure:
+    table = run[tables.BOUNDS]
+    figure, (axes,) = new_figure(6.8, 4.4)
+    first = table[table["iteration"] == 0]
+    axes.plot(first["mean"], first["log_likelihood"], "black", lw=1.8, label="log-likelihood")
+    for (iteration, rows), index in zip(table.groupby("iteration"), (0, 5, 2), strict=True):
+        colour, label = PALETTE[index], f"bound after E-step {int(str(iteration)) + 1}"
+        axes.plot(rows["mean"], rows["bound"], "--", color=colour, label=label)
+        current = rows[["current_mean", "current_log_likelihood"]].iloc[0]
+        axes.plot(*current, "o", color=colour, markersize=6)
+        best = rows[["mean", "bound"]].loc[rows["bound"].idxmax()]
+        axes.plot(*best, "^", color=colour, markersize=6)
+    low, high = table["current_log_likelihood"].min(), table["log_likelihood"].max()
+    axes.set_ylim(low - 0.1 * (high - low), high + 0.06 * (high - low))
+    axes.plot([], [], "o", color=GREY, label="point of contact (E-step)")
+    axes.plot([], [], "^", color=GREY, label="maximum of the bound (M-step)")
+    axes.set_xlabel("mean of the lower component, other parameters fixed")
+    axes.set_ylabel("log-likelihood and its bounds [nats]")
+    legend(figure, axes, columns=2)
+    return figure
 
 
-def convergence_notes(folder: RunFolder) -> list[str]:
+@figures(
+    "Mixture (thick line) and its components (thin lines) at selected iterations of EM, over a "
+    "histogram of the data (grey). Of all random starts, the one with the median number of "
+    "iterations is shown"
+)
+def densities(run: SavedTables) -> Figure:
+    columns = len(ITERATIONS_SHOWN)
+    figure, panels = new_figure(2.6 * columns, 5.2, columns, 2)
+    for part, row_panels in zip(tables.FITTED, (panels[:columns], panels[columns:]), strict=True):
+        data = run.rows(tables.POINTS, part=part)["point"].to_numpy()
+        trace = run.rows(tables.TRACE, part=part)
+        lengths = trace.groupby("start")["iteration"].max().sort_values(kind="stable")
+        median = trace[trace["start"] == lengths.index[len(lengths) // 2]].reset_index()
+        for axes, selected in zip(row_panels, ITERATIONS_SHOWN, strict=True):
+            iterate = median.iloc[min(selected, len(median) - 1)]
+            grid = start_plots.plot_histogram(axes, data, 25, iterate["iteration"])
+            theta = [iterate[[f"{row}_1", f"{row}_2"]] for row in ("weight", "loc", "variance")]
+            components = np.exp(log_joint(grid, sorted_by_mean(np.array(theta, dtype=float))))
+            axes.plot(grid, components.sum(1), color=BLUE, linewidth=2.4, label="mixture")
+            for k, (name, colour) in enumerate((("lower", ORANGE), ("upper", PALETTE[2]))):
+                axes.plot(grid, components[:, k], colour, lw=1.3, label=f"{name} component")
+            axes.set_xlabel(UNITS[part])
+        start_plots.share_density_axis(row_panels)
+        row_panels[0].set_ylabel(f"{tables.SETTINGS[part]}: density")
+    legend(figure, panels[0])
+    return figure
+
+
+@figures(
+    "First two panels: log-likelihood by iteration of EM, one line per random start; dots: last "
+    "iteration. Last panel: log-likelihood with a component centred on one data point as its "
+    "variance shrinks; dashed line: the best result of EM"
+)
+def log_likelihood(run: SavedTables) -> Figure:
+    figure, panels = new_figure(11.5, 3.7, 3)
+    for axes, part in zip(panels, tables.FITTED, strict=False):
+        trace = run.rows(tables.TRACE, part=part)
+        start_plots.plot_starts(axes, trace, "log_likelihood")
+        low, best = (
+            trace.groupby("iteration")["log_likelihood"].min()[0],
+            trace["log_likelihood"].max(),
+        )
+        axes.set_ylim(low, best + 0.05 * (best - low))
+        starts = trace["start"].nunique()
+        axes.set_title(f"{tables.SETTINGS[part]}: {starts} starts", fontsize="small")
+    axes, profile = panels[2], run[tables.PROFILE]
+    best = run.value(tables.LOG_LIKELIHOOD, tables.EM, tables.SETTINGS["synthetic"])
+    axes.plot(profile["variance"], profile["log_likelihood"], color=BLUE)
+    line = axes.axhline(best, color="black", linewidth=1, linestyle="--")
+    axes.legend([line], ["result of EM"], loc="lower right", frameon=False, fontsize="small")
+    axes.set(xscale="log", xlabel="variance of the component on one point")
+    axes.invert_xaxis()
+    axes.set_title("synthetic data: no maximum", fontsize="small")
+    for axes in panels:
+        axes.set_ylabel("log-likelihood [nats]")
+    return figure
+
+
+def notes(folder: RunFolder) -> list[str]:
     """Return a note on each start that did not converge."""
-    starts = read_table(folder, names.STARTS, ("start", "log_likelihood"))
+    starts = tables.read_run(folder)[tables.STARTS]
     return [
-        f"{names.SETTINGS[row['part']]}, start {row['start']}: {row['message']}."
-        for row in starts.to_dict("records")
-        if row["status"] != "converged"
+        f"{tables.SETTINGS[row['part']]}, start {row['start']}: {row['message']}."
+        for row in starts[starts["status"] != "converged"].to_dict("records")
     ]
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=names.KIND,
+    kind=tables.KIND,
     title="Expectation maximisation",
     caption=(
         "EM: the best random start on each data set. Exact: the nearby maximum found by BFGS. The "
         "lower and upper components are ordered by mean. Petal lengths in cm."
     ),
-    figures={
-        "bound": bound_figure,
-        "densities": densities_figure,
-        "log_likelihood": likelihood_figure,
-    },
-    captions={
-        "bound": "Log-likelihood against the mean of one component (black) and its lower bounds "
-        "after the first E-steps (dashed). Circles: the current estimate, where the bound touches "
-        "the log-likelihood; triangles: the maximum of the bound, which is the next estimate",
-        "densities": "Mixture (thick line) and its components (thin lines) at selected iterations "
-        "of EM, over a histogram of the data (grey). Of all random starts, the one with the "
-        "median number of iterations is shown",
-        "log_likelihood": "First two panels: log-likelihood by iteration of EM, one line per "
-        "random start; dots: last iteration. Last panel: log-likelihood with a component centred "
-        "on one data point as its variance shrinks; dashed line: the best result of EM",
-    },
+    figures=figures,
+    captions=figures.captions,
     statements=claims,
-    notes=convergence_notes,
+    read_evidence=tables.read_run,
+    notes=notes,
 )

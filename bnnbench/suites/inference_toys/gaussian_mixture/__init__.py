@@ -1,4 +1,1 @@
-"""A Bayesian mixture of Gaussians: coordinate ascent, variational EM, stochastic VI, enumeration.
-
-`names`, `claims`, `figures` and `page` do not import torch.
-"""
+"""A Bayesian mixture of Gaussians: variational approximations and exact enumeration."""

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from bnnbench.suites.inference_toys.gaussian_mixture.model import LOG_TWO_PI, log_predictive
+from bnnbench.suites.inference_toys.gaussian_mixture.model import log_predictive
+from bnnbench.suites.inference_toys.mixtures import LOG_TWO_PI
 
 MAX_ASSIGNMENTS = 3**10
 """Maximum number of enumerated assignments: ten points, three components, a few seconds."""
@@ -46,13 +47,7 @@ class Enumeration:
 def enumerate_assignments(
     points: np.ndarray, components: int, prior_variance: float
 ) -> Enumeration:
-    """Return the exact posterior of a mixture.
-
-    Args:
-        points: `[N]`.
-        components: number of components `K`; `K^N` must not exceed `MAX_ASSIGNMENTS`.
-        prior_variance: prior variance of the means.
-    """
+    """Return the exact posterior of K components given points `[N]`."""
     codes = np.arange(components ** len(points))
     counts = np.zeros((len(codes), components))
     sums = np.zeros_like(counts)

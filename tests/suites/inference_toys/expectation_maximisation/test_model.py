@@ -1,42 +1,60 @@
-"""Likelihood, bound and gradient of two Gaussians, compared with their definitions."""
+"""Two Gaussians: likelihood, bound and gradient compared with their definitions, and EM."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from support.config import compose
 
+from bnnbench.config.assemble import build
+from bnnbench.suites.inference_toys.expectation_maximisation.experiment import petal_lengths
 from bnnbench.suites.inference_toys.expectation_maximisation.model import (
-    Parameters,
     bound,
+    collapsing_start,
     gradient,
     log_joint,
     log_likelihood,
+    m_step,
     posterior,
+    random_start,
+    run_em,
+    sorted_by_mean,
 )
+from bnnbench.suites.inference_toys.expectation_maximisation.references import (
+    fit_scikit_learn,
+    local_maximum,
+)
+from bnnbench.suites.inference_toys.expectation_maximisation.tables import touching_bounds
 
+EXPERIMENT = build(compose("experiment=expectation_maximisation")).experiment
+DATA: Mapping[str, np.ndarray] = {
+    "synthetic": EXPERIMENT.synthetic_data(), "petal lengths": petal_lengths(),
+}  # fmt: skip
 POINTS = np.array([4.3, -0.2, 1.1])
-THETA = Parameters(np.array([0.3, 0.7]), np.array([1.0, 4.0]), np.array([2.0, 0.5]))
+THETA = np.array([[0.3, 0.7], [1.0, 4.0], [2.0, 0.5]])  # weights, means, variances
 
 
-def test_likelihood_is_that_of_the_mixture() -> None:
-    density = 0.3 * norm.pdf(POINTS, 1.0, 2**0.5) + 0.7 * norm.pdf(POINTS, 4.0, 0.5**0.5)
-    assert log_likelihood(POINTS, THETA) == pytest.approx(np.log(density).sum())
-    np.testing.assert_allclose(np.exp(log_joint(POINTS, THETA)).sum(1), density)
+def start(points: np.ndarray, seed: int = 3) -> np.ndarray:
+    return random_start(points, np.random.default_rng(seed))
 
 
-def test_the_posterior_follows_bayes_rule() -> None:
-    first, second = 0.3 * norm.pdf(4.3, 1.0, 2**0.5), 0.7 * norm.pdf(4.3, 4.0, 0.5**0.5)
-    assert posterior(POINTS, THETA)[0, 0] == pytest.approx(first / (first + second))
+def test_likelihood_and_posterior_are_those_of_the_mixture() -> None:
+    first, second = 0.3 * norm.pdf(POINTS, 1.0, 2**0.5), 0.7 * norm.pdf(POINTS, 4.0, 0.5**0.5)
+    assert log_likelihood(POINTS, THETA) == pytest.approx(np.log(first + second).sum())
+    np.testing.assert_allclose(np.exp(log_joint(POINTS, THETA)), np.stack([first, second], 1))
+    np.testing.assert_allclose(posterior(POINTS, THETA)[:, 0], first / (first + second))
 
 
 @settings(max_examples=50, deadline=None)
 @given(ones=st.lists(st.floats(0.0, 1.0, allow_subnormal=False), min_size=3, max_size=3))
-def test_the_bound_is_lower_by_the_kl_divergence_to_the_posterior(
-    ones: list[float],
-) -> None:
+def test_the_bound_is_lower_by_the_kl_divergence_to_the_posterior(ones: list[float]) -> None:
     q = np.stack([ones, 1 - np.array(ones)], 1)
     best = posterior(POINTS, THETA)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,14 +75,99 @@ def test_the_bound_of_the_lectures_remark_is_not_tight() -> None:
 
 def test_the_gradient_has_a_closed_form() -> None:
     for k in range(2):
-        step = 1e-5 * np.eye(2)[k]
-        above, below = (
-            log_likelihood(POINTS, Parameters(THETA.weight, THETA.loc + s, THETA.variance))
-            for s in (step, -step)
-        )
+        step = np.zeros_like(THETA)
+        step[1, k] = 1e-5
+        above, below = (log_likelihood(POINTS, THETA + s) for s in (step, -step))
         assert gradient(POINTS, THETA)[k] == pytest.approx((above - below) / 2e-5, rel=1e-7)
 
 
 def test_components_are_sorted_by_mean() -> None:
-    swapped = Parameters(THETA.weight[::-1], THETA.loc[::-1], THETA.variance[::-1])
-    assert np.array_equal(swapped.sorted_by_mean().flatten(), THETA.flatten())
+    assert np.array_equal(sorted_by_mean(THETA[:, ::-1]), THETA)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(5, 60))
+def test_the_likelihood_never_decreases_and_every_bound_is_tight(seed: int, size: int) -> None:
+    random = np.random.default_rng(seed)
+    points = random.normal(size=size) + 3 * random.integers(0, 2, size)
+    fit = run_em(points, random_start(points, random), 300, 1e-12, 1e-8)
+    assert fit.largest_decrease < 1e-10
+    bounds = [bound(points, posterior(points, theta), theta) for theta in fit.states]
+    np.testing.assert_allclose(bounds, fit.objective, atol=1e-10)
+
+
+def test_the_m_step_maximises_the_bound() -> None:
+    points = DATA["synthetic"]
+    q = posterior(points, start(points))
+    best = m_step(points, q)
+    assert best[0].sum() == pytest.approx(1)
+    random, maximum = np.random.default_rng(0), bound(points, q, best)
+    for _ in range(20):
+        weight = best[0, 0] * np.exp(0.02 * random.normal())
+        loc = best[1] + 0.02 * random.normal(size=2)
+        variance = best[2] * np.exp(0.02 * random.normal(size=2))
+        assert bound(points, q, np.array([[weight, 1 - weight], loc, variance])) < maximum
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_em_agrees_with_scikit_learn_and_the_maximum_by_bfgs(name: str) -> None:
+    points = DATA[name]
+    fit = EXPERIMENT.run_em(points, start(points))
+    assert fit.status == "converged"
+    for iterations in (1, 7, len(fit.states) - 1):
+        theirs = fit_scikit_learn(points, fit.states[0], iterations)
+        np.testing.assert_allclose(fit.states[iterations], theirs, rtol=1e-10)
+    maximum = local_maximum(points, fit.states[-1])
+    np.testing.assert_allclose(maximum, fit.states[-1], rtol=1e-5)
+
+
+def test_setosas_are_separated_by_their_petal_lengths() -> None:
+    """The lower component has the mean and variance of the fifty setosas."""
+    points = petal_lengths()
+    end = sorted_by_mean(EXPERIMENT.run_em(points, start(points)).states[-1])
+    weight, loc, variance = end[:, 0]
+    assert weight == pytest.approx(1 / 3, abs=1e-3)
+    assert loc == pytest.approx(points[:50].mean(), abs=2e-3)
+    assert variance == pytest.approx(points[:50].var(), rel=0.03)
+
+
+ISOLATED = np.array([0.0, 0.4, 1.1, 1.3, 2.0, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("points", "first", "status", "message"),
+    [
+        (ISOLATED, collapsing_start(ISOLATED), "collapsed", "component 1 collapsed onto y = 9 "),
+        (POINTS, np.array([[0.5, 0.5], [1e3, 2.0], [1.0, 1.0]]), "empty", "component 1 lost all"),
+    ],
+)
+def test_degenerate_components_are_detected(
+    points: np.ndarray, first: np.ndarray, status: str, message: str
+) -> None:
+    fit = EXPERIMENT.run_em(points, first)
+    assert fit.status == status and not fit.is_usable
+    assert fit.message.startswith(message) and f"in iteration {len(fit.states)}" in fit.message
+    assert np.isfinite(fit.objective).all()
+
+
+def test_each_bound_is_maximal_where_the_next_one_is_tight() -> None:
+    table = touching_bounds(POINTS, THETA)
+    assert (table["bound"] <= table["log_likelihood"] + 1e-9).all()
+    groups = [rows.reset_index() for _, rows in table.groupby("iteration")]
+    for rows, following in pairwise(groups):
+        maximum = rows["mean"][rows["bound"].idxmax()]
+        assert maximum == pytest.approx(following["current_mean"][0], abs=0.02)
+
+
+def test_random_starts_are_two_distinct_data_values() -> None:
+    ties = np.array([1.4] * 9 + [5.0])
+    _, loc, variance = start(ties)
+    assert sorted(loc) == [1.4, 5.0] and np.array_equal(variance, np.full(2, ties.var()))
+
+
+def test_synthetic_data_follow_their_mixture() -> None:
+    other = replace(EXPERIMENT, weight=0.25, loc=(-9.0, 9.0), scale=(1.0, 2.0), points=20000)
+    points = other.synthetic_data()
+    assert (points < 0).mean() == pytest.approx(0.25, abs=0.013)  # four standard errors
+    assert points[points < 0].std() == pytest.approx(1.0, rel=0.05)
+    assert points[points > 0].std() == pytest.approx(2.0, rel=0.03)

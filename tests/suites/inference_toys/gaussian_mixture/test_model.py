@@ -1,4 +1,4 @@
-"""ELBO and predictions of the mixture, compared with their definitions."""
+"""ELBO, predictions and the exact posterior of the mixture, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import (
+    enumerate_assignments,
+    exact_log_predictive,
+    exact_prior_variance,
+    lowest_mean,
+)
 from bnnbench.suites.inference_toys.gaussian_mixture.model import (
     Factors,
-    SyntheticData,
-    check_means,
+    draw_points,
     elbo,
     log_predictive,
 )
-from bnnbench.types import UserError
+
+TEN = draw_points((-2.0, 2.0), 10, np.random.default_rng(1))
+THREE = np.array([-1.0, 0.3, 2.5])
 
 
 def test_elbo_is_the_expectation_over_q() -> None:
@@ -52,17 +59,67 @@ def test_prediction_adds_the_variance_of_the_means() -> None:
     assert log_density[1, 1] == pytest.approx(norm.logpdf(-1.0, 1.0))
 
 
-def test_data_depend_on_the_seed_and_held_out_points_differ() -> None:
-    data = SyntheticData((-5.0, 5.0), 4000, 3)
-    points = data.draw()
-    assert np.array_equal(points, data.draw())
-    assert not np.isin(data.draw_held_out(4000), points).any()
+def test_points_are_drawn_from_the_mixture() -> None:
+    points = draw_points((-5.0, 5.0), 4000, np.random.default_rng(3))
     assert points[points > 0].mean() == pytest.approx(5.0, abs=0.1)  # 4.5 errors
     assert (points > 0).mean() == pytest.approx(0.5, abs=0.035)
 
 
-@pytest.mark.parametrize("means", [3.0, (1.0,), ("a", 1.0), (float("nan"), 1.0), None])
-def test_invalid_means_are_refused(means: object) -> None:
-    with pytest.raises(UserError) as error:
-        check_means("experiment.few_means", means)  # type: ignore[arg-type]
-    assert isinstance(error.value, UserError) and error.value.setting == "experiment.few_means"
+def log_evidence_on_grid(points: np.ndarray, prior_variance: float) -> float:
+    """Log evidence of two components; the integral over both means by the trapezoidal rule."""
+    grid = np.linspace(-25, 25, 1201)
+    prior = norm.pdf(grid, scale=np.sqrt(prior_variance))
+    density = prior[:, None] * prior
+    for point in points:
+        one = norm.pdf(point, grid)
+        density = density * 0.5 * (one[:, None] + one)
+    return float(np.log(np.trapezoid(np.trapezoid(density, grid), grid)))
+
+
+def test_the_known_evidence() -> None:
+    assert enumerate_assignments(TEN, 2, 25.0).log_evidence == pytest.approx(-21.4499, abs=5e-5)
+
+
+def test_evidence_is_the_integral_over_the_means() -> None:
+    exact = enumerate_assignments(THREE, 2, 9.0)
+    assert len(exact.log_joint) == 8
+    assert exact.log_evidence == pytest.approx(log_evidence_on_grid(THREE, 9.0), abs=1e-9)
+
+
+def test_one_component_is_a_gaussian_of_correlated_points() -> None:
+    covariance = np.eye(3) + 9.0
+    expected = -0.5 * (
+        THREE @ np.linalg.solve(covariance, THREE)
+        + np.linalg.slogdet(2 * np.pi * covariance).logabsdet
+    )
+    assert enumerate_assignments(THREE, 1, 9.0).log_evidence == pytest.approx(expected)
+
+
+def test_prediction_is_a_ratio_of_evidences() -> None:
+    """`p(new | x) = p(x, new) / p(x)`, for three components."""
+    exact = enumerate_assignments(THREE, 3, 4.0)
+    for new in (-3.0, 0.0, 1.7):
+        both = enumerate_assignments(np.append(THREE, new), 3, 4.0).log_evidence
+        (predicted,) = exact_log_predictive(exact, np.array([new]))
+        assert predicted == pytest.approx(both - exact.log_evidence)
+
+
+def test_lowest_mean_of_distant_clusters_is_conjugate() -> None:
+    points = np.array([-30.0, -31.0, -29.5, 30.0])
+    mean, std = lowest_mean(enumerate_assignments(points, 2, 1e4))
+    precision = 1e-4 + 3
+    assert mean == pytest.approx(points[:3].sum() / precision)
+    assert std == pytest.approx(precision**-0.5)
+
+
+def test_weights_are_invariant_to_permutations_of_components() -> None:
+    exact = enumerate_assignments(TEN, 2, 25.0)
+    assert exact.weights.sum() == pytest.approx(1)
+    means = exact.weights @ exact.loc
+    assert means[0] == pytest.approx(means[1])
+
+
+def test_best_prior_variance_maximises_the_evidence() -> None:
+    best = exact_prior_variance(TEN, 2, 0.1, 1000.0)
+    logs = [enumerate_assignments(TEN, 2, best * f).log_evidence for f in (0.99, 1.0, 1.01)]
+    assert logs[1] > max(logs[0], logs[2])

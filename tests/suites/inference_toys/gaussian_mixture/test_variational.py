@@ -1,0 +1,168 @@
+"""CAVI, variational EM and stochastic VI: known bounds, fixed points, limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bnnbench.suites.inference_toys.gaussian_mixture.enumeration import enumerate_assignments
+from bnnbench.suites.inference_toys.gaussian_mixture.model import Factors, draw_points, elbo
+from bnnbench.suites.inference_toys.gaussian_mixture.variational import (
+    elbo_with_fixed_factors,
+    fit_prior_variance,
+    responsibilities,
+    run_cavi,
+    run_stochastic_vi,
+    step_sizes,
+    update_means,
+)
+
+TEN = draw_points((-2.0, 2.0), 10, np.random.default_rng(1))
+START = np.array([-3.0, 1.0])
+
+
+def draw_start(components: int, seed: int, prior_variance: float = 25.0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(scale=prior_variance**0.5, size=components)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_start_reaches_the_known_bound(seed: int) -> None:
+    result = run_cavi(TEN, draw_start(2, seed), 25.0, 1000, 1e-13)
+    assert result.status == "converged" and result.largest_decrease < 1e-12
+    assert result.objective[-1] == pytest.approx(-22.1696, abs=5e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    components=st.integers(2, 3),
+    prior_variance=st.floats(0.1, 100.0),
+)
+def test_the_bound_never_decreases_and_stays_below_the_evidence(
+    seed: int, components: int, prior_variance: float
+) -> None:
+    points = np.random.default_rng(seed).normal(scale=3, size=6)
+    start = draw_start(components, seed + 1, prior_variance)
+    result = run_cavi(points, start, prior_variance, 300, 1e-12)
+    assert result.largest_decrease < 1e-11
+    exact = enumerate_assignments(points, components, prior_variance).log_evidence
+    assert result.objective.max() <= exact + 1e-11
+
+
+def test_distant_clusters_have_shrunk_means_and_a_gap_of_log_labellings() -> None:
+    points = np.array([-40.0, -41.0, -39.7, 0.4, -0.3, 38.0])
+    result = run_cavi(points, np.array([-30.0, 1.0, 30.0]), 100.0, 100, 1e-14)
+    counts = np.array([3, 2, 1])
+    sums = np.array([points[:3].sum(), points[3:5].sum(), points[5]])
+    np.testing.assert_allclose(result.states[-1].loc, sums / (1 / 100 + counts))
+    np.testing.assert_allclose(result.states[-1].variance, 1 / (1 / 100 + counts))
+    exact = enumerate_assignments(points, 3, 100.0).log_evidence
+    assert exact - result.objective[-1] == pytest.approx(np.log(6), abs=1e-6)
+
+
+def test_the_fixed_point_is_a_maximum_of_the_bound() -> None:
+    q = run_cavi(TEN, START, 25.0, 1000, 1e-15).states[-1]
+    top = elbo(TEN, q, 25.0)
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        moved = Factors(
+            q.loc + 0.02 * random.normal(size=2),
+            q.variance * np.exp(0.02 * random.normal(size=2)),
+            responsibilities(TEN, q.loc + 0.02 * random.normal(size=2), q.variance),
+        )
+        assert elbo(TEN, moved, 25.0) < top
+
+
+def em_step(points: np.ndarray, loc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Responsibilities and next means of EM for unit variances and equal weights."""
+    density = np.exp(-0.5 * (points[:, None] - loc) ** 2)
+    weights = density / density.sum(1, keepdims=True)
+    return weights, points @ weights / weights.sum(0)
+
+
+def test_with_a_flat_prior_an_iteration_approaches_one_of_em() -> None:
+    """Means agree; responsibilities differ by the variances of the means, of order 1 / N."""
+    differences = []
+    for copies in (10, 1000):
+        points = np.tile(np.sort(TEN)[:7], copies)
+        weights, loc = em_step(points, np.array([-1.0, 1.5]))
+        ours, variance = update_means(points, weights, 1e12)
+        np.testing.assert_allclose(ours, loc, rtol=1e-10)
+        equal = responsibilities(points, loc, np.array([0.3, 0.3]))
+        np.testing.assert_allclose(equal, em_step(points, loc)[0], rtol=1e-12)
+        difference = responsibilities(points, ours, variance) - em_step(points, loc)[0]
+        differences.append(np.abs(difference).max())
+    assert differences[0] > 1e-4
+    assert differences[0] / differences[1] == pytest.approx(100, rel=0.02)
+
+
+def bound_at(prior_variance: float, loc: np.ndarray) -> float:
+    """Return the ELBO of coordinate ascent at one prior variance."""
+    return float(run_cavi(TEN, loc, prior_variance, 1000, 1e-15).objective[-1])
+
+
+def test_variational_em_never_decreases_the_elbo_and_reaches_its_maximum() -> None:
+    fit = fit_prior_variance(TEN, START, 25.0, 100, 1e-14)
+    assert fit.status == "converged" and fit.largest_decrease < 1e-12
+    end = fit.states[-1]
+    assert fit.objective[0] == pytest.approx(-22.1696, abs=5e-5)
+    assert fit.objective[-1] == pytest.approx(bound_at(end.prior_variance, end.factors.loc))
+    for factor in (0.97, 1.03):
+        assert bound_at(end.prior_variance * factor, end.factors.loc) < fit.objective[-1]
+    assert end.prior_variance == pytest.approx(end.second_moment / 2, rel=1e-6)
+    assert len(fit_prior_variance(TEN, START, 25.0, 1, 1e-14).states) == 1
+
+
+def test_the_bound_of_an_e_step_touches_the_elbo_and_is_below_it_elsewhere() -> None:
+    e_step = fit_prior_variance(TEN, START, 25.0, 1, 1e-14).states[0]
+    grid = np.array([25.0, *np.geomspace(0.5, 200, 15)])
+    bound = elbo_with_fixed_factors(grid, 25.0, e_step.elbo, e_step.second_moment, components=2)
+    assert bound[0] == e_step.elbo
+    best = np.array([bound_at(value, e_step.factors.loc) for value in grid])
+    assert (bound <= best + 1e-10).all() and (bound < best - 1e-3).any()
+
+
+def test_schedules_are_powers() -> None:
+    assert step_sizes(3, 0.0, 0.1) == [0.1, 0.1, 0.1]
+    decreasing = step_sizes(16, 0.75)
+    assert decreasing[0] == 1.0 and decreasing[15] == pytest.approx(1 / 8)
+
+
+def test_full_steps_on_equal_points_equal_coordinate_ascent() -> None:
+    """Every minibatch then represents all points exactly."""
+    points = np.full(30, 1.3)
+    exact = [q.loc for q in run_cavi(points, START, 4.0, 6, 1e-300).states]
+    random = np.random.default_rng(0)
+    trajectory = run_stochastic_vi(points, START, 4.0, [1.0] * 6, 7, 3, random)
+    assert trajectory.shape == (7, 3, 2)
+    for repetition in range(3):
+        np.testing.assert_allclose(trajectory[:, repetition], exact, rtol=1e-12)
+
+
+CLUSTERS = draw_points((-30.0, 30.0), 400, np.random.default_rng(2))
+
+
+def errors_of_stochastic_vi(steps: list[float]) -> np.ndarray:
+    """Return the differences from CAVI's fixed point, `[T + 1, R, K]`."""
+    fixed_point = run_cavi(CLUSTERS, np.array([-20.0, 20.0]), 100.0, 100, 1e-14).states[-1].loc
+    random = np.random.default_rng(1)
+    loc = run_stochastic_vi(CLUSTERS, fixed_point, 100.0, steps, 40, 40, random)
+    return loc - fixed_point
+
+
+def test_constant_steps_have_the_stationary_variance_of_linear_theory() -> None:
+    """For distant clusters: `step / (2 - step) * N / (B N_k)` times the cluster's variance."""
+    step = 0.05
+    errors = errors_of_stochastic_vi([step] * 600)
+    for k, cluster in enumerate((CLUSTERS[CLUSTERS < 0], CLUSTERS[CLUSTERS > 0])):
+        expected = step / (2 - step) * len(CLUSTERS) / (40 * len(cluster)) * cluster.var()
+        measured = (errors[200:, :, k] ** 2).mean()
+        assert measured == pytest.approx(expected, rel=0.15)  # about 800 independent squares
+
+
+def test_distances_decrease_as_the_root_of_the_step_size() -> None:
+    squares = (errors_of_stochastic_vi(step_sizes(2000, 0.75)) ** 2).mean((1, 2))
+    ratio = squares[1900:].mean() / squares[190:200].mean()
+    assert ratio == pytest.approx(10**-0.75, rel=0.35)
