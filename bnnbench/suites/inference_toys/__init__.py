@@ -7,21 +7,18 @@ lecture. Imports only `discovery`.
 
 from bnnbench.discovery import Suite, Sweep
 
-READINGS = "reading=corrected,printed"
-"""Both versions, to show the effect of errors in print."""
-
 SUITE = Suite(
     name="inference_toys",
     summary="approximate inference compared with exact answers on eight toy problems (two minutes)",
     sweeps=(
         Sweep("conjugate_pairs"),
-        Sweep("em_factory", READINGS),
+        Sweep("em_factory"),
         Sweep("clutter"),
         Sweep("expectation_maximisation"),
         Sweep("gaussian_mixture"),
         Sweep("gradient_variance"),
         Sweep("kl_shapes"),
-        Sweep("noise_precision", f"target=joint,factorised {READINGS}"),
+        Sweep("noise_precision", "target=joint,factorised"),
     ),
     single_report=True,
 )

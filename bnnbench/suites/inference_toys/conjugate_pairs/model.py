@@ -126,7 +126,7 @@ class PrecisionPair:
     def axis(self) -> Axis:
         # The likelihood can extend much further than the posterior.
         high = (10 * self.shape + 500) / min(self.rate, self.sum_of_squares / 2)
-        return Axis(1e-90, high, is_positive=True)
+        return Axis(np.log(1e-90), np.log(high), is_positive=True)
 
     def log_prior(self, value: np.ndarray) -> np.ndarray:
         shape, rate = self.prior_shape, self.prior_rate

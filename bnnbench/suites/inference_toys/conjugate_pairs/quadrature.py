@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -23,25 +24,18 @@ ZERO_ONE_HALF_WIDTH = 0.01
 """Half-width of the interval of zero loss, in posterior standard deviations."""
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """An interval that holds all mass of a density.
 
     Attributes:
-        low: its lower end.
-        high: its upper end.
+        low: its lower end, in logarithms if the parameter is positive.
+        high: its upper end, likewise.
         is_positive: whether grids are even over the logarithm of the parameter.
     """
 
     low: float
     high: float
     is_positive: bool
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Lower and upper end of grids."""
-        low, high = np.log((self.low, self.high)) if self.is_positive else (self.low, self.high)
-        return low, high
 
     def values(self, grid: np.ndarray | float) -> np.ndarray:
         """Return the parameter at points of a grid, in the shape of `grid`."""
@@ -88,7 +82,7 @@ class GridDistribution:
 
 def discretise(log_density: LogDensity, axis: Axis) -> GridDistribution:
     """Discretise an unnormalised density on a grid that covers its mass."""
-    low, high = axis.ends
+    low, high, _ = axis
     for _ in range(3):
         grid = np.linspace(low, high, N_NODES)
         values = axis.values(grid)
@@ -103,7 +97,7 @@ def discretise(log_density: LogDensity, axis: Axis) -> GridDistribution:
 
 def maximise(log_density: LogDensity, axis: Axis) -> float:
     """Return the mode of a density, by grid search and Brent's method on the log density."""
-    low, high = axis.ends
+    low, high, _ = axis
     for _ in range(3):
         grid = np.linspace(low, high, N_NODES)
         best = int(log_density(axis.values(grid)).argmax())

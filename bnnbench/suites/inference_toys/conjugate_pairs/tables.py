@@ -11,23 +11,17 @@ from bnnbench.suites.inference_toys.conjugate_pairs import model, quadrature
 from bnnbench.suites.inference_toys.conjugate_pairs.model import Pair, PrecisionPair
 from bnnbench.suites.inference_toys.conjugate_pairs.quadrature import Axis, LogDensity, maximise
 
-DENSITIES = "densities"
-"""Prior, likelihood (scaled to integrate to 1) and posterior of each pair on a grid."""
-
-RISKS = "risks"
-"""Expected losses under the posterior, by estimate."""
-
-DECISIONS = "decisions"
-"""The minimiser of each expected loss, and the estimate that it should equal."""
-
-TRANSFORMS = "transforms"
-"""Estimates of the variance, directly and as one over those of the precision."""
+DENSITIES, RISKS, DECISIONS, TRANSFORMS = "densities", "risks", "decisions", "transforms"
 
 read_run = table_reader(
     {
+        # Prior, likelihood (scaled to integrate to 1) and posterior of each pair on a grid.
         DENSITIES: ("observations", "value", "prior", "likelihood", "posterior"),
+        # Expected losses under the posterior, by estimate.
         RISKS: ("observations", "value", "quadratic", "absolute", "zero_one"),
+        # The minimiser of each expected loss, and the estimate that it should equal.
         DECISIONS: ("observations", "minimiser", "estimate", "scale"),
+        # Estimates of the variance, directly and as one over those of the precision.
         TRANSFORMS: ("observations", "direct", "through_precision"),
     }
 )
@@ -102,7 +96,7 @@ def transforms(pair: PrecisionPair) -> pd.DataFrame:
     The posterior density of the variance includes the Jacobian `variance ** -2`.
     """
     likelihood, joint = pair.log_likelihood, model.log_joint(pair)
-    axis = Axis(1 / pair.axis.high, 1 / pair.axis.low, is_positive=True)
+    axis = Axis(-pair.axis.high, -pair.axis.low, is_positive=True)
     direct = (
         maximise(lambda variance: likelihood(1 / variance), axis),
         maximise(lambda variance: joint(1 / variance) - 2 * np.log(variance), axis),

@@ -9,13 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, ClassVar
 
 from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.inference_toys.gradient_variance import objectives, tables
-from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, Normal
+from bnnbench.suites.inference_toys.gradient_variance import tables
+from bnnbench.suites.inference_toys.gradient_variance.objectives import (
+    Cosine,
+    LinearModel,
+    Normal,
+    Objective,
+    simulate,
+    squared_distance,
+)
 from bnnbench.suites.inference_toys.gradient_variance.tables import Setup
 from bnnbench.types import UserError
 
@@ -98,23 +106,23 @@ class GradientVariance(TableExperiment):
     @property
     def model(self) -> LinearModel:
         """The regression model with its data."""
-        return objectives.simulate(
+        return simulate(
             self.rows, self.weight, self.noise_precision, self.prior_precision, self.data_seed
         )
 
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""
-        quadratic, cosine = (
-            objectives.squared_distance(self.target),
-            objectives.Cosine(self.frequency),
-        )
-        for scale in self.scales:
-            yield Setup(tables.QUADRATIC, quadratic, Normal(0.0, scale), 1)
-            yield Setup(tables.COSINE, cosine, Normal(0.0, scale), 1)
-        model = self.model
+        functions: dict[str, Objective] = {
+            tables.QUADRATIC: squared_distance(self.target),
+            tables.COSINE: Cosine(self.frequency),
+        }
+        for scale, (name, function) in product(self.scales, functions.items()):
+            yield Setup(name, f"{name}, std {scale:.3g}", function, Normal(0.0, scale), 1)
+        model, elbo = self.model, self.model.elbo()
         for samples in self.samples:
-            yield Setup(tables.START, model.elbo(), model.prior, samples)
-        yield Setup(tables.OPTIMUM, model.elbo(), model.posterior, 1)
+            setting = f"{tables.START}, {samples} sample{'s' if samples > 1 else ''}"
+            yield Setup(tables.START, setting, elbo, model.prior, samples)
+        yield Setup(tables.OPTIMUM, f"{tables.OPTIMUM}, 1 sample", elbo, model.posterior, 1)
 
     def cases(self) -> Mapping[str, str]:
         names = (tables.VARIANCES, tables.BIAS, tables.LATENTS, tables.CONVERGENCE)
@@ -128,7 +136,7 @@ class GradientVariance(TableExperiment):
         if case == tables.BIAS:
             return tables.bias_tables(self.model, self.minibatch, self.draws, seed)
         if case == tables.LATENTS:
-            term, q = objectives.squared_distance(self.target), Normal(0.0, 1.0)
+            term, q = squared_distance(self.target), Normal(0.0, 1.0)
             return tables.latent_tables(term, q, self.latents, self.draws, seed)
         shape = (self.ascent_steps, self.repetitions, self.samples_per_step)
         return tables.convergence_tables(self.model, shape, self.learning_rate, seed)

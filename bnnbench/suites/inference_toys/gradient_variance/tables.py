@@ -22,27 +22,22 @@ from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Values,
 )
 
-VARIANCES = "variances"
-"""Gradient variances, one row per objective, q, number of samples, estimator and parameter."""
+VARIANCES, BIAS, LATENTS, CONVERGENCE = "variances", "bias", "latents", "convergence"
 
-BIAS = "bias"
-"""Means of many estimates and the exact gradient, with all rows and with minibatches."""
-
-LATENTS = "latents"
-"""Variance with K independent latent variables, with and without Rao-Blackwellisation."""
-
-CONVERGENCE = "convergence"
-"""KL to the exact posterior during gradient ascent, one row per estimator and step."""
+MOMENTS = ("mean", "mean_error", "variance", "variance_error")
 
 read_run = table_reader(
     {
-        VARIANCES: ("scale", "samples", "mean", "mean_error", "gradient", "variance",
-                    "variance_error", "exact"),
+        # One row per objective, q, number of samples, estimator and parameter.
+        VARIANCES: ("scale", "samples", "gradient", *MOMENTS, "exact"),
+        # Means of many estimates and the exact gradient, with all rows and with minibatches.
         BIAS: ("mean", "error", "gradient"),
+        # Variance with K latent variables, with and without Rao-Blackwellisation.
         LATENTS: ("latents", "variance", "variance_error", "exact"),
+        # KL to the exact posterior during gradient ascent, one row per estimator and step.
         CONVERGENCE: ("step", "samples", "low", "median", "high"),
     }
-)  # fmt: skip
+)
 
 RAO_BLACKWELL = "score, Rao-Blackwell"
 
@@ -64,26 +59,17 @@ class Setup(NamedTuple):
 
     Attributes:
         name: name of the objective.
+        setting: the `setting` of answers.
         objective: the function.
         q: the distribution at which to differentiate.
         samples: samples of z per estimate.
     """
 
     name: str
+    setting: str
     objective: Objective
     q: Normal
     samples: int
-
-    @property
-    def setting(self) -> str:
-        if self.objective.entropy:
-            return f"{self.name}, {format_samples(self.samples)}"
-        return f"{self.name}, std {self.q.scale:.3g}"
-
-
-def format_samples(samples: int) -> str:
-    """Return `1 sample` or `10 samples`."""
-    return f"{samples} sample{'s' if samples > 1 else ''}"
 
 
 def sample_moments(gradients: Values) -> dict[str, Values]:
@@ -125,10 +111,8 @@ def variance_tables(setups: Iterable[Setup], draws: int, seed: int) -> Tables:
             }
             parts.append(pd.DataFrame(columns))
     rows = pd.concat(parts)
-    return {
-        ANSWERS: variance_answers(rows[rows["parameter"] == PARAMETERS[0]]),
-        VARIANCES: rows,
-    }
+    of_mean = rows[rows["parameter"] == PARAMETERS[0]]
+    return {ANSWERS: variance_answers(of_mean), VARIANCES: rows}
 
 
 def variance_answers(rows: pd.DataFrame) -> list[Answer]:
@@ -200,7 +184,7 @@ def convergence_tables(
     """
     steps, repetitions, samples = shape
     saved = np.unique(np.linspace(0, steps, N_CURVE_POINTS + 1).astype(int))
-    setting = f"ascent, {format_samples(steps * samples)}"
+    setting = f"ascent, {steps * samples} samples"
     rows, answers = [], []
     for name in ESTIMATORS:
         random = np.random.default_rng(seed)

@@ -47,15 +47,13 @@ class Fit:
     """A Gaussian at a local optimum.
 
     Attributes:
-        order: order of the divergence.
         loc: mean of q.
         scale: standard deviation of q.
-        divergence: `divergence(p, loc, scale, order)`.
+        divergence: its alpha-divergence from p.
         at_bound: whether the scale is the largest with a finite divergence, and not a stationary
             point; only possible below order -1.
     """
 
-    order: float
     loc: float
     scale: float
     divergence: float
@@ -110,7 +108,7 @@ def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
         loc_slope, scale_slope = result.jac * [scale, 1.0]
         at_bound = bool(result.x[1] == highest and scale_slope < -SLOPE_TOLERANCE)
         if abs(loc_slope) < SLOPE_TOLERANCE and (at_bound or abs(scale_slope) < SLOPE_TOLERANCE):
-            fit = Fit(order, loc, scale, divergence(p, loc, scale, order), at_bound)
+            fit = Fit(loc, scale, divergence(p, loc, scale, order), at_bound)
             key = (round(loc, SAME_OPTIMUM_DECIMALS), round(scale, SAME_OPTIMUM_DECIMALS))
             fits.setdefault(key, fit)
     return tuple(sorted(fits.values(), key=lambda fit: (round(fit.divergence, 9), -fit.loc)))

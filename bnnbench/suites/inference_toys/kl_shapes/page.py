@@ -59,11 +59,9 @@ def directions(run: SavedTables) -> Figure:
         for order, style in STYLES.items():
             (best,) = _densities(run, grid, p, order, rank=0)
             axes.plot(grid, best, label=f"best q, {ORDER_NAMES[order]}", **style)
-        label = "other local optima of reverse KL"
+        thin = {**STYLES[REVERSE], "linewidth": 0.9, "alpha": 0.6}
         for other in _densities(run, grid, p, REVERSE)[1:]:
-            axes.plot(
-                grid, other, label=label, **{**STYLES[REVERSE], "linewidth": 0.9, "alpha": 0.6}
-            )
+            axes.plot(grid, other, label="other local optima of reverse KL", **thin)
         axes.set_title(p.name, fontsize="small")
         axes.set_ylim(0, None)
     _label_edges(panels, columns, "density")
@@ -133,14 +131,14 @@ def factorised(run: SavedTables) -> Figure:
     figure, (left, right) = new_figure(8.6, 4.2, 2)
     rows, steps = run[tables.FACTORISED].set_index("divergence"), run[tables.COORDINATE_ASCENT]
     correlation = float(rows["correlation"].iloc[0])
-    deviations = {order: float(rows["variance"][ORDER_NAMES[order]]) ** 0.5 for order in STYLES}
-    for multiple in (1, 2):
-        _draw_ellipse(
-            left, multiple, (1 + correlation) ** 0.5, (1 - correlation) ** 0.5, "p", EXACT
-        )
-        for order, style in STYLES.items():
-            label = f"best factorised q, {ORDER_NAMES[order]}"
-            _draw_ellipse(left, multiple, deviations[order], deviations[order], label, style)
+    ellipses = [((1 + correlation) ** 0.5, (1 - correlation) ** 0.5, "p", EXACT)]
+    for order, style in STYLES.items():
+        deviation = float(rows["variance"][ORDER_NAMES[order]]) ** 0.5
+        ellipses.append((deviation, deviation, f"best factorised q, {ORDER_NAMES[order]}", style))
+    for multiple, (major, minor, name, style) in product((1, 2), ellipses):
+        size = (2 * multiple * major, 2 * multiple * minor)
+        label = name if multiple == 2 else "_inner"
+        left.add_patch(Ellipse((0, 0), *size, angle=45.0, fill=False, label=label, **style))
     path: PlotOptions = {"color": GREY, "marker": ".", "linewidth": 0.8}
     left.plot(steps["loc_1"], steps["loc_2"], **path, label="mean of q, coordinate ascent")
     left.set(xlim=(-3, 3), ylim=(-3, 4.6), xlabel="$z_1$", ylabel="$z_2$", aspect="equal")
@@ -163,15 +161,6 @@ def _draw_mixture(axes: Axes, p: Mixture, fill: bool = False) -> np.ndarray:
     if fill:
         axes.fill_between(grid, density, color=BLUE, alpha=0.15, linewidth=0)
     return grid
-
-
-def _draw_ellipse(
-    axes: Axes, multiple: int, major: float, minor: float, label: str, style: PlotOptions
-) -> None:
-    """Draw a contour along the diagonal, with a label if it is the outer one."""
-    size = (2 * multiple * major, 2 * multiple * minor)
-    name = label if multiple == 2 else "_inner"
-    axes.add_patch(Ellipse((0, 0), *size, angle=45.0, fill=False, label=name, **style))
 
 
 def _label_edges(panels: list[Axes], columns: int, ylabel: str | None = None) -> None:

@@ -22,20 +22,16 @@ from bnnbench.suites.inference_toys.kl_shapes.fitting import (
 )
 from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture
 
-FITS = "fits"
-"""The local optima, one row per mixture, order and optimum; rank 0 is the best."""
-
-COORDINATE_ASCENT = "coordinate_ascent"
-"""Coordinate ascent of the factorised Gaussian, one row per update of one factor."""
-
-FACTORISED = "factorised"
-"""The variance of the optimal factors, one row per direction of the KL divergence."""
+FITS, FACTORISED, COORDINATE_ASCENT = "fits", "factorised", "coordinate_ascent"
 
 read_run = table_reader(
     {
+        # The local optima, one row per mixture, order and optimum; rank 0 is the best.
         FITS: ("separation", "weight", "component_scale", "order", "rank", "loc", "scale",
                "divergence", "at_bound", "mass_outside", "min_component_mass"),
+        # The variance of the optimal factors, one row per direction of the KL divergence.
         FACTORISED: ("correlation", "variance"),
+        # Coordinate ascent of the factorised Gaussian, one row per update of one factor.
         COORDINATE_ASCENT: ("step", "loc_1", "loc_2", "reverse_kl"),
     }
 )  # fmt: skip
@@ -43,7 +39,6 @@ read_run = table_reader(
 ORDER_NAMES = {REVERSE: "reverse KL", HELLINGER: "Hellinger", FORWARD: "forward KL"}
 
 MEAN, SCALE = "mean of q", "standard deviation of q"
-FACTOR_VARIANCE = "variance of each factor"
 
 START = (-1.6, 1.6)
 """Initial means of coordinate ascent: across the ridge, where convergence is slowest."""
@@ -57,14 +52,13 @@ def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tab
         orders: orders of the alpha-divergences; those in `ORDER_NAMES` among them.
         in_answers: whether to return answers.
     """
-    fits = [fit for order in orders for fit in enumerate(local_optima(p, order))]
     table = pd.DataFrame(
         {
             "mixture": p.name,
             "separation": p.separation,
             "weight": p.weight,
             "component_scale": p.scale,
-            "order": fit.order,
+            "order": order,
             "rank": rank,
             "loc": fit.loc,
             "scale": fit.scale,
@@ -73,7 +67,8 @@ def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tab
             "mass_outside": mass_outside(p, fit),
             "min_component_mass": min_component_mass(p, fit),
         }
-        for rank, fit in fits
+        for order in orders
+        for rank, fit in enumerate(local_optima(p, order))
     )
     best = table[table["rank"] == 0].set_index("order")
     answers = [Answer(MEAN, ORDER_NAMES[REVERSE], best["loc"][REVERSE], p.name)]
@@ -92,23 +87,20 @@ def pair_tables(correlation: float, sweeps: int) -> Tables:
     """
     p, setting = correlated.covariance_matrix(correlation), f"correlation {correlation:g}"
     minimum = -0.5 * math.log1p(-(correlation**2))  # in both directions
-    answers, variances = [], {}
-    for name, forward, exact in (
-        (ORDER_NAMES[REVERSE], False, 1 / np.linalg.inv(p)[0, 0]),
-        (ORDER_NAMES[FORWARD], True, p[0, 0]),
-    ):
+    answers, factorised = [], []
+    for order, exact in ((REVERSE, 1 / np.linalg.inv(p)[0, 0]), (FORWARD, p[0, 0])):
+        name, forward = ORDER_NAMES[order], order == FORWARD
         variance = correlated.fit_factorised(p, forward)
-        variances[name] = variance[0]
         kl = correlated.kl_divergence(np.zeros(2), variance, p, forward)
         answers += [
-            Answer(FACTOR_VARIANCE, name, variance[0], setting, exact=exact),
+            Answer("variance of each factor", name, variance[0], setting, exact=exact),
             Answer("minimum divergence [nats]", name, kl, setting, exact=minimum),
         ]
+        factorised.append({"divergence": name, "correlation": correlation, "variance": variance[0]})
     steps = list(correlated.coordinate_ascent(p, np.array(START), sweeps))
     means = np.array([mean for mean, _ in steps])
     rate, quantity = means[3, 0] / means[1, 0], "mean after a sweep / mean before"
     answers.append(Answer(quantity, "coordinate ascent", rate, setting, exact=correlation**2))
-    factorised = {"divergence": list(variances), "correlation": correlation}
     ascent = {
         "step": range(len(steps)),
         "loc_1": means[:, 0],
@@ -117,6 +109,6 @@ def pair_tables(correlation: float, sweeps: int) -> Tables:
     }
     return {
         ANSWERS: answers,
-        FACTORISED: pd.DataFrame({**factorised, "variance": list(variances.values())}),
+        FACTORISED: factorised,
         COORDINATE_ASCENT: pd.DataFrame(ascent),
     }

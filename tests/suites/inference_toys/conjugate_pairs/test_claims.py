@@ -15,7 +15,7 @@ from bnnbench.suites.inference_toys.conjugate_pairs.tables import DECISIONS, LOS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return toy_run(EXPERIMENT_PAGE, tmp_path_factory.mktemp("out"), "sizes=[1,10]")
+    return toy_run(EXPERIMENT_PAGE, tmp_path_factory.mktemp("out"), "sizes=[1,3,10,100]")
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def test_the_answers_agree_with_quadrature_except_those_as_printed(run: SavedTab
     rows = run[ANSWERS]
     errors = (rows["value"] / rows["exact"] - 1).abs()
     printed = rows["approximation"] == model.AS_PRINTED
-    assert printed.sum() == 8 and len(rows) == 2 * (6 + 4 + 6 + 1)
+    assert printed.sum() == 4 * 4 and len(rows) == 4 * (6 + 4 + 6 + 1)
     assert errors[~printed].max() < 1e-5 < 0.1 < errors[printed].min()
 
 
 def test_claims_can_fail(run: SavedTables) -> None:
     rows = run[ANSWERS]
     is_map = rows["quantity"].str.endswith(model.MAP)
-    last = is_map & (rows["setting"] == "10 observations")
+    last = is_map & (rows["setting"] == "100 observations")
     distant = run.with_columns(ANSWERS, value=rows["value"].where(~last, 50.0))
     assert claims.mle_and_map_converge(distant)[0] is False
     exact = run.with_columns(ANSWERS, value=rows["exact"])

@@ -72,12 +72,6 @@ def test_the_precision_agrees_with_scipy() -> None:
     assert one[EVIDENCE] == pytest.approx(t.logpdf(X[0], 4, 3.0, np.sqrt(1 / 2)))
 
 
-@pytest.mark.parametrize("size", [1, 3, 10, 100])
-def test_closed_forms_agree_with_quadrature(size: int) -> None:
-    for pair in pairs(size):
-        assert closed_form(pair) == pytest.approx(numerical_estimates(pair), rel=1e-5)
-
-
 @given(
     st.integers(1, 30),
     st.integers(-5, 5),

@@ -153,7 +153,7 @@ def test_reverse_kl_selects_the_component_with_the_larger_weight() -> None:
 
 def test_mass_outside_and_min_component_mass() -> None:
     p = Mixture(4)
-    narrow, wide = Fit(-1, 4, 1, 0.0), Fit(1, 0, 4.123, 0.0)
+    narrow, wide = Fit(4, 1, 0.0), Fit(0, 4.123, 0.0)
     assert min_component_mass(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
     assert min_component_mass(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
     edge = math.sqrt(2 * math.log(100))
