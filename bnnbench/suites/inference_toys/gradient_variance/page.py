@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -44,15 +46,17 @@ figures = Figures(tables.read_run)
 def variances(run: SavedTables) -> Figure:
     """Plot measured variances as bars, with exact values as lines."""
     figure, panels = new_figure(11.0, 5.6, len(PANELS), 2)
-    grid = np.reshape(np.array(panels, object), (2, len(PANELS)))
-    for row, parameter in zip(grid, tables.PARAMETERS, strict=True):
-        row[0].set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
-        for axes, (objective, (_, column)) in zip(row, PANELS.items(), strict=True):
-            rows = run.rows(tables.VARIANCES, objective=objective, parameter=parameter)
-            _draw_bars(axes, rows, column)
-    for top, bottom, (title, column) in zip(*grid, PANELS.values(), strict=True):
+    for axes, (parameter, objective) in zip(
+        panels, product(tables.PARAMETERS, PANELS), strict=True
+    ):
+        rows = run.rows(tables.VARIANCES, objective=objective, parameter=parameter)
+        _draw_bars(axes, rows, PANELS[objective][1])
+    upper, lower = panels[: len(PANELS)], panels[len(PANELS) :]
+    for top, bottom, (title, column) in zip(upper, lower, PANELS.values(), strict=True):
         top.set_title(title, fontsize="medium")
         bottom.set_xlabel("standard deviation of q" if column == "scale" else "samples")
+    for axes, parameter in zip((upper[0], lower[0]), tables.PARAMETERS, strict=True):
+        axes.set_ylabel(f"variance of the gradient\nw.r.t. the {parameter}")
     legend(figure, panels[2], columns=5)
     return figure
 

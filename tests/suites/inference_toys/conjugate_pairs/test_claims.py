@@ -33,7 +33,7 @@ def test_the_answers_agree_with_quadrature_except_those_as_printed(run: SavedTab
     errors = (rows["value"] / rows["exact"] - 1).abs()
     printed = rows["approximation"] == model.AS_PRINTED
     assert printed.sum() == 4 * 4 and len(rows) == 4 * (6 + 4 + 6 + 1)
-    assert errors[~printed].max() < 1e-5 < 0.1 < errors[printed].min()
+    assert errors[~printed].max() < 1e-5 < 0.05 < errors[printed].min()
 
 
 def test_claims_can_fail(run: SavedTables) -> None:
