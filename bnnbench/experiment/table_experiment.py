@@ -17,8 +17,8 @@ from bnnbench.constraints import check_settings
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.unit_store import UnitStore
 
-TOP_LEVEL = ("seed", "device", "reading", "target", "splits")
-"""Settings of a run that are not in the group `experiment`."""
+TOP_LEVEL = ("seed", "device", "reading", "splits")
+"""Settings of many experiments that are not in the group `experiment`."""
 
 Tables = Mapping[str, "pd.DataFrame | Iterable[Any]"]
 """Tables by name: a data frame, or rows as mappings or dataclasses."""
@@ -34,12 +34,14 @@ class TableExperiment(Experiment):
         columns: class attribute, the settings that are columns of tables over many runs.
         one_process: class attribute, whether one process computes all units, because starting
             another takes longer than the units.
+        top_level: class attribute, the settings that are not in the group `experiment`.
     """
 
     name: ClassVar[str]
     folder_settings: ClassVar[tuple[str, ...]] = ("seed",)
     columns: ClassVar[tuple[str, ...]] = ("seed",)
     one_process: ClassVar[bool] = False
+    top_level: ClassVar[tuple[str, ...]] = TOP_LEVEL
 
     @abstractmethod
     def cases(self) -> Mapping[str, Any]:
@@ -55,7 +57,7 @@ class TableExperiment(Experiment):
 
     def check(self) -> None:
         """Raise `UserError` if a setting does not meet the constraints in its type."""
-        check_settings(self, "experiment", TOP_LEVEL)
+        check_settings(self, "experiment", self.top_level)
 
     @property
     def title(self) -> str:
