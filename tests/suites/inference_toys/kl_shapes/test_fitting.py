@@ -80,8 +80,8 @@ def test_the_divergence_matches_quadrature(order: float) -> None:
     assert divergence(UNEVEN, 0.2, scale, order) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("limit", "log_ratio"), [(-1.0, "log q"), (1.0, "log p")])
-def test_kl_divergences_are_the_limits_of_the_family(limit: float, log_ratio: str) -> None:
+@pytest.mark.parametrize("limit", [-1.0, 1.0])
+def test_kl_divergences_are_the_limits_of_the_family(limit: float) -> None:
     coarse, fine = (
         divergence(UNEVEN, 0.2, 0.9, limit * (1 - difference)) for difference in (1e-3, 1e-6)
     )
