@@ -73,12 +73,8 @@ class ConjugatePairs(TableExperiment):
     def tables(self, case: int) -> Tables:
         """Compute the estimates for one number of observations."""
         x = simulate(case, self.mean, self.scale, self.data_seed)
+        mean = MeanPair(x, self.scale, self.prior_mean, self.prior_scale)
         precision = PrecisionPair(x, self.mean, self.prior_shape, self.prior_rate)
-        parts = (
-            pair_tables(
-                MeanPair(x, self.scale, self.prior_mean, self.prior_scale), self.mean_range
-            ),
-            pair_tables(precision, self.precision_range),
-        )
+        parts = pair_tables(mean, self.mean_range), pair_tables(precision, self.precision_range)
         tables = {name: pd.concat([part[name] for part in parts]) for name in parts[0]}
         return {**tables, TRANSFORMS: transforms(precision)}
