@@ -7,14 +7,11 @@ lecture. Imports only `discovery`.
 
 from bnnbench.discovery import Suite, Sweep
 
-READINGS = "reading=corrected,printed"
-"""Both versions, to show the effect of errors in print."""
-
 SUITE = Suite(
     name="inference_toys",
     summary="approximate inference compared with exact answers on eight toy problems (two minutes)",
     sweeps=(
-        Sweep("conjugate_pairs", READINGS),
+        Sweep("conjugate_pairs"),
         Sweep("em_factory"),
         Sweep("clutter"),
         Sweep("expectation_maximisation"),

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from math import isnan
 from typing import Any
 
-import pandas as pd
-
-from bnnbench.results.answers import value_of
-from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.results.claims import CheckResult
 
 Check = Callable[..., CheckResult]
 
@@ -42,17 +38,3 @@ def for_every(cases: Callable[[Any], Iterable[Any]]) -> Callable[[Check], Check]
         return check_all
 
     return decorate
-
-
-def known_value(
-    answers: pd.DataFrame, quantity: str, approximation: str, setting: str | None = None
-) -> float:
-    """Return one number of the answers, like `value_of`.
-
-    Raises:
-        NotTestable: if it is missing.
-    """
-    value = value_of(answers, quantity, approximation, setting)
-    if isnan(value):
-        raise NotTestable("not run")
-    return value

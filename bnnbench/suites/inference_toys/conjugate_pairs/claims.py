@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
+from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.checks import for_every
-from bnnbench.suites.inference_toys.conjugate_pairs import names
-from bnnbench.suites.inference_toys.conjugate_pairs.saved_run import ConjugatePairsRun
+from bnnbench.suites.inference_toys.conjugate_pairs import model, tables
 from bnnbench.suites.inference_toys.sources import BOOK
 
 QUADRATURE_TOLERANCE = 1e-5
@@ -24,35 +25,12 @@ claims = Claims()
 
 
 @claims(
-    "The posterior of a normal mean is normal with (2.38) and (2.39)",
+    "The posterior of a normal mean is normal with (2.38) and (2.39) as printed",
     source=f"{BOOK}, 2.5.2",
-    rule=f"{names.MEAN} and {names.SCALE} agree with quadrature {TO_TOLERANCE}",
-    pair=names.MEAN_PAIR,
-    estimates=(names.MEAN, names.SCALE),
+    rule=f"their mean and standard deviation agree with quadrature {TO_TOLERANCE}",
 )
-@claims(
-    "The posterior of a precision is Gamma with (2.42)",
-    source=f"{BOOK}, 2.5.2",
-    rule=f"{names.MEAN} and {names.SCALE} agree with quadrature {TO_TOLERANCE}",
-    pair=names.PRECISION_PAIR,
-    estimates=(names.MEAN, names.SCALE),
-)
-@claims(
-    "The Gamma prior is worth 2 alpha observations with sample variance beta / alpha",
-    source=f"{BOOK}, 2.5.2",
-    rule=f"{names.MEAN} agree with quadrature {TO_TOLERANCE}",
-    pair=names.PRECISION_PAIR,
-    estimates=(names.MEAN,),
-    approximation=names.PSEUDO,
-)
-def matches_quadrature(
-    run: ConjugatePairsRun,
-    pair: str,
-    estimates: tuple[str, ...],
-    approximation: str = names.CLOSED_FORM,
-) -> CheckResult:
-    rows = run.answers[run.answers["approximation"] == approximation]
-    rows = rows[rows["quantity"].isin([names.quantity(pair, name) for name in estimates])]
+def printed_equations_give_the_posterior(run: SavedTables) -> CheckResult:
+    rows = run.rows(ANSWERS, approximation=model.AS_PRINTED)
     errors = (rows["value"] - rows["exact"]).abs() / rows["exact"].abs()
     worst = rows.loc[errors.idxmax()]
     evidence = f"{worst['quantity']} {worst['value']:.5g} vs {worst['exact']:.5g}"
@@ -66,13 +44,15 @@ def matches_quadrature(
     rule="MLE and MAP differ for every pair and number of observations, and the difference "
     "decreases with the number of observations",
 )
-@for_every(lambda run: names.PAIRS)
-def mle_and_map_converge(run: ConjugatePairsRun, pair: str) -> CheckResult:
-    differences = [
-        abs(run.value(pair, names.MAP, size) - run.value(pair, names.MLE, size))
-        for size in run.sizes
-    ]
-    holds = min(differences) > 0 and bool((np.diff(differences) < 0).all())
+@for_every(lambda run: (model.MeanPair.name, model.PrecisionPair.name))
+def mle_and_map_converge(run: SavedTables, pair: str) -> CheckResult:
+    rows = run.rows(ANSWERS, approximation=model.CLOSED_FORM)
+    mle, map_ = (
+        rows.loc[rows["quantity"] == f"{pair}: {name}", "value"].to_numpy()
+        for name in (model.MLE, model.MAP)
+    )
+    differences = np.abs(map_ - mle)
+    holds = bool(differences.min() > 0 and (np.diff(differences) < 0).all())
     return holds, f"{pair} {', '.join(f'{value:.2g}' for value in differences)}"
 
 
@@ -80,18 +60,18 @@ def mle_and_map_converge(run: ConjugatePairsRun, pair: str) -> CheckResult:
     "The MLE is invariant under reparametrisation",
     source=f"{BOOK}, 2.6.2",
     rule=f"the MLE of the variance equals one over that of the precision {TO_TOLERANCE}",
-    estimate=names.MLE,
+    estimate=model.MLE,
     is_invariant=True,
 )
 @claims(
     "The MAP estimate is not invariant under reparametrisation",
     source=f"{BOOK}, 2.6.3",
     rule=f"the MAP of the variance differs from one over that of the precision {TO_TOLERANCE}",
-    estimate=names.MAP,
+    estimate=model.MAP,
     is_invariant=False,
 )
-def is_invariant_or_not(run: ConjugatePairsRun, estimate: str, is_invariant: bool) -> CheckResult:
-    rows = run.transforms[run.transforms["estimate"] == estimate]
+def is_invariant_or_not(run: SavedTables, estimate: str, is_invariant: bool) -> CheckResult:
+    rows = run.rows(tables.TRANSFORMS, estimate=estimate)
     same = (rows["direct"] / rows["through_precision"] - 1).abs() <= QUADRATURE_TOLERANCE
     pairs = zip(rows["direct"], rows["through_precision"], strict=True)
     evidence = ", ".join(f"{a:.4g} and {b:.4g}" for a, b in pairs)
@@ -117,8 +97,8 @@ def is_invariant_or_not(run: ConjugatePairsRun, estimate: str, is_invariant: boo
     f"{IS_NEAR} MAP {FOR_ALL}",
     loss="zero_one",
 )
-def estimate_minimises(run: ConjugatePairsRun, loss: str) -> CheckResult:
-    rows = run.decisions[run.decisions["loss"] == loss]
+def estimate_minimises(run: SavedTables, loss: str) -> CheckResult:
+    rows = run.rows(tables.DECISIONS, loss=loss)
     errors = (rows["minimiser"] - rows["estimate"]).abs() / rows["scale"]
     holds = bool((errors <= MINIMISER_TOLERANCE).all())
     return holds, f"they differ by at most {errors.max():.1g} standard deviations"

@@ -1,47 +1,109 @@
-"""The page of a run of the conjugate pairs."""
+"""The figures and the page of a run of the conjugate pairs."""
 
 from __future__ import annotations
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.experiment_page import ExperimentPage
-from bnnbench.suites.inference_toys.conjugate_pairs import names
+from itertools import product
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
+from bnnbench.results.answers import ANSWERS
+from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.conjugate_pairs import model, tables
 from bnnbench.suites.inference_toys.conjugate_pairs.claims import claims
-from bnnbench.suites.inference_toys.conjugate_pairs.figures import posterior_figure, risk_figure
-from bnnbench.suites.inference_toys.conjugate_pairs.saved_run import read_run
+from bnnbench.suites.inference_toys.conjugate_pairs.experiment import ConjugatePairs
 
-CAPTION = (
-    "Estimates in the units of the observations (precision: one over their square), log evidence "
-    "in nats. Exact values come from quadrature and numerical optimisation, without conjugacy. "
-    "Pseudo-observations replace the Gamma prior."
-)
+PARAMETERS = {model.MeanPair.name: "mean", model.PrecisionPair.name: "precision"}
+"""Labels of the parameter of each pair."""
 
-NOTES = {
-    "corrected": "(2.38) is taken as one over the posterior variance, and (2.39) includes two "
-    "variances missing in print; reading=printed uses both as printed.",
-    "printed": "(2.38) and (2.39) are used as printed, which explains the differences from the "
-    "exact values.",
+CURVES: dict[str, PlotOptions] = {
+    "prior": {"color": PALETTE[1], "linestyle": "--"},
+    "likelihood": {"color": PALETTE[0], "linestyle": "-."},
+    "posterior": {"color": PALETTE[5]},
 }
 
+ESTIMATES = (
+    (model.MLE, model.CLOSED_FORM, model.MLE, PALETTE[0]),
+    (model.MAP, model.CLOSED_FORM, model.MAP, PALETTE[5]),
+    (model.MAP, model.AS_PRINTED, "MAP as printed", PALETTE[3]),
+)
+"""Estimate, approximation, label and colour of the vertical lines."""
 
-def notes(folder: RunFolder) -> list[str]:
-    """Return a note on the equations used."""
-    return [NOTES[str(read_record(folder).metadata["reading"])]]
+LOSSES = {
+    "quadratic": ("quadratic loss, minimised by the mean", PALETTE[0]),
+    "absolute": ("absolute loss, minimised by the median", PALETTE[2]),
+    "zero_one": ("0-1 loss, minimised by the mode", PALETTE[3]),
+}
+
+figures = Figures(tables.read_run)
+
+
+@figures(
+    "Prior, likelihood (scaled to a density) and posterior of a normal mean (top) and a precision "
+    "(bottom), one column per number of observations. Dotted vertical lines: maximum likelihood "
+    "(MLE) and maximum a posteriori (MAP) estimates; MAP as printed: by (2.39) as printed"
+)
+def posteriors(run: SavedTables) -> Figure:
+    """Like Fig. 2.4."""
+    sizes = sorted(run[tables.DENSITIES]["observations"].unique())
+    figure, panels = new_figure(2.9 * len(sizes) + 0.6, 5.6, len(sizes), 2)
+    for axes, (pair, size) in zip(panels, product(PARAMETERS, sizes), strict=True):
+        _draw_densities(axes, run, pair, size)
+    legend(figure, panels, 6)
+    return figure
+
+
+def _draw_densities(axes: Axes, run: SavedTables, pair: str, size: int) -> None:
+    rows = run.rows(tables.DENSITIES, pair=pair, observations=size)
+    for name, options in CURVES.items():
+        axes.plot(rows["value"], rows[name], label=name, linewidth=1.6, **options)
+    low, high = rows["value"].iloc[0], rows["value"].iloc[-1]
+    answers = run.rows(ANSWERS, setting=tables.setting(size))
+    values = answers.set_index(["quantity", "approximation"])["value"]
+    for estimate, approximation, label, colour in ESTIMATES:
+        value = values.get((f"{pair}: {estimate}", approximation))
+        if value is not None and low <= value <= high:
+            axes.axvline(value, label=label, linewidth=1.6, color=colour, linestyle=":")
+    # The prior is left out because it may be infinite at 0.
+    top = rows[["likelihood", "posterior"]].to_numpy().max()
+    axes.set(xlim=(low, high), ylim=(0, 1.1 * top if top > 0 else 1), xlabel=PARAMETERS[pair])
+    axes.set(ylabel="density", title=tables.setting(size))
+
+
+@figures(
+    "Expected posterior loss against the estimate, scaled to the range 0 to 1, one line per loss. "
+    "Dotted vertical lines: the estimate that minimises each loss"
+)
+def risks(run: SavedTables) -> Figure:
+    """Show the smallest number of observations, whose posteriors are the most skewed."""
+    size = run[tables.RISKS]["observations"].min()
+    figure, panels = new_figure(9.5, 3.8, 2)
+    for axes, pair in zip(panels, PARAMETERS, strict=True):
+        rows = run.rows(tables.RISKS, pair=pair, observations=size)
+        decisions = run.rows(tables.DECISIONS, pair=pair, observations=size).set_index("loss")
+        for loss, (label, colour) in LOSSES.items():
+            risk = rows[loss] - rows[loss].min()
+            axes.plot(rows["value"], risk / risk.max(), color=colour, label=label, linewidth=1.6)
+            estimate = decisions.loc[loss, "estimate"]
+            axes.axvline(estimate, color=colour, linestyle=":", linewidth=1.2)
+        axes.set(xlabel=f"estimate of the {PARAMETERS[pair]}", ylabel="expected loss, scaled")
+        axes.set_title(f"{pair}, {tables.setting(size)}")
+    legend(figure, panels[0], 3)
+    return figure
 
 
 EXPERIMENT_PAGE = ExperimentPage(
-    kind=names.KIND,
+    kind=ConjugatePairs.kind,
     title="Conjugate pairs",
-    caption=CAPTION,
-    figures={"posteriors": posterior_figure, "risks": risk_figure},
-    captions={
-        "posteriors": "Prior, likelihood (scaled to a density) and posterior of a normal mean "
-        "(top) and a precision (bottom), one column per number of observations. Dotted vertical "
-        "lines: maximum likelihood (MLE) and maximum a posteriori (MAP) estimates",
-        "risks": "Expected posterior loss against the estimate, scaled to the range 0 to 1, one "
-        "line per loss. Dotted vertical lines: the estimate that minimises each loss",
-    },
+    caption="Estimates in the units of the observations (precision: one over their square), log "
+    "evidence in nats. Exact values come from quadrature and numerical optimisation, without "
+    "conjugacy. Pseudo-observations replace the Gamma prior. The closed form takes (2.38) as one "
+    "over the posterior variance and includes two variances missing in (2.39); as printed: both "
+    "equations as the book prints them.",
+    figures=figures,
+    captions=figures.captions,
     statements=claims,
-    read_evidence=read_run,
-    notes=notes,
+    read_evidence=tables.read_run,
 )

@@ -1,4 +1,4 @@
-"""The same posteriors without conjugacy, by quadrature on a fine grid and by optimisation.
+"""Integration and maximisation of a density on a fine grid, without conjugacy.
 
 The trapezium rule is accurate to rounding for smooth functions that vanish at both ends, such as
 densities over the reals, or over the logarithm of a positive parameter.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-
-from bnnbench.suites.inference_toys.conjugate_pairs.model import Estimates, Pair
 
 LogDensity = Callable[[np.ndarray], np.ndarray]
 
@@ -23,6 +22,24 @@ N_NODES = 8001
 
 ZERO_ONE_HALF_WIDTH = 0.01
 """Half-width of the interval of zero loss, in posterior standard deviations."""
+
+
+class Axis(NamedTuple):
+    """An interval that holds all mass of a density.
+
+    Attributes:
+        low: its lower end, in logarithms if the parameter is positive.
+        high: its upper end, likewise.
+        is_positive: whether grids are even over the logarithm of the parameter.
+    """
+
+    low: float
+    high: float
+    is_positive: bool
+
+    def values(self, grid: np.ndarray | float) -> np.ndarray:
+        """Return the parameter at points of a grid, in the shape of `grid`."""
+        return np.asarray(np.exp(grid) if self.is_positive else grid)
 
 
 @dataclass(frozen=True)
@@ -48,32 +65,28 @@ class GridDistribution:
         """The standard deviation."""
         return float(np.sqrt(self.weights @ (self.values - self.mean) ** 2))
 
-    def cdf(self, value: float) -> float:
-        """Interpolate the distribution function linearly between midpoints of nodes."""
-        midpoints = 0.5 * (self.values[1:] + self.values[:-1])
-        return float(np.interp(value, midpoints, self.weights.cumsum()[:-1]))
+    @property
+    def midpoints(self) -> np.ndarray:
+        """Midpoints of neighbouring nodes, `[K - 1]`."""
+        return 0.5 * (self.values[1:] + self.values[:-1])
+
+    @property
+    def cumulative(self) -> np.ndarray:
+        """The distribution function at the midpoints, `[K - 1]`."""
+        return self.weights.cumsum()[:-1]
 
     @property
     def median(self) -> float:
-        midpoints = 0.5 * (self.values[1:] + self.values[:-1])
-        return float(np.interp(0.5, self.weights.cumsum()[:-1], midpoints))
+        return float(np.interp(0.5, self.cumulative, self.midpoints))
 
 
-def discretise(
-    log_density: LogDensity, limits: tuple[float, float], is_positive: bool
-) -> GridDistribution:
-    """Discretise a density on a grid that covers its mass.
-
-    Args:
-        log_density: the unnormalised log density.
-        limits: interval that holds all its mass.
-        is_positive: whether the grid is even over the logarithm of the parameter.
-    """
-    low, high = np.log(limits) if is_positive else limits
+def discretise(log_density: LogDensity, axis: Axis) -> GridDistribution:
+    """Discretise an unnormalised density on a grid that covers its mass."""
+    low, high, _ = axis
     for _ in range(3):
         grid = np.linspace(low, high, N_NODES)
-        values = np.exp(grid) if is_positive else grid
-        heights = log_density(values) + (grid if is_positive else 0.0)
+        values = axis.values(grid)
+        heights = log_density(values) + (grid if axis.is_positive else 0.0)
         covered = np.flatnonzero(heights > heights.max() - LOG_DENSITY_CUTOFF)
         low, high = grid[max(covered[0] - 1, 0)], grid[min(covered[-1] + 1, N_NODES - 1)]
     log_max = heights.max()
@@ -82,37 +95,19 @@ def discretise(
     return GridDistribution(values, weights / weights.sum(), float(log_max + np.log(mass)))
 
 
-def maximise(log_density: LogDensity, limits: tuple[float, float], is_positive: bool) -> float:
+def maximise(log_density: LogDensity, axis: Axis) -> float:
     """Return the mode of a density, by grid search and Brent's method on the log density."""
-    low, high = np.log(limits) if is_positive else limits
+    low, high, _ = axis
     for _ in range(3):
         grid = np.linspace(low, high, N_NODES)
-        best = int(log_density(np.exp(grid) if is_positive else grid).argmax())
+        best = int(log_density(axis.values(grid)).argmax())
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, N_NODES - 1)]
 
     def loss(point: float) -> float:
-        return -float(log_density(np.array(np.exp(point) if is_positive else point)))
+        return -float(log_density(axis.values(point)))
 
     optimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
-    return float(np.exp(optimum.x) if is_positive else optimum.x)
-
-
-def log_joint(pair: Pair) -> LogDensity:
-    """Return `log p(x, parameter)` as a function of the parameter."""
-    return lambda value: pair.log_prior(value) + pair.log_likelihood(value)
-
-
-def estimates(pair: Pair) -> Estimates:
-    """Return the estimates of a pair by quadrature and optimisation."""
-    posterior = discretise(log_joint(pair), pair.integration_limits, pair.is_positive)
-    return Estimates(
-        mle=maximise(pair.log_likelihood, pair.integration_limits, pair.is_positive),
-        mode=maximise(log_joint(pair), pair.integration_limits, pair.is_positive),
-        mean=posterior.mean,
-        median=posterior.median,
-        scale=posterior.scale,
-        log_evidence=posterior.log_mass,
-    )
+    return float(axis.values(optimum.x))
 
 
 def risk(posterior: GridDistribution, loss: str, estimate: float) -> float:
@@ -126,7 +121,9 @@ def risk(posterior: GridDistribution, loss: str, estimate: float) -> float:
     """
     if loss == "zero_one":
         half_width = ZERO_ONE_HALF_WIDTH * posterior.scale
-        return 1 - posterior.cdf(estimate + half_width) + posterior.cdf(estimate - half_width)
+        ends = (estimate + half_width, estimate - half_width)
+        above, below = np.interp(ends, posterior.midpoints, posterior.cumulative)
+        return float(1 - above + below)
     errors = estimate - posterior.values
     return float(posterior.weights @ (errors**2 if loss == "quadratic" else np.abs(errors)))
 

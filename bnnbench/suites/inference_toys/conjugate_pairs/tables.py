@@ -1,147 +1,106 @@
-"""The tables of a run on one data set."""
+"""The tables of a run: the names in them, and how they are computed and read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import numpy as np
+import pandas as pd
 
-from bnnbench.results.answers import Answer
-from bnnbench.suites.inference_toys.conjugate_pairs import names, quadrature
-from bnnbench.suites.inference_toys.conjugate_pairs.model import Estimates, Pair, PrecisionPair
-from bnnbench.suites.inference_toys.conjugate_pairs.quadrature import (
-    GridDistribution,
-    LogDensity,
-    discretise,
-    log_joint,
-    maximise,
-    minimise_risk,
-    risk,
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.conjugate_pairs import model, quadrature
+from bnnbench.suites.inference_toys.conjugate_pairs.model import Pair, PrecisionPair
+from bnnbench.suites.inference_toys.conjugate_pairs.quadrature import Axis, LogDensity, maximise
+
+DENSITIES, RISKS, DECISIONS, TRANSFORMS = "densities", "risks", "decisions", "transforms"
+
+read_run = table_reader(
+    {
+        # Prior, likelihood (scaled to integrate to 1) and posterior of each pair on a grid.
+        DENSITIES: ("observations", "value", "prior", "likelihood", "posterior"),
+        # Expected losses under the posterior, by estimate.
+        RISKS: ("observations", "value", "quadratic", "absolute", "zero_one"),
+        # The minimiser of each expected loss, and the estimate that it should equal.
+        DECISIONS: ("observations", "minimiser", "estimate", "scale"),
+        # Estimates of the variance, directly and as one over those of the precision.
+        TRANSFORMS: ("observations", "direct", "through_precision"),
+    }
 )
 
+LOSSES = {"quadratic": model.MEAN, "absolute": model.MEDIAN, "zero_one": model.MAP}
+"""The estimate that minimises each expected loss (section 2.6.4)."""
+
 N_CURVE_POINTS = 241
-"""Points per curve."""
 
 RISK_HALF_WIDTH = 4.0
 """Range of tabulated estimates around the mean, in posterior standard deviations."""
 
 
-def by_name(estimates: Estimates) -> Mapping[str, float]:
-    """Return the estimates by their names in the tables."""
-    return {
-        names.MLE: estimates.mle,
-        names.MAP: estimates.mode,
-        names.MEAN: estimates.mean,
-        names.MEDIAN: estimates.median,
-        names.SCALE: estimates.scale,
-        names.EVIDENCE: estimates.log_evidence,
-    }
+def setting(observations: int) -> str:
+    """Return the `setting` of answers for this number of observations."""
+    return f"{observations} observation{'s' if observations > 1 else ''}"
 
 
-def answers(pairs: Mapping[str, Pair], size: int) -> Iterator[Answer]:
-    """Return every estimate in closed form, with the exact value by quadrature."""
-    setting = names.setting(size)
-    for name, pair in pairs.items():
-        exact = by_name(quadrature.estimates(pair))
-        for estimate, value in by_name(pair.estimates()).items():
-            quantity = names.quantity(name, estimate)
-            yield Answer(quantity, names.CLOSED_FORM, value, setting, exact=exact[estimate])
-        if isinstance(pair, PrecisionPair):
-            pseudo = discretise(pair.log_pseudo_joint, pair.integration_limits, pair.is_positive)
-            quantity, true = names.quantity(name, names.MEAN), exact[names.MEAN]
-            yield Answer(quantity, names.PSEUDO, pseudo.mean, setting, exact=true)
+def pair_tables(pair: Pair, limits: tuple[float, float]) -> dict[str, pd.DataFrame]:
+    """Return the answers, densities, decisions and risks of a pair.
 
-
-def density_rows(
-    pairs: Mapping[str, Pair], ranges: Mapping[str, tuple[float, float]], size: int
-) -> list[dict[str, Any]]:
-    """Return prior, likelihood and posterior of each pair on a grid.
-
-    The likelihood is scaled to integrate to 1.
+    Args:
+        pair: with its observations.
+        limits: range of the parameter in the table of densities.
     """
-    rows = []
-    for name, pair in pairs.items():
-        values = np.linspace(*ranges[name], N_CURVE_POINTS)
-        joint = log_joint(pair)
-        curves = {
-            "prior": np.exp(pair.log_prior(values)),
-            "likelihood": np.exp(pair.log_likelihood(values) - log_mass(pair.log_likelihood, pair)),
-            "posterior": np.exp(joint(values) - log_mass(joint, pair)),
-        }
-        for k, value in enumerate(values):
-            densities = {column: float(curve[k]) for column, curve in curves.items()}
-            rows.append({"pair": name, "observations": size, "value": float(value), **densities})
-    return rows
-
-
-def log_mass(log_density: LogDensity, pair: Pair) -> float:
-    """Return the log of the integral over the parameter."""
-    return discretise(log_density, pair.integration_limits, pair.is_positive).log_mass
-
-
-def posteriors(pairs: Mapping[str, Pair]) -> dict[str, GridDistribution]:
-    """Return each posterior on a grid."""
+    size = len(pair.observations)
+    posterior = quadrature.discretise(model.log_joint(pair), pair.axis)
+    exact = model.numerical_estimates(pair)
+    answers = [
+        Answer(f"{pair.name}: {name}", approximation, value, setting(size), exact=exact[name])
+        for approximation, estimates in pair.approximations().items()
+        for name, value in estimates.items()
+    ]
+    decisions = {
+        "loss": list(LOSSES),
+        "minimiser": [quadrature.minimise_risk(posterior, loss) for loss in LOSSES],
+        "estimate": [exact[name] for name in LOSSES.values()],
+        "scale": posterior.scale,
+    }
+    half_width = RISK_HALF_WIDTH * posterior.scale
+    low = max(posterior.mean - half_width, 0.0 if pair.axis.is_positive else -np.inf)
+    values = np.linspace(low, posterior.mean + half_width, N_CURVE_POINTS)
+    risks = {loss: [quadrature.risk(posterior, loss, value) for value in values] for loss in LOSSES}
+    keys = {"pair": pair.name, "observations": size}
     return {
-        name: discretise(log_joint(pair), pair.integration_limits, pair.is_positive)
-        for name, pair in pairs.items()
+        ANSWERS: pd.DataFrame(answers),
+        DENSITIES: pd.DataFrame({**keys, **densities(pair, limits)}),
+        DECISIONS: pd.DataFrame({**keys, **decisions}),
+        RISKS: pd.DataFrame({**keys, "value": values, **risks}),
     }
 
 
-def decision_rows(pairs: Mapping[str, Pair], size: int) -> list[dict[str, Any]]:
-    """Return the minimiser of each expected loss and the estimate that it should equal."""
-    return [
-        {
-            "pair": name,
-            "observations": size,
-            "loss": loss,
-            "minimiser": minimise_risk(posterior, loss),
-            "estimate": by_name(quadrature.estimates(pairs[name]))[estimate],
-            "scale": posterior.scale,
-        }
-        for name, posterior in posteriors(pairs).items()
-        for loss, estimate in names.LOSSES.items()
-    ]
+def densities(pair: Pair, limits: tuple[float, float]) -> dict[str, np.ndarray]:
+    """Return prior, likelihood and posterior density on a grid, `[N_CURVE_POINTS]` each."""
+    values = np.linspace(*limits, N_CURVE_POINTS)
+
+    def normalised(log_density: LogDensity) -> np.ndarray:
+        log_mass = quadrature.discretise(log_density, pair.axis).log_mass
+        return np.asarray(np.exp(log_density(values) - log_mass))
+
+    return {
+        "value": values,
+        "prior": np.exp(pair.log_prior(values)),
+        "likelihood": normalised(pair.log_likelihood),
+        "posterior": normalised(model.log_joint(pair)),
+    }
 
 
-def risk_rows(pairs: Mapping[str, Pair], size: int) -> list[dict[str, Any]]:
-    """Return the expected losses on a grid of estimates."""
-    rows = []
-    for name, posterior in posteriors(pairs).items():
-        low = posterior.mean - RISK_HALF_WIDTH * posterior.scale
-        low = max(low, 0.0) if pairs[name].is_positive else low
-        for value in np.linspace(
-            low, posterior.mean + RISK_HALF_WIDTH * posterior.scale, N_CURVE_POINTS
-        ):
-            risks = {loss: risk(posterior, loss, float(value)) for loss in names.LOSSES}
-            rows.append({"pair": name, "observations": size, "value": float(value), **risks})
-    return rows
-
-
-def transform_rows(pair: PrecisionPair, size: int) -> list[dict[str, Any]]:
+def transforms(pair: PrecisionPair) -> pd.DataFrame:
     """Return MLE and MAP of the variance, directly and as one over those of the precision.
 
     The posterior density of the variance includes the Jacobian `variance ** -2`.
     """
-    low, high = pair.integration_limits
-    variance_limits, joint = (1 / high, 1 / low), log_joint(pair)
-
-    def likelihood_of_variance(variance: np.ndarray) -> np.ndarray:
-        return pair.log_likelihood(1 / variance)
-
-    def joint_of_variance(variance: np.ndarray) -> np.ndarray:
-        return joint(1 / variance) - 2 * np.log(variance)
-
-    objectives = {
-        names.MLE: (likelihood_of_variance, pair.log_likelihood),
-        names.MAP: (joint_of_variance, joint),
-    }
-    return [
-        {
-            "observations": size,
-            "estimate": name,
-            "direct": maximise(of_variance, variance_limits, True),
-            "through_precision": 1 / maximise(of_precision, pair.integration_limits, True),
-        }
-        for name, (of_variance, of_precision) in objectives.items()
-    ]
+    likelihood, joint = pair.log_likelihood, model.log_joint(pair)
+    axis = Axis(-pair.axis.high, -pair.axis.low, is_positive=True)
+    direct = (
+        maximise(lambda variance: likelihood(1 / variance), axis),
+        maximise(lambda variance: joint(1 / variance) - 2 * np.log(variance), axis),
+    )
+    through_precision = (1 / maximise(likelihood, pair.axis), 1 / maximise(joint, pair.axis))
+    keys = {"observations": len(pair.observations), "estimate": (model.MLE, model.MAP)}
+    return pd.DataFrame({**keys, "direct": direct, "through_precision": through_precision})

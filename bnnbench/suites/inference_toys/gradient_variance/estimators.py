@@ -15,28 +15,40 @@ omits its score, whose mean is zero (Roeder, Wu & Duvenaud, "Sticking the Landin
 The control variate is a multiple b of the score, whose mean is zero (Ranganath, Gerrish & Blei,
 "Black Box Variational Inference", AISTATS 2014). The variance is smallest for
 `b = E[f score^2] / E[score^2]`.
+
+Bias: the book claims that "gradient estimates in Eq. (3.77) are not unbiased due to the presence of
+the log function" (section 3.2.4.1). They are unbiased: eq. 3.77 is eq. 3.76 with
+`f = log p(x, z) - log q(z)`, and the gradient of f with respect to q's parameters is minus the
+score, of mean zero. A minibatch enters the log joint as a sum, so scaling it by `N / B` leaves the
+mean unchanged. A logarithm causes bias only when applied to an estimate, which is not the case.
+
+Rao-Blackwellisation (Ranganath et al., section 3.1): with K independent latent variables `z_k`,
+each with a term `f(z_k)` in the log joint, the score-function estimate for the mean of `z_1` may
+omit all terms except `f(z_1)`, because the score of `q(z_1)` has mean zero given the others.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bnnbench.suites.inference_toys.gradient_variance.names import (
-    CONTROL_VARIATE,
-    ESTIMATORS,
-    PATH_DERIVATIVE,
-    PATHWISE,
-    SCORE,
-)
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     HALF_LOG_TWO_PI,
+    LinearModel,
     Normal,
     Objective,
     Quadratic,
     Values,
 )
+
+SCORE = "score function"
+CONTROL_VARIATE = "score, control variate"
+PATHWISE = "pathwise"
+PATH_DERIVATIVE = "path derivative"
+ESTIMATORS = (SCORE, CONTROL_VARIATE, PATHWISE, PATH_DERIVATIVE)
 
 N_NODES = 240
 """Nodes of the Gauss-Hermite rule; accurate for polynomials and for cosines up to frequency 50."""
@@ -63,11 +75,10 @@ def estimates(
     Returns:
         Gradients with respect to `loc` and `log scale`, `[..., 2]`.
     """
-    z = q.loc + q.scale * noise
     if name in (SCORE, CONTROL_VARIATE):
         weights = integrand(objective, q, noise)[..., None]
         return (weights - (baseline if name == CONTROL_VARIATE else 0.0)) * score(q, noise)
-    slopes = objective.derivative(z)
+    slopes = objective.derivative(q.loc + q.scale * noise)
     if name == PATH_DERIVATIVE:
         slopes = slopes + noise / q.scale
     entropy_gradient = [0.0, float(objective.entropy and name == PATHWISE)]
@@ -81,7 +92,7 @@ def integrand(objective: Objective, q: Normal, noise: Values) -> Values:
     values = objective.value(q.loc + q.scale * noise)
     if objective.entropy:
         values = values + 0.5 * noise**2 + np.log(q.scale) + HALF_LOG_TWO_PI
-    return np.asarray(values)
+    return values
 
 
 def score(q: Normal, noise: Values) -> Values:
@@ -89,16 +100,11 @@ def score(q: Normal, noise: Values) -> Values:
     return np.stack([noise / q.scale, noise**2 - 1], -1)
 
 
-def weighted_baseline(objective: Objective, q: Normal, noise: Values, weights: Values) -> Values:
+def optimal_baseline(objective: Objective, q: Normal, noise: Values, weights: Values) -> Values:
     """Return the optimal baseline `[..., 2]` for samples `[..., S]` with weights `[S]`."""
     squares = score(q, noise) ** 2 * weights[:, None]
     weighted = integrand(objective, q, noise)[..., None] * squares
     return np.asarray(weighted.sum(-2) / squares.sum(-2))
-
-
-def optimal_baseline(objective: Objective, q: Normal) -> Values:
-    """Return the optimal baseline `[2]` by quadrature."""
-    return weighted_baseline(objective, q, *quadrature_nodes())
 
 
 def quadrature_nodes() -> tuple[Values, Values]:
@@ -107,12 +113,20 @@ def quadrature_nodes() -> tuple[Values, Values]:
     return nodes, weights / weights.sum()
 
 
-def exact_moments(name: str, objective: Objective, q: Normal) -> tuple[Values, Values]:
-    """Return mean and variance `[2]` of one estimate by quadrature."""
+def moments_by_quadrature(name: str, objective: Objective, q: Normal) -> tuple[Values, Values]:
+    """Return mean and variance `[2]` of one estimate."""
     noise, weights = quadrature_nodes()
-    gradients = estimates(name, objective, q, noise, optimal_baseline(objective, q))
+    baseline = optimal_baseline(objective, q, noise, weights)
+    gradients = estimates(name, objective, q, noise, baseline)
     mean = weights @ gradients
     return mean, weights @ (gradients - mean) ** 2
+
+
+def exact_moments(name: str, objective: Objective, q: Normal) -> tuple[Values, Values]:
+    """Return mean and variance `[2]`: a quadratic's in closed form, a cosine's by quadrature."""
+    if isinstance(objective, Quadratic):
+        return objective.gradient(q), quadratic_variance(name, objective, q)
+    return moments_by_quadrature(name, objective, q)
 
 
 def quadratic_variance(name: str, objective: Quadratic, q: Normal) -> Values:
@@ -139,3 +153,41 @@ def quadratic_variance(name: str, objective: Quadratic, q: Normal) -> Values:
     else:
         loc_variance, scale_variance = 4 * c2**2, c1**2 + 8 * c2**2
     return np.array([loc_variance / q.scale**2, scale_variance])
+
+
+def mean_over_minibatches(model: LinearModel, q: Normal, size: int) -> Values:
+    """Return the mean `[2]` of eq. 3.77 over all minibatches, and over z by quadrature."""
+    noise, weights = quadrature_nodes()
+    rows = np.array(list(combinations(range(len(model.targets)), size)))
+    return np.asarray(weights @ estimates(SCORE, model.elbo(rows[:, None]), q, noise).mean(0))
+
+
+def random_minibatches(
+    rows: int, size: int, count: int, random: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return row numbers of random minibatches, `[count, size]`."""
+    return random.random((count, rows)).argsort(1)[:, :size]
+
+
+def latent_estimates(term: Quadratic, q: Normal, noise: Values) -> Values:
+    """Return score-function estimates `[...]` of the gradient with respect to the first mean.
+
+    Args:
+        term: the term of each latent variable.
+        q: distribution of each latent variable.
+        noise: standard normal, `[..., K]`, or `[..., 1]` to omit the terms of other variables.
+    """
+    total = term.value(q.loc + q.scale * noise).sum(-1)
+    return np.asarray(total * noise[..., 0] / q.scale)
+
+
+def latent_variance(term: Quadratic, q: Normal, latents: int) -> float:
+    """Return the variance of one such estimate in closed form.
+
+    `E[(f_1 + R)^2 h^2] - E[f_1 h]^2` with the score `h` and the sum R of the other terms, of mean
+    `(K - 1) (c0 + c2)` and variance `(K - 1) (c1^2 + 2 c2^2)`.
+    """
+    c0, c1, c2 = term.coefficients(q)
+    mean, variance = (latents - 1) * (c0 + c2), (latents - 1) * (c1**2 + 2 * c2**2)
+    single = c0**2 + 2 * c1**2 + 15 * c2**2 + 6 * c0 * c2
+    return float((single + 2 * mean * (c0 + 3 * c2) + mean**2 + variance) / q.scale**2)

@@ -7,62 +7,38 @@ settings are ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from itertools import product
+from typing import Annotated, ClassVar
 
-from bnnbench.checks import check_between, check_finite, check_int
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.constraints import Between, Finite, ListOf, Whole
+from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
-from bnnbench.suites.inference_toys.gradient_variance.convergence import AscentSettings
-from bnnbench.suites.inference_toys.gradient_variance.minibatches import MAX_MINIBATCHES
-from bnnbench.suites.inference_toys.gradient_variance.names import (
-    COSINE,
-    KIND,
-    OPTIMUM,
-    QUADRATIC,
-    START,
-)
+from bnnbench.suites.inference_toys.gradient_variance import tables
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
     LinearModel,
     Normal,
+    Objective,
     simulate,
     squared_distance,
 )
-from bnnbench.suites.inference_toys.gradient_variance.tables import (
-    Setup,
-    bias_tables,
-    convergence_tables,
-    latent_tables,
-    variance_tables,
-)
+from bnnbench.suites.inference_toys.gradient_variance.tables import Setup
 from bnnbench.types import UserError
+
+MAX_MINIBATCHES = 20_000
+"""Maximum number of enumerated minibatches; each needs a quadrature."""
 
 MAX_SAMPLED_VALUES = 10**7
 """Maximum number of values sampled at once: 80 MB, and a few times that for derived arrays."""
 
-
-class IntegerSetting(NamedTuple):
-    """An integer setting and its minimum."""
-
-    name: str
-    minimum: int
-
-
-INTEGER_SETTINGS = (
-    IntegerSetting("draws", 100),
-    IntegerSetting("rows", 2),
-    IntegerSetting("minibatch", 1),
-    IntegerSetting("ascent_steps", 1),
-    IntegerSetting("samples_per_step", 2),
-    IntegerSetting("repetitions", 2),
-)
+Positive = Annotated[float, Between(0)]
+Numbers = Annotated[tuple[int, ...], ListOf(Whole())]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientVariance(Experiment):
+class GradientVariance(TableExperiment):
     """Estimates gradients of `E_q[f]` for a quadratic, a cosine and the ELBO of one weight.
 
     Attributes:
@@ -85,67 +61,38 @@ class GradientVariance(Experiment):
         repetitions: repetitions of the ascent.
     """
 
-    seed: int
-    draws: int
-    scales: tuple[float, ...]
-    samples: tuple[int, ...]
-    target: float
-    frequency: float
-    rows: int
-    weight: float
-    noise_precision: float
-    prior_precision: float
-    data_seed: int
-    minibatch: int
-    latents: tuple[int, ...]
-    ascent_steps: int
-    samples_per_step: int
-    learning_rate: float
-    repetitions: int
-    kind: ClassVar[str] = KIND
+    seed: Annotated[int, Whole(0)]
+    draws: Annotated[int, Whole(100)]
+    scales: Annotated[tuple[float, ...], ListOf(Between(0))]
+    samples: Numbers
+    target: Annotated[float, Finite()]
+    frequency: Annotated[float, Between(0, 50)]
+    rows: Annotated[int, Whole(2)]
+    weight: Annotated[float, Finite()]
+    noise_precision: Positive
+    prior_precision: Positive
+    data_seed: Annotated[int, Whole(0)]
+    minibatch: Annotated[int, Whole()]
+    latents: Numbers
+    ascent_steps: Annotated[int, Whole()]
+    samples_per_step: Annotated[int, Whole(2)]
+    learning_rate: Positive
+    repetitions: Annotated[int, Whole(2)]
+    kind: ClassVar[str] = "gradient_variance"
+    name: ClassVar[str] = "gradient variance"
     unit_noun: ClassVar[str] = "part"
     step_noun: ClassVar[str] = "parts"
+    columns: ClassVar[tuple[str, ...]] = ("draws", "seed")
 
     def check(self) -> None:
-        check_int("seed", self.seed, minimum=0)
-        check_int("experiment.data_seed", self.data_seed, minimum=0)
-        for name, minimum in INTEGER_SETTINGS:
-            check_int(f"experiment.{name}", getattr(self, name), minimum)
-        for name in ("scales", "samples", "latents"):
-            values = getattr(self, name)
-            if not isinstance(values, tuple) or not values:
-                raise UserError(
-                    f"experiment.{name} must be a non-empty list of numbers, not {values!r}.",
-                    setting=f"experiment.{name}",
-                    code="not_a_list",
-                )
-        for value in self.scales:
-            check_between("experiment.scales", value, 0)
-        for name in ("samples", "latents"):
-            for value in getattr(self, name):
-                check_int(f"experiment.{name}", value)
-        check_finite("experiment.target", self.target)
-        check_finite("experiment.weight", self.weight)
-        check_between("experiment.frequency", self.frequency, 0, 50)
-        for name in ("noise_precision", "prior_precision", "learning_rate"):
-            check_between(f"experiment.{name}", getattr(self, name), 0)
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
-        """Raise `UserError` if the settings would need too much memory or time."""
-        if self.minibatch > self.rows:
+        """Raise `UserError` if a setting is invalid or would need too much memory or time."""
+        super().check()
+        if not 0 < math.comb(self.rows, self.minibatch) <= MAX_MINIBATCHES:
             raise UserError(
-                f"experiment.minibatch must be at most experiment.rows={self.rows}, "
-                f"not {self.minibatch}.",
+                f"experiment.minibatch={self.minibatch} must give 1 to {MAX_MINIBATCHES} different "
+                f"minibatches of the experiment.rows={self.rows} rows.",
                 setting="experiment.minibatch",
-                code="too_large",
-            )
-        if math.comb(self.rows, self.minibatch) > MAX_MINIBATCHES:
-            raise UserError(
-                f"experiment.minibatch={self.minibatch} with experiment.rows={self.rows} gives "
-                f"more than {MAX_MINIBATCHES} minibatches to enumerate; use fewer rows.",
-                setting="experiment.minibatch",
-                code="too_many",
+                code="cannot_enumerate",
             )
         largest = self.draws * max(*self.samples, *self.latents, self.rows)
         if max(largest, self.repetitions * self.samples_per_step) > MAX_SAMPLED_VALUES:
@@ -157,46 +104,39 @@ class GradientVariance(Experiment):
             )
 
     @property
-    def title(self) -> str:
-        return "gradient variance"
-
-    @property
     def model(self) -> LinearModel:
         """The regression model with its data."""
         return simulate(
             self.rows, self.weight, self.noise_precision, self.prior_precision, self.data_seed
         )
 
-    def units(self) -> tuple[str, ...]:
-        return ("variances", "bias", "latents", "convergence")
-
-    def path_parts(self) -> tuple[str, ...]:
-        return ("one-unknown", f"seed{self.seed}")
-
-    def metadata(self) -> dict[str, Any]:
-        return {"draws": self.draws, "seed": self.seed}
-
-    def run(self, unit: str, store: UnitStore) -> None:
-        seed = derive_seed(self.seed, unit)
-        if unit == "variances":
-            tables = variance_tables(tuple(self.setups()), self.draws, seed)
-        elif unit == "bias":
-            tables = bias_tables(self.model, self.minibatch, self.draws, seed)
-        elif unit == "latents":
-            q = Normal(0.0, 1.0)
-            tables = latent_tables(squared_distance(self.target), q, self.latents, self.draws, seed)
-        else:
-            ascent = AscentSettings(self.ascent_steps, self.samples_per_step, self.learning_rate)
-            tables = convergence_tables(self.model, ascent, self.repetitions, seed)
-        store.save(unit, tables, {})
-
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""
-        for scale in self.scales:
-            q = Normal(0.0, scale)
-            yield Setup(QUADRATIC, squared_distance(self.target), q, 1)
-            yield Setup(COSINE, Cosine(self.frequency), q, 1)
-        model = self.model
+        functions: dict[str, Objective] = {
+            tables.QUADRATIC: squared_distance(self.target),
+            tables.COSINE: Cosine(self.frequency),
+        }
+        for scale, (name, function) in product(self.scales, functions.items()):
+            yield Setup(name, f"{name}, std {scale:.3g}", function, Normal(0.0, scale), 1)
+        model, elbo = self.model, self.model.elbo()
         for samples in self.samples:
-            yield Setup(START, model.elbo(), model.prior, samples)
-        yield Setup(OPTIMUM, model.elbo(), model.posterior, 1)
+            setting = f"{tables.START}, {samples} sample{'s' if samples > 1 else ''}"
+            yield Setup(tables.START, setting, elbo, model.prior, samples)
+        yield Setup(tables.OPTIMUM, f"{tables.OPTIMUM}, 1 sample", elbo, model.posterior, 1)
+
+    def cases(self) -> Mapping[str, str]:
+        names = (tables.VARIANCES, tables.BIAS, tables.LATENTS, tables.CONVERGENCE)
+        return {name: name for name in names}
+
+    def tables(self, case: str) -> Tables:
+        """Compute the answers and the table of one part."""
+        seed = derive_seed(self.seed, case)
+        if case == tables.VARIANCES:
+            return tables.variance_tables(self.setups(), self.draws, seed)
+        if case == tables.BIAS:
+            return tables.bias_tables(self.model, self.minibatch, self.draws, seed)
+        if case == tables.LATENTS:
+            term, q = squared_distance(self.target), Normal(0.0, 1.0)
+            return tables.latent_tables(term, q, self.latents, self.draws, seed)
+        shape = (self.ascent_steps, self.repetitions, self.samples_per_step)
+        return tables.convergence_tables(self.model, shape, self.learning_rate, seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,23 +29,13 @@ class Normal:
     scale: Numbers
 
 
-class Objective(Protocol):
-    """A function of z whose expectation under q is the objective."""
-
-    @property
-    def entropy(self) -> bool:
-        """Whether the objective includes the entropy of q, as an ELBO does."""
-
-    def value(self, z: Values) -> Values:
-        """Return the function values at points of any shape."""
-
-    def derivative(self, z: Values) -> Values:
-        """Return the derivatives at points of any shape."""
-
-
 @dataclass(frozen=True)
 class Quadratic:
-    """`constant + slope z + curvature z^2`; arrays of coefficients represent several functions."""
+    """`constant + slope z + curvature z^2`; arrays of coefficients represent several functions.
+
+    Attributes:
+        entropy: whether the objective includes the entropy of q, as an ELBO does.
+    """
 
     constant: Numbers
     slope: Numbers
@@ -77,13 +67,16 @@ class Cosine:
     """`cos(frequency z)`, whose derivative is large although its values are bounded by 1."""
 
     frequency: float
-    entropy: bool = False
+    entropy: ClassVar[bool] = False
 
     def value(self, z: Values) -> Values:
         return np.cos(self.frequency * z)
 
     def derivative(self, z: Values) -> Values:
         return -self.frequency * np.sin(self.frequency * z)
+
+
+Objective = Quadratic | Cosine
 
 
 def squared_distance(target: float) -> Quadratic:
@@ -108,15 +101,15 @@ class LinearModel:
     prior_precision: float
 
     @property
+    def prior(self) -> Normal:
+        return Normal(0.0, self.prior_precision**-0.5)
+
+    @property
     def posterior(self) -> Normal:
         """The exact posterior of the weight."""
         precision = self.prior_precision + self.noise_precision * self.inputs @ self.inputs
         mean = self.noise_precision * self.inputs @ self.targets / precision
         return Normal(float(mean), float(precision**-0.5))
-
-    @property
-    def prior(self) -> Normal:
-        return Normal(0.0, self.prior_precision**-0.5)
 
     def elbo(self, rows: NDArray[np.intp] | None = None) -> Quadratic:
         """Return the objective whose expectation under q is the ELBO (eq. 3.7).
@@ -129,9 +122,8 @@ class LinearModel:
             Coefficients of shape `[...]`.
         """
         count, precision = len(self.targets), self.noise_precision
-        x, y = (
-            (self.inputs, self.targets) if rows is None else (self.inputs[rows], self.targets[rows])
-        )
+        chosen = slice(None) if rows is None else rows
+        x, y = self.inputs[chosen], self.targets[chosen]
         scaled = precision * count / x.shape[-1]
         xx, xy, yy = (scaled * (a * b).sum(-1) for a, b in ((x, x), (x, y), (y, y)))
         log_scales = 0.5 * (count * math.log(precision) + math.log(self.prior_precision))

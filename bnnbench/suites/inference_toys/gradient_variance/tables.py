@@ -1,45 +1,19 @@
-"""The tables of each unit of a run."""
+"""The tables of a run: the names in them, and how they are computed and read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from bnnbench.experiment.table_experiment import Tables
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.inference_toys.gradient_variance.convergence import (
-    AscentSettings,
-    gradient_ascent,
-)
-from bnnbench.suites.inference_toys.gradient_variance.estimators import (
-    estimates,
-    estimators_for,
-    exact_moments,
-    optimal_baseline,
-    quadratic_variance,
-)
-from bnnbench.suites.inference_toys.gradient_variance.latents import (
-    latent_estimates,
-    latent_variance,
-)
-from bnnbench.suites.inference_toys.gradient_variance.minibatches import (
-    mean_over_minibatches,
-    minibatch_estimates,
-)
-from bnnbench.suites.inference_toys.gradient_variance.names import (
-    BIAS,
-    CONVERGENCE,
-    ESTIMATORS,
-    LATENTS,
-    PARAMETERS,
-    QUADRATIC,
-    RAO_BLACKWELL,
-    SCORE,
-    START,
-    VARIANCES,
-)
+from bnnbench.results.saved_tables import table_reader
+from bnnbench.suites.inference_toys.gradient_variance import estimators
+from bnnbench.suites.inference_toys.gradient_variance.ascent import gradient_ascent
+from bnnbench.suites.inference_toys.gradient_variance.estimators import ESTIMATORS, SCORE, estimates
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     LinearModel,
     Normal,
@@ -48,7 +22,30 @@ from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Values,
 )
 
-Tables = dict[str, list[dict[str, Any]]]
+VARIANCES, BIAS, LATENTS, CONVERGENCE = "variances", "bias", "latents", "convergence"
+
+MOMENTS = ("mean", "mean_error", "variance", "variance_error")
+
+read_run = table_reader(
+    {
+        # One row per objective, q, number of samples, estimator and parameter.
+        VARIANCES: ("scale", "samples", "gradient", *MOMENTS, "exact"),
+        # Means of many estimates and the exact gradient, with all rows and with minibatches.
+        BIAS: ("mean", "error", "gradient"),
+        # Variance with K latent variables, with and without Rao-Blackwellisation.
+        LATENTS: ("latents", "variance", "variance_error", "exact"),
+        # KL to the exact posterior during gradient ascent, one row per estimator and step.
+        CONVERGENCE: ("step", "samples", "low", "median", "high"),
+    }
+)
+
+RAO_BLACKWELL = "score, Rao-Blackwell"
+
+PARAMETERS = ("mean", "log std")
+"""Parameters of `q = Normal(loc, scale^2)`, in the order of the last axis of every gradient."""
+
+QUADRATIC, COSINE = "quadratic", "cosine"
+START, OPTIMUM = "ELBO at the prior", "ELBO at the posterior"
 
 ROUNDING_TOLERANCE = 1e-12
 """Squares below this are rounding errors and are set to zero."""
@@ -57,198 +54,146 @@ N_CURVE_POINTS = 200
 """Number of saved points of a convergence curve."""
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """A setup in which the variance of each estimator is measured.
 
     Attributes:
         name: name of the objective.
+        setting: the `setting` of answers.
         objective: the function.
         q: the distribution at which to differentiate.
         samples: samples of z per estimate.
     """
 
     name: str
+    setting: str
     objective: Objective
     q: Normal
     samples: int
 
-    @property
-    def setting(self) -> str:
-        if self.objective.entropy:
-            return f"{self.name}, {format_samples(self.samples)}"
-        return f"{self.name}, std {self.q.scale:.3g}"
 
-
-@dataclass(frozen=True)
-class Moments:
-    """Sample moments of many estimates; `[2]` (by parameter), or numbers.
-
-    Attributes:
-        mean: mean of the estimates.
-        mean_error: standard error of the mean.
-        variance: variance of the estimates.
-        variance_error: standard error of the variance.
-    """
-
-    mean: Values
-    mean_error: Values
-    variance: Values
-    variance_error: Values
-
-
-def sample_moments(gradients: Values) -> Moments:
-    """Return the moments along the first axis."""
+def sample_moments(gradients: Values) -> dict[str, Values]:
+    """Return mean and variance along the first axis, and their standard errors."""
     mean, root = gradients.mean(0), len(gradients) ** 0.5
     squares = _without_rounding_errors((gradients - mean) ** 2)
-    return Moments(mean, gradients.std(0) / root, squares.mean(0), squares.std(0) / root)
+    return {
+        "mean": mean,
+        "mean_error": gradients.std(0) / root,
+        "variance": squares.mean(0),
+        "variance_error": squares.std(0) / root,
+    }
 
 
 def _without_rounding_errors(squares: Values) -> Values:
     return np.where(squares < ROUNDING_TOLERANCE, 0.0, squares)
 
 
-def variance_tables(setups: Sequence[Setup], draws: int, seed: int) -> Tables:
+def variance_tables(setups: Iterable[Setup], draws: int, seed: int) -> Tables:
     """Return the variances of every estimator in every setup, from the same samples."""
-    rows, answers = [], []
+    parts = []
     for setup in setups:
         noise = np.random.default_rng([seed, setup.samples]).standard_normal((draws, setup.samples))
-        baseline = optimal_baseline(setup.objective, setup.q)
-        for name in estimators_for(setup.objective):
+        nodes = estimators.quadrature_nodes()
+        baseline = estimators.optimal_baseline(setup.objective, setup.q, *nodes)
+        for name in estimators.estimators_for(setup.objective):
             gradients = estimates(name, setup.objective, setup.q, noise, baseline).mean(1)
-            rows += variance_rows(name, setup, sample_moments(gradients))
-    for row in rows:
-        if row["parameter"] == PARAMETERS[0]:
-            answers.append(variance_answer(row, row["setting"]))
-    return {ANSWERS: answers, VARIANCES: rows}
+            gradient, variance = estimators.exact_moments(name, setup.objective, setup.q)
+            columns = {
+                "objective": setup.name,
+                "setting": setup.setting,
+                "scale": setup.q.scale,
+                "samples": setup.samples,
+                "estimator": name,
+                "parameter": PARAMETERS,
+                "gradient": gradient,
+                **sample_moments(gradients),
+                "exact": _without_rounding_errors(variance) / setup.samples,
+            }
+            parts.append(pd.DataFrame(columns))
+    rows = pd.concat(parts)
+    of_mean = rows[rows["parameter"] == PARAMETERS[0]]
+    return {ANSWERS: variance_answers(of_mean), VARIANCES: rows}
 
 
-def variance_answer(row: dict[str, Any], setting: str) -> dict[str, Any]:
-    """Return the answer for a row of variances with respect to the mean."""
-    value, error, exact = (row[name] for name in ("variance", "variance_error", "exact"))
+def variance_answers(rows: pd.DataFrame) -> list[Answer]:
+    """Return the answers for variances with respect to the mean of q."""
     quantity = "variance of the gradient w.r.t. the mean"
-    return Answer(quantity, row["estimator"], value, setting, error, exact).row()
-
-
-def exact_values(name: str, setup: Setup) -> tuple[Values, Values]:
-    """Return the exact gradient and the exact variance of an estimate, `[2]` each.
-
-    In closed form for quadratics, by quadrature otherwise.
-    """
-    gradient, variance = exact_moments(name, setup.objective, setup.q)
-    if isinstance(setup.objective, Quadratic):
-        gradient = setup.objective.gradient(setup.q)
-        variance = quadratic_variance(name, setup.objective, setup.q)
-    return gradient, _without_rounding_errors(variance) / setup.samples
-
-
-def variance_rows(name: str, setup: Setup, moments: Moments) -> list[dict[str, Any]]:
-    """Return the rows of one estimator in one setup, one per parameter."""
-    gradient, variance = exact_values(name, setup)
     return [
-        {
-            "objective": setup.name,
-            "setting": setup.setting,
-            "scale": float(setup.q.scale),
-            "samples": setup.samples,
-            "estimator": name,
-            "parameter": parameter,
-            "mean": float(moments.mean[k]),
-            "mean_error": float(moments.mean_error[k]),
-            "gradient": float(gradient[k]),
-            "variance": float(moments.variance[k]),
-            "variance_error": float(moments.variance_error[k]),
-            "exact": float(variance[k]),
-        }
-        for k, parameter in enumerate(PARAMETERS)
+        Answer(quantity, row.estimator, row.variance, row.setting, row.variance_error, row.exact)
+        for row in rows.itertuples()
     ]
 
 
 def bias_tables(model: LinearModel, size: int, draws: int, seed: int) -> Tables:
     """Return the means of eq. 3.77 at the prior: of samples, and over all minibatches."""
-    q, objective = model.prior, model.elbo()
-    gradient, random = objective.gradient(q), np.random.default_rng(seed)
+    q, objective, random = model.prior, model.elbo(), np.random.default_rng(seed)
     full = sample_moments(estimates(SCORE, objective, q, random.standard_normal(draws)))
-    sampled = sample_moments(minibatch_estimates(SCORE, model, q, size, draws, random))
-    enumerated = mean_over_minibatches(SCORE, model, q, size)
+    batches = model.elbo(estimators.random_minibatches(len(model.targets), size, draws, random))
+    sampled = sample_moments(estimates(SCORE, batches, q, random.standard_normal(draws)))
     means = {
-        "all rows": (full.mean, full.mean_error),
-        f"random minibatches of {size}": (sampled.mean, sampled.mean_error),
-        f"all minibatches of {size}": (enumerated, np.full(2, np.nan)),
+        "all rows": (full["mean"], full["mean_error"]),
+        f"random minibatches of {size}": (sampled["mean"], sampled["mean_error"]),
+        f"all minibatches of {size}": (estimators.mean_over_minibatches(model, q, size), np.nan),
     }
-    rows: list[dict[str, Any]] = [
-        {
-            "data": data,
-            "parameter": parameter,
-            "mean": float(mean[k]),
-            "error": float(error[k]),
-            "gradient": float(gradient[k]),
-        }
+    gradient = {"parameter": PARAMETERS, "gradient": objective.gradient(q)}
+    rows = pd.concat(
+        pd.DataFrame({"data": data, "mean": mean, "error": error, **gradient})
         for data, (mean, error) in means.items()
-        for k, parameter in enumerate(PARAMETERS)
-    ]
-    return {ANSWERS: [mean_answer(row) for row in rows], BIAS: rows}
-
-
-def mean_answer(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer for a row of mean gradients."""
-    value, error, exact = (row[name] for name in ("mean", "error", "gradient"))
-    quantity = f"mean gradient w.r.t. the {row['parameter']}"
-    return Answer(quantity, SCORE, value, f"{START}, {row['data']}", error, exact).row()
+    )
+    answers = [
+        Answer(f"mean gradient w.r.t. the {row.parameter}", SCORE, row.mean,
+               f"{START}, {row.data}", row.error, row.gradient)
+        for row in rows.itertuples()
+    ]  # fmt: skip
+    return {ANSWERS: answers, BIAS: rows}
 
 
 def latent_tables(
-    objective: Quadratic, q: Normal, latents: Sequence[int], draws: int, seed: int
+    term: Quadratic, q: Normal, latents: Sequence[int], draws: int, seed: int
 ) -> Tables:
     """Return the variance for one of K means, with and without Rao-Blackwellisation."""
-    rows, answers = [], []
+    rows = []
     for count in latents:
         noise = np.random.default_rng([seed, count]).standard_normal((draws, count))
-        for name, rao_blackwell in ((SCORE, False), (RAO_BLACKWELL, True)):
-            moments = sample_moments(latent_estimates(objective, q, noise, rao_blackwell))
-            exact = latent_variance(objective, q, count, rao_blackwell)
-            row: dict[str, Any] = {
-                "latents": count,
-                "estimator": name,
-                "variance": float(moments.variance),
-                "variance_error": float(moments.variance_error),
-                "exact": exact,
-            }
-            rows.append(row)
-            answers.append(variance_answer(row, f"{QUADRATIC}, {count} latent variables"))
-    return {ANSWERS: answers, LATENTS: rows}
+        for name, used in ((SCORE, count), (RAO_BLACKWELL, 1)):
+            moments = sample_moments(estimators.latent_estimates(term, q, noise[:, :used]))
+            rows.append(
+                {
+                    "latents": count,
+                    "estimator": name,
+                    "variance": moments["variance"],
+                    "variance_error": moments["variance_error"],
+                    "exact": estimators.latent_variance(term, q, used),
+                }
+            )
+    table = pd.DataFrame(rows)
+    settings = [f"{QUADRATIC}, {count} latent variables" for count in table["latents"]]
+    return {ANSWERS: variance_answers(table.assign(setting=settings)), LATENTS: table}
 
 
 def convergence_tables(
-    model: LinearModel, ascent: AscentSettings, repetitions: int, seed: int
+    model: LinearModel, shape: tuple[int, int, int], learning_rate: float, seed: int
 ) -> Tables:
-    """Return the divergence from the posterior during ascent with every estimator."""
-    saved = np.unique(np.linspace(0, ascent.steps, N_CURVE_POINTS + 1).astype(int))
+    """Return the divergence from the posterior during ascent with every estimator.
+
+    Args:
+        model: the model.
+        shape: numbers of steps, of repetitions, and of samples of z per step.
+        learning_rate: learning rate of Adam.
+        seed: seed of the samples, the same for every estimator.
+    """
+    steps, repetitions, samples = shape
+    saved = np.unique(np.linspace(0, steps, N_CURVE_POINTS + 1).astype(int))
+    setting = f"ascent, {steps * samples} samples"
     rows, answers = [], []
     for name in ESTIMATORS:
         random = np.random.default_rng(seed)
-        divergences = gradient_ascent(name, model, ascent, random, repetitions)
+        divergences = gradient_ascent(name, model, random, shape, learning_rate)
         low, median, high = np.quantile(divergences[:, saved], [0.1, 0.5, 0.9], axis=0)
-        rows += [
-            {
-                "estimator": name,
-                "step": int(step),
-                "samples": int(step * ascent.samples),
-                "low": float(low[k]),
-                "median": float(median[k]),
-                "high": float(high[k]),
-            }
-            for k, step in enumerate(saved)
-        ]
+        steps_saved = {"estimator": name, "step": saved, "samples": saved * samples}
+        rows.append(pd.DataFrame({**steps_saved, "low": low, "median": median, "high": high}))
         final = divergences[:, -1]
         error = final.std(ddof=1) / repetitions**0.5
-        setting = f"ascent, {format_samples(ascent.steps * ascent.samples)}"
         quantity = "KL(q || posterior) [nats]"
-        answer = Answer(quantity, name, float(final.mean()), setting, float(error), 0.0)
-        answers.append(answer.row())
-    return {ANSWERS: answers, CONVERGENCE: rows}
-
-
-def format_samples(samples: int) -> str:
-    """Return `1 sample` or `10 samples`."""
-    return f"{samples} sample{'s' if samples > 1 else ''}"
+        answers.append(Answer(quantity, name, final.mean(), setting, error, exact=0.0))
+    return {ANSWERS: answers, CONVERGENCE: pd.concat(rows)}

@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bnnbench.results.answers import value_of
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
+from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.checks import combine
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Component
-from bnnbench.suites.inference_toys.kl_shapes.names import (
-    FORWARD,
-    HELLINGER,
-    NEAR_LIMIT,
-    ORDER_NAMES,
-    REVERSE,
-    order_name,
-)
-from bnnbench.suites.inference_toys.kl_shapes.saved_run import KLShapesRun, mixture_of
+from bnnbench.suites.inference_toys.kl_shapes import tables
+from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE
+from bnnbench.suites.inference_toys.kl_shapes.mixture import Component, Mixture
 from bnnbench.suites.inference_toys.sources import BOOK
 
-NUMERICAL_TOLERANCE = 1e-3
-"""Largest difference of two computations of the same number, due to the minimiser."""
+MAX_DECREASE = 1e-3
+"""Relative decrease of a variance that counts as none, due to the minimiser."""
 
 MAX_LOC_DISTANCE = 0.1
 """Distance from a component within which q is at it, in standard deviations of the component."""
@@ -41,22 +34,9 @@ FACTOR_VARIANCE = "the variance of the factors that minimise reverse KL is"
 claims = Claims()
 
 
-@claims(
-    "Forward KL strives for the global average: it matches the moments of p",
-    source=f"{BOOK}, 3.2.2.1, Fig. 3.9, eq. 3.40",
-    rule=f"mean and standard deviation of q are within {NUMERICAL_TOLERANCE:g} of those of p, for "
-    "every mixture",
-)
-def matches_moments(run: KLShapesRun) -> CheckResult:
-    differences = [
-        abs(difference)
-        for _, row in run.best_at(FORWARD).iterrows()
-        for p in [mixture_of(row)]
-        for difference in (row["loc"] - p.mean, row["scale"] - p.standard_deviation)
-    ]
-    largest = max(differences)
-    evidence = f"largest difference {largest:.1e} over {len(differences)} numbers"
-    return largest < NUMERICAL_TOLERANCE, evidence
+def mixture_of(row: pd.Series) -> Mixture:
+    """Return the mixture that a row of `fits.csv` was fitted to."""
+    return Mixture(*(float(row[name]) for name in ("separation", "weight", "component_scale")))
 
 
 @claims(
@@ -72,13 +52,12 @@ def matches_moments(run: KLShapesRun) -> CheckResult:
     rule=f"{MEAN_IS_AT} higher peak, for every mixture that has one",
     by="height",
 )
-def seeks_component(run: KLShapesRun, by: str) -> CheckResult:
+def seeks_component(run: SavedTables, by: str) -> CheckResult:
     def score(component: Component) -> float:
         return component.weight if by == "mass" else component.weight / component.scale
 
-    rows = run.best_at(REVERSE)
     results = []
-    for _, row in rows[rows["separation"] == run.max_separation].iterrows():
+    for _, row in _separated(run, rank=0, order=REVERSE).iterrows():
         p = mixture_of(row)
         left, right = map(score, p.components)
         if not np.isclose(left, right):
@@ -95,11 +74,9 @@ def seeks_component(run: KLShapesRun, by: str) -> CheckResult:
     rule=f"at the largest separation, there is a local optimum within {MAX_LOC_DISTANCE:g} "
     "standard deviations of each component, for every mixture",
 )
-def has_optimum_per_component(run: KLShapesRun) -> CheckResult:
-    at_order = run.fits["order"] == REVERSE
-    rows = run.fits[at_order & (run.fits["separation"] == run.max_separation)]
+def has_optimum_per_component(run: SavedTables) -> CheckResult:
     results = []
-    for name, optima in rows.groupby("mixture", sort=False):
+    for name, optima in _separated(run, order=REVERSE).groupby("mixture", sort=False):
         components = mixture_of(optima.iloc[0]).components
         holds = all(any(_is_at(c, row) for _, row in optima.iterrows()) for c in components)
         values = ", ".join(f"{value:.4f}" for value in optima["divergence"])
@@ -113,8 +90,8 @@ def has_optimum_per_component(run: KLShapesRun) -> CheckResult:
     rule="at the largest separation, every q of order -1 or less has at most "
     f"{MAX_MASS_OUTSIDE:.0%} of its mass where p is below 1% of its highest density",
 )
-def forces_zeros(run: KLShapesRun) -> CheckResult:
-    rows = run.best[run.best["separation"] == run.max_separation]
+def forces_zeros(run: SavedTables) -> CheckResult:
+    rows = _separated(run, rank=0)
     forcing = rows.loc[rows["order"] <= REVERSE, "mass_outside"]
     others = rows.loc[rows["order"] >= FORWARD, "mass_outside"]
     evidence = f"at most {forcing.max():.2%}; at least {others.min():.0%} for orders from 1"
@@ -127,29 +104,12 @@ def forces_zeros(run: KLShapesRun) -> CheckResult:
     rule=f"every q of order 1 or more has at least {MIN_COMPONENT_MASS:.0%} of its mass within two "
     "standard deviations of each component, for every mixture",
 )
-def covers_all_components(run: KLShapesRun) -> CheckResult:
-    avoiding = run.best.loc[run.best["order"] >= FORWARD, "min_component_mass"]
-    separated = run.best[run.best["separation"] == run.max_separation]
+def covers_all_components(run: SavedTables) -> CheckResult:
+    rows, separated = run.rows(tables.FITS, rank=0), _separated(run, rank=0)
+    avoiding = rows.loc[rows["order"] >= FORWARD, "min_component_mass"]
     forcing = separated.loc[separated["order"] <= REVERSE, "min_component_mass"]
     evidence = f"at least {avoiding.min():.1%}; at most {forcing.max():.2%} for orders up to -1"
     return bool(avoiding.min() >= MIN_COMPONENT_MASS), f"{evidence} at the largest separation"
-
-
-@claims(
-    "The limits of the alpha-divergences are reverse KL at alpha = -1 and forward KL at 1",
-    source=f"{BOOK}, 3.2.3.3",
-    rule=f"mean and standard deviation at orders -{NEAR_LIMIT:g} and {NEAR_LIMIT:g} are within "
-    "0.01 of those of reverse and forward KL, for every mixture",
-)
-def has_kl_limits(run: KLShapesRun) -> CheckResult:
-    largest = {}
-    for limit, order in ((REVERSE, -NEAR_LIMIT), (FORWARD, NEAR_LIMIT)):
-        near, exact = (
-            run.best_at(o).set_index("mixture")[["loc", "scale"]] for o in (order, limit)
-        )
-        largest[order_name(limit)] = float((near - exact).abs().max(axis=None))
-    evidence = ", ".join(f"{value:.1e} ({name})" for name, value in largest.items())
-    return max(largest.values()) < 0.01, f"largest difference {evidence}"
 
 
 @claims(
@@ -157,17 +117,16 @@ def has_kl_limits(run: KLShapesRun) -> CheckResult:
     source=f"{BOOK}, Fig. 3.12",
     rule="the variance of q never decreases from one order to the next, for every mixture of two "
     "equal components",
-    equal_components=True,
+    weight=0.5,
+    component_scale=1,
 )
 @claims(
     "For any two components, the width of q increases with alpha",
     source=f"{BOOK}, Fig. 3.12",
     rule="the variance of q never decreases from one order to the next, for every mixture",
 )
-def widens_with_order(run: KLShapesRun, equal_components: bool = False) -> CheckResult:
-    rows = run.best
-    if equal_components:
-        rows = rows[(rows["weight"] == 0.5) & (rows["component_scale"] == 1)]
+def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
+    rows = run.rows(tables.FITS, rank=0, **components)
     n_mixtures = rows["mixture"].nunique()
     if n_mixtures == 0:
         raise NotTestable("no such mixture")
@@ -175,27 +134,11 @@ def widens_with_order(run: KLShapesRun, equal_components: bool = False) -> Check
     for name, fits in rows.groupby("mixture", sort=False):
         variance = fits.sort_values("order").set_index("order")["scale"] ** 2
         decrease = 1 - variance / variance.cummax()
-        if decrease.max() > NUMERICAL_TOLERANCE:
+        if decrease.max() > MAX_DECREASE:
             alpha = decrease.idxmax()
             exceptions.append(f"; {name}: decreases by {decrease.max():.1%} at alpha = {alpha:g}")
     n_increasing = n_mixtures - len(exceptions)
     return not exceptions, f"in {n_increasing} of {n_mixtures} mixtures{''.join(exceptions)}"
-
-
-@claims(
-    "alpha = 0 (Hellinger) is the only symmetric alpha-divergence",
-    source=f"{BOOK}, 3.2.4.2",
-    rule="exchanging p and q changes the divergence at order 0 by less than 1e-9 for every "
-    "mixture, and at every other order by more than 0.1% for some mixture",
-)
-def only_hellinger_is_symmetric(run: KLShapesRun) -> CheckResult:
-    rows = run.best
-    changes = (rows["swapped_divergence"] - rows["divergence"]).abs()
-    relative = (changes / rows["divergence"].abs()).where(rows["divergence"] > 1e-6, 0.0)
-    symmetric = float(changes[rows["order"] == HELLINGER].max())
-    others = relative[rows["order"] != HELLINGER].groupby(rows["order"]).max()
-    evidence = f"{symmetric:.0e} at order 0, {others.min():.1%} or more at others"
-    return bool(symmetric < 1e-9 and others.min() > 1e-3), evidence
 
 
 @claims(
@@ -210,12 +153,18 @@ def only_hellinger_is_symmetric(run: KLShapesRun) -> CheckResult:
     rule=f"{FACTOR_VARIANCE} within 1% of the marginal's, 1",
     is_exact=True,
 )
-def factor_variance(run: KLShapesRun, is_exact: bool) -> CheckResult:
-    reverse = value_of(run.answers, "variance of each factor", ORDER_NAMES[REVERSE])
-    forward = value_of(run.answers, "variance of each factor", ORDER_NAMES[FORWARD])
+def factor_variance(run: SavedTables, is_exact: bool) -> CheckResult:
+    rows = run[tables.FACTORISED].set_index("divergence")
+    reverse, forward = (rows["variance"][tables.ORDER_NAMES[order]] for order in (REVERSE, FORWARD))
     holds = abs(reverse - 1) < 0.01 if is_exact else reverse < 1
-    correlation = float(run.factorised["correlation"].iloc[0])
-    return holds, f"{reverse:.3f} at correlation {correlation:g}; {forward:.3f} for forward KL"
+    correlation = rows["correlation"].iloc[0]
+    evidence = f"{reverse:.3f} at correlation {correlation:g}; {forward:.3f} for forward KL"
+    return bool(holds), evidence
+
+
+def _separated(run: SavedTables, **values: float) -> pd.DataFrame:
+    """Return the fits at the largest separation whose columns have these values."""
+    return run.rows(tables.FITS, separation=run[tables.FITS]["separation"].max(), **values)
 
 
 def _is_at(component: Component, row: pd.Series) -> bool:

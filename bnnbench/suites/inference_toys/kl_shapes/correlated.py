@@ -1,58 +1,36 @@
 """Two correlated Gaussian variables, and their approximation by independent ones.
 
 Book, sections 3.2.1.3 (the mean-field approximation) and 3.2.2.1; Bishop, "Pattern Recognition and
-Machine Learning", section 10.1.2.
+Machine Learning", section 10.1.2. The pair is `p = Normal(0, covariance)`, its factorised
+approximation `q = Normal(mean, diag(variance))`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import minimize
 
-Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class CorrelatedPair:
-    """`Normal(0, [[1, correlation], [correlation, 1]])`."""
-
-    correlation: float
-
-    @property
-    def covariance(self) -> Values:
-        """The covariance matrix, `[2, 2]`."""
-        return np.array([[1.0, self.correlation], [self.correlation, 1.0]])
-
-    @property
-    def precision(self) -> Values:
-        """The precision matrix, `[2, 2]`."""
-        return np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
+from bnnbench.suites.inference_toys.kl_shapes.mixture import Values
 
 
-@dataclass(frozen=True)
-class Factorised:
-    """`Normal(loc, diag(variance))`.
+def covariance_matrix(correlation: float) -> Values:
+    """Return the covariance matrix of two variables of variance 1, `[2, 2]`."""
+    return np.array([[1.0, correlation], [correlation, 1.0]])
 
-    Attributes:
-        loc: `[2]`.
-        variance: `[2]`.
+
+def kl_divergence(mean: Values, variance: Values, covariance: Values, forward: bool) -> float:
+    """Return KL(p || q) in nats if `forward`, else KL(q || p).
+
+    Args:
+        mean: of q, `[2]`.
+        variance: of q, `[2]`.
+        covariance: of p, `[2, 2]`.
+        forward: the direction.
     """
-
-    loc: Values
-    variance: Values
-
-
-def reverse_kl(q: Factorised, p: CorrelatedPair) -> float:
-    """Return KL(q || p) in nats."""
-    return gaussian_kl(q.loc, np.diag(q.variance), np.zeros(2), p.covariance)
-
-
-def forward_kl(q: Factorised, p: CorrelatedPair) -> float:
-    """Return KL(p || q) in nats."""
-    return gaussian_kl(np.zeros(2), p.covariance, q.loc, np.diag(q.variance))
+    q, p = (mean, np.diag(variance)), (np.zeros(2), covariance)
+    return gaussian_kl(*p, *q) if forward else gaussian_kl(*q, *p)
 
 
 def gaussian_kl(
@@ -66,32 +44,36 @@ def gaussian_kl(
     return float(0.5 * (quadratic - len(difference) + log_dets))
 
 
-def fit_factorised(p: CorrelatedPair, forward: bool) -> Values:
+def fit_factorised(covariance: Values, forward: bool) -> Values:
     """Return the variances `[2]` of the factorised Gaussian that minimises a KL divergence.
 
     The minimisation is numerical; the closed forms are `1 / precision_ii` (reverse KL) and
     `covariance_ii` (forward KL).
     """
-    from scipy.optimize import minimize
-
-    kl = forward_kl if forward else reverse_kl
+    zero = np.zeros(2)
     result = minimize(
-        lambda logs: kl(Factorised(np.zeros(2), np.exp(logs)), p), np.zeros(2), tol=1e-12
+        lambda logs: kl_divergence(zero, np.exp(logs), covariance, forward), zero, tol=1e-12
     )
     return np.exp(result.x)
 
 
-def coordinate_ascent(p: CorrelatedPair, start: Factorised, sweeps: int) -> Iterator[Factorised]:
-    """Yield the start, and q after every update of one factor (section 3.2.1.4).
+def coordinate_ascent(
+    covariance: Values, start: Values, sweeps: int
+) -> Iterator[tuple[Values, Values]]:
+    """Yield mean and variance of q at the start and after every update of a factor (3.2.1.4).
 
-    `q(z_i)` becomes `Normal(-precision_ij loc_j / precision_ii, 1 / precision_ii)`, so each
+    `q(z_i)` becomes `Normal(-precision_ij mean_j / precision_ii, 1 / precision_ii)`, so each
     sweep over both factors multiplies the means by `correlation^2`.
+
+    Args:
+        covariance: of p.
+        start: initial mean, `[2]`; the initial variances are 1.
+        sweeps: number of sweeps.
     """
-    yield start
-    q, precision = start, p.precision
+    mean, variance, precision = start, np.ones(2), np.linalg.inv(covariance)
+    yield mean, variance
     for i in [0, 1] * sweeps:
-        loc, variance = q.loc.copy(), q.variance.copy()
-        loc[i] = -precision[i, 1 - i] * loc[1 - i] / precision[i, i]
+        mean, variance = mean.copy(), variance.copy()
+        mean[i] = -precision[i, 1 - i] * mean[1 - i] / precision[i, i]
         variance[i] = 1 / precision[i, i]
-        q = Factorised(loc, variance)
-        yield q
+        yield mean, variance

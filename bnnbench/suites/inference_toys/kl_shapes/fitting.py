@@ -10,7 +10,6 @@ alpha-divergence `(1 - I_a) / (a (1 - a))` with `I_a = integral p^a q^(1 - a)` o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +25,9 @@ from bnnbench.suites.inference_toys.kl_shapes.mixture import (
     log_density_at_nodes,
     log_normal,
 )
-from bnnbench.suites.inference_toys.kl_shapes.names import FORWARD, REVERSE
 
-Bounds = tuple[float, float]
+REVERSE, HELLINGER, FORWARD = -1.0, 0.0, 1.0
+"""Orders of the named alpha-divergences, in the book's convention."""
 
 SLOPE_TOLERANCE = 1e-5
 """Largest slope of the objective at an optimum, per standard deviation of q."""
@@ -48,15 +47,13 @@ class Fit:
     """A Gaussian at a local optimum.
 
     Attributes:
-        order: order of the divergence.
         loc: mean of q.
         scale: standard deviation of q.
-        divergence: `divergence(p, loc, scale, order)`.
+        divergence: its alpha-divergence from p.
         at_bound: whether the scale is the largest with a finite divergence, and not a stationary
             point; only possible below order -1.
     """
 
-    order: float
     loc: float
     scale: float
     divergence: float
@@ -86,16 +83,22 @@ def divergence(p: Mixture, loc: float, scale: float, order: float) -> float:
 def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
     """Return the locally closest Gaussians, the closest first.
 
-    Searches from starts at each component and at the moments of p. If two optima are equally close,
-    as for a symmetric mixture, the one with the larger mean comes first.
+    If two optima are equally close, as for a symmetric mixture, the one with the larger mean comes
+    first.
     """
-    fits: dict[tuple[float, float], Fit] = {}
-    bounds = _search_bounds(p, order)
+    spread = p.standard_deviation
+    lowest, highest = _finite_log_scales(p, order)
+    narrowest = min(component.scale for component in p.components)
+    bounds = max(lowest, math.log(narrowest / 10)), min(highest, math.log(10 * spread))
     max_loc = p.separation + p.max_scale
-    for start in _starts(p, bounds):
+    # Each component, and the moments of p off the axis of symmetry, where gradients vanish.
+    starts = [(component.loc, component.scale) for component in p.components]
+    starts += [(p.mean + side * spread, spread) for side in (-0.1, 0.1)]
+    fits: dict[tuple[float, float], Fit] = {}
+    for start_loc, start_scale in starts:
         result = minimize(
             lambda x: _objective(p, float(x[0]), float(x[1]), order),
-            start,
+            (start_loc, min(max(math.log(start_scale), bounds[0]), bounds[1])),
             jac=True,
             method="L-BFGS-B",
             bounds=[(-max_loc, max_loc), bounds],
@@ -103,10 +106,9 @@ def local_optima(p: Mixture, order: float) -> tuple[Fit, ...]:
         )
         loc, scale = round(float(result.x[0]), OPTIMUM_DECIMALS) + 0.0, math.exp(result.x[1])
         loc_slope, scale_slope = result.jac * [scale, 1.0]
-        highest = _finite_log_scales(p, order)[1]
         at_bound = bool(result.x[1] == highest and scale_slope < -SLOPE_TOLERANCE)
         if abs(loc_slope) < SLOPE_TOLERANCE and (at_bound or abs(scale_slope) < SLOPE_TOLERANCE):
-            fit = Fit(order, loc, scale, divergence(p, loc, scale, order), at_bound)
+            fit = Fit(loc, scale, divergence(p, loc, scale, order), at_bound)
             key = (round(loc, SAME_OPTIMUM_DECIMALS), round(scale, SAME_OPTIMUM_DECIMALS))
             fits.setdefault(key, fit)
     return tuple(sorted(fits.values(), key=lambda fit: (round(fit.divergence, 9), -fit.loc)))
@@ -124,36 +126,12 @@ def mass_outside(p: Mixture, fit: Fit) -> float:
 
 def min_component_mass(p: Mixture, fit: Fit) -> float:
     """Return q's smallest mass within two standard deviations of a component of p."""
-    masses = []
-    for component in p.components:
-        low, high = (
-            (component.loc + side * 2 * component.scale - fit.loc) / fit.scale for side in (-1, 1)
-        )
-        masses.append(float(ndtr(high) - ndtr(low)))
-    return min(masses)
+    ends = np.array([[c.loc - 2 * c.scale, c.loc + 2 * c.scale] for c in p.components])
+    low, high = ndtr((ends - fit.loc) / fit.scale).T
+    return float((high - low).min())
 
 
-def _starts(p: Mixture, bounds: Bounds) -> Iterator[tuple[float, float]]:
-    """Yield means and log scales, off the axis of symmetry, where gradients vanish."""
-    for component in p.components:
-        yield component.loc, _clip(bounds, math.log(component.scale))
-    for side in (-0.1, 0.1):
-        log_scale = _clip(bounds, math.log(p.standard_deviation))
-        yield p.mean + side * p.standard_deviation, log_scale
-
-
-def _clip(bounds: Bounds, log_scale: float) -> float:
-    return min(max(log_scale, bounds[0]), bounds[1])
-
-
-def _search_bounds(p: Mixture, order: float) -> Bounds:
-    """Return the bounds of q's log scale in the search."""
-    low, high = _finite_log_scales(p, order)
-    narrowest = min(component.scale for component in p.components)
-    return max(low, math.log(narrowest / 10)), min(high, math.log(10 * p.standard_deviation))
-
-
-def _finite_log_scales(p: Mixture, order: float) -> Bounds:
+def _finite_log_scales(p: Mixture, order: float) -> tuple[float, float]:
     """Return the bounds of q's log scale within which the integral is finite."""
     power_p, power_q = powers(order)
     tails = power_p / p.max_scale**2 - MAX_TAIL_SCALE**-2
@@ -172,10 +150,9 @@ def _objective(p: Mixture, loc: float, log_scale: float, order: float) -> tuple[
     """
     if abs(order) == 1:
         return _kl(p, loc, log_scale, order)
-    value, weights = _log_integral(p, loc, math.exp(log_scale), order)
-    factor = 4 / (order**2 - 1)
-    slopes = powers(order)[1] * _mean_score(weights, loc, math.exp(log_scale))
-    return factor * value, factor * slopes
+    scale, factor = math.exp(log_scale), 4 / (order**2 - 1)
+    value, weights = _log_integral(p, loc, scale, order)
+    return factor * value, factor * (powers(order)[1] * _mean_score(weights, loc, scale))
 
 
 def _log_integral(p: Mixture, loc: float, scale: float, order: float) -> tuple[float, Values]:
@@ -195,7 +172,6 @@ def _kl(p: Mixture, loc: float, log_scale: float, order: float) -> tuple[float, 
     if order == FORWARD:
         weights = np.exp(log_p + LOG_WEIGHTS)
         return float(weights @ (log_p - log_q)), -_mean_score(weights, loc, scale)
-    assert order == REVERSE
     weights = np.exp(log_q + LOG_WEIGHTS)
     ratio = log_q - log_p
     return float(weights @ ratio), _mean_score(weights * ratio, loc, scale)

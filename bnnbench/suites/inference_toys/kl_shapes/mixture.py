@@ -74,26 +74,22 @@ class Mixture:
 
     @property
     def mean(self) -> float:
-        return sum(component.weight * component.loc for component in self.components)
+        return sum(c.weight * c.loc for c in self.components)
 
     @property
     def standard_deviation(self) -> float:
-        second = sum(
-            component.weight * (component.loc**2 + component.scale**2)
-            for component in self.components
-        )
+        second = sum(c.weight * (c.loc**2 + c.scale**2) for c in self.components)
         return math.sqrt(second - self.mean**2)
 
     @property
     def max_scale(self) -> float:
         """The largest standard deviation of a component, which determines the tails."""
-        return max(component.scale for component in self.components)
+        return max(c.scale for c in self.components)
 
     def log_density(self, points: Values) -> Values:
         """Return the log density at points of any shape."""
         left, right = (
-            math.log(component.weight) + log_normal(points, component.loc, component.scale)
-            for component in self.components
+            math.log(c.weight) + log_normal(points, c.loc, c.scale) for c in self.components
         )
         return np.logaddexp(left, right)
 

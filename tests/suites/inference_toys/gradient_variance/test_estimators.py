@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,20 +11,21 @@ import torch
 from torch.distributions import Normal as TorchNormal
 
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
-    estimates,
-    estimators_for,
-    exact_moments,
-    optimal_baseline,
-    quadratic_variance,
-    quadrature_nodes,
-    weighted_baseline,
-)
-from bnnbench.suites.inference_toys.gradient_variance.names import (
     CONTROL_VARIATE,
     ESTIMATORS,
     PATH_DERIVATIVE,
     PATHWISE,
     SCORE,
+    estimates,
+    estimators_for,
+    latent_estimates,
+    latent_variance,
+    mean_over_minibatches,
+    moments_by_quadrature,
+    optimal_baseline,
+    quadratic_variance,
+    quadrature_nodes,
+    random_minibatches,
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
@@ -61,7 +63,7 @@ def test_squared_distance_by_hand(name: str, expected: list[float]) -> None:
 def test_closed_forms_match_quadrature(name: str, q: Normal, objective: Quadratic) -> None:
     if name not in estimators_for(objective):
         return
-    mean, variance = exact_moments(name, objective, q)
+    mean, variance = moments_by_quadrature(name, objective, q)
     assert mean == pytest.approx(objective.gradient(q), rel=1e-9, abs=1e-9)
     exact = quadratic_variance(name, objective, q)
     assert variance == pytest.approx(exact, rel=1e-9, abs=1e-12)
@@ -88,26 +90,20 @@ def test_closed_forms_of_the_cosine(scale: float) -> None:
     """`E cos(k s e) = exp(-(k s)^2 / 2)`; pathwise: `k^2 (1 - exp(-2 (k s)^2)) / 2`."""
     k, q = 5.0, Normal(0.0, scale)
     turn = (k * scale) ** 2
-    mean, variance = exact_moments(PATHWISE, Cosine(k), q)
+    mean, variance = moments_by_quadrature(PATHWISE, Cosine(k), q)
     assert variance[0] == pytest.approx(k**2 * (1 - math.exp(-2 * turn)) / 2)
     assert mean == pytest.approx([0, -turn * math.exp(-turn / 2)])
-    mean, variance = exact_moments(SCORE, Cosine(k), q)
+    mean, variance = moments_by_quadrature(SCORE, Cosine(k), q)
     square = (1 + (1 - 4 * turn) * math.exp(-2 * turn)) / 2  # E[e^2 cos^2(k s e)]
     assert variance[0] == pytest.approx(square / scale**2)
 
 
-def test_the_score_function_has_less_variance_on_a_fast_cosine() -> None:
-    q = Normal(0.0, 1.0)
-    score, path = (exact_moments(name, Cosine(5.0), q)[1] for name in (SCORE, PATHWISE))
-    assert (score < path / 10).all()
-
-
 def test_the_optimal_baseline_minimises_the_variance() -> None:
     objective, q = Quadratic(3.0, -1.2, 0.4), Normal(0.5, 0.7)
-    best = optimal_baseline(objective, q)
+    noise, weights = quadrature_nodes()
+    best = optimal_baseline(objective, q, noise, weights)
     c0, _, c2 = objective.coefficients(q)
     assert best == pytest.approx([c0 + 3 * c2, c0 + 5 * c2])
-    noise, weights = quadrature_nodes()
 
     def variance(baseline: np.ndarray) -> np.ndarray:
         gradients = estimates(CONTROL_VARIATE, objective, q, noise, baseline)
@@ -121,11 +117,11 @@ def test_the_optimal_baseline_minimises_the_variance() -> None:
 def test_stacked_q_do_not_affect_each_other() -> None:
     noise = np.random.default_rng(0).standard_normal((2, 5))
     both = Normal(np.array([[0.1], [0.2]]), np.array([[0.5], [0.6]]))
-    baseline = weighted_baseline(MODEL.elbo(), both, noise, np.full(5, 0.2))
+    baseline = optimal_baseline(MODEL.elbo(), both, noise, np.full(5, 0.2))
     for name in ESTIMATORS:
         gradients = estimates(name, MODEL.elbo(), both, noise, baseline[:, None])
         for k, q in enumerate((Normal(0.1, 0.5), Normal(0.2, 0.6))):
-            alone = weighted_baseline(MODEL.elbo(), q, noise[k], np.full(5, 0.2))
+            alone = optimal_baseline(MODEL.elbo(), q, noise[k], np.full(5, 0.2))
             assert gradients[k] == pytest.approx(estimates(name, MODEL.elbo(), q, noise[k], alone))
 
 
@@ -142,3 +138,38 @@ def test_estimators_that_sample_log_q_have_zero_variance_at_the_posterior() -> N
         torch.zeros(8, dtype=torch.float64), torch.from_numpy(covariance)
     ).log_prob(torch.from_numpy(MODEL.targets))
     assert objective.value(z) - log_q == pytest.approx([evidence.item()] * 3)
+
+
+@pytest.mark.parametrize("q", [MODEL.prior, Normal(0.3, 0.2)])
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_the_mean_over_all_minibatches_is_the_gradient(size: int, q: Normal) -> None:
+    gradient = MODEL.elbo().gradient(q)
+    assert mean_over_minibatches(MODEL, q, size) == pytest.approx(gradient, rel=1e-10)
+    unscaled = replace(MODEL, noise_precision=MODEL.noise_precision * size / 8)
+    if size < 8:
+        assert mean_over_minibatches(unscaled, q, size) != pytest.approx(gradient, rel=0.1)
+
+
+def test_random_minibatches_agree_within_their_standard_error() -> None:
+    q, random = Normal(0.5, 0.3), np.random.default_rng(0)
+    rows = random_minibatches(8, 2, 20_000, random)
+    assert rows.shape == (20_000, 2) and (rows[:, 0] != rows[:, 1]).all()
+    gradients = estimates(SCORE, MODEL.elbo(rows), q, random.standard_normal(20_000))
+    distance = (gradients.mean(0) - MODEL.elbo().gradient(q)) / (gradients.std(0) / 20_000**0.5)
+    assert (np.abs(distance) < 4).all()
+
+
+@pytest.mark.parametrize("latents", [1, 2])
+def test_the_variance_for_latent_variables_matches_quadrature(latents: int) -> None:
+    """Without further variables, as with Rao-Blackwellisation, it is the plain estimate's."""
+    term, q = Quadratic(1.0, -0.5, 0.3), Normal(0.2, 0.8)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    noise = np.stack(np.meshgrid(*[nodes] * latents, indexing="ij"), -1)
+    joint = np.prod(np.meshgrid(*[weights / weights.sum()] * latents, indexing="ij"), axis=0)
+    gradients = latent_estimates(term, q, noise)
+    mean = (joint * gradients).sum()
+    assert mean == pytest.approx(term.gradient(q)[0])
+    variance = (joint * (gradients - mean) ** 2).sum()
+    assert latent_variance(term, q, latents) == pytest.approx(variance)
+    if latents == 1:
+        assert variance == pytest.approx(quadratic_variance(SCORE, term, q)[0])

@@ -29,9 +29,12 @@ def density(p: Mixture, x: float) -> float:
     )
 
 
-def divergence_by_quadrature(p: Mixture, loc: float, scale: float, order: float) -> float:
-    """Return eq. 3.68 by adaptive quadrature."""
+def divergence_by_quadrature(
+    p: Mixture, loc: float, scale: float, order: float, exchange: bool = False
+) -> float:
+    """Return eq. 3.68 by adaptive quadrature, with p and q exchanged if `exchange`."""
     a, b = (1 + order) / 2, (1 - order) / 2
+    a, b = (b, a) if exchange else (a, b)
 
     def integrand(x: float) -> float:
         return density(p, x) ** a * float(norm.pdf(x, loc, scale)) ** b
@@ -77,18 +80,31 @@ def test_the_divergence_matches_quadrature(order: float) -> None:
     assert divergence(UNEVEN, 0.2, scale, order) == pytest.approx(expected, rel=1e-6)
 
 
-def test_kl_divergences_are_the_limits_of_the_family() -> None:
-    for limit in (-1.0, 1.0):
-        near = [
-            divergence(UNEVEN, 0.2, 0.9, limit * (1 - difference)) for difference in (1e-3, 1e-6)
-        ]
-        exact = divergence(UNEVEN, 0.2, 0.9, limit)
-        assert abs(near[1] - exact) < abs(near[0] - exact) < 0.01
-        assert near[1] == pytest.approx(exact, abs=1e-5)
-    (forward, _) = quad(
-        lambda x: density(UNEVEN, x) * math.log(density(UNEVEN, x) / norm.pdf(x, 0.2, 0.9)), -9, 9
+@pytest.mark.parametrize("limit", [-1.0, 1.0])
+def test_kl_divergences_are_the_limits_of_the_family(limit: float) -> None:
+    coarse, fine = (
+        divergence(UNEVEN, 0.2, 0.9, limit * (1 - difference)) for difference in (1e-3, 1e-6)
     )
-    assert divergence(UNEVEN, 0.2, 0.9, 1) == pytest.approx(forward, rel=1e-6)
+    exact = divergence(UNEVEN, 0.2, 0.9, limit)
+    assert abs(fine - exact) < abs(coarse - exact) < 0.01
+    assert fine == pytest.approx(exact, abs=1e-5)
+
+    def integrand(x: float) -> float:
+        p, q = density(UNEVEN, x), norm.pdf(x, 0.2, 0.9)
+        return p * math.log(p / q) if limit == 1 else q * math.log(q / p)
+
+    assert exact == pytest.approx(quad(integrand, -9, 9)[0], rel=1e-6)
+    ends, near = (local_optima(UNEVEN, order)[0] for order in (limit, 0.999 * limit))
+    assert (near.loc, near.scale) == pytest.approx((ends.loc, ends.scale), abs=0.01)
+
+
+@pytest.mark.parametrize(("order", "symmetric"), [(-3.0, False), (0.0, True), (0.4, False)])
+def test_only_order_zero_is_symmetric(order: float, symmetric: bool) -> None:
+    there, back = (
+        divergence_by_quadrature(UNEVEN, 0.2, 0.9, order, exchange) for exchange in (False, True)
+    )
+    assert (there == pytest.approx(back, rel=1e-3)) == symmetric
+    assert divergence(UNEVEN, 0.2, 0.9, -order) == pytest.approx(back, rel=1e-6)
 
 
 @pytest.mark.parametrize("order", [0.2, 0.5, 0.7, 1.0, 1.6])
@@ -137,7 +153,7 @@ def test_reverse_kl_selects_the_component_with_the_larger_weight() -> None:
 
 def test_mass_outside_and_min_component_mass() -> None:
     p = Mixture(4)
-    narrow, wide = Fit(-1, 4, 1, 0.0), Fit(1, 0, 4.123, 0.0)
+    narrow, wide = Fit(4, 1, 0.0), Fit(0, 4.123, 0.0)
     assert min_component_mass(p, narrow) == pytest.approx(norm.cdf(-6) - norm.cdf(-10))
     assert min_component_mass(p, wide) == pytest.approx(norm.cdf(6 / 4.123) - norm.cdf(2 / 4.123))
     edge = math.sqrt(2 * math.log(100))

@@ -8,11 +8,8 @@ import torch
 from torch.distributions import Normal as TorchNormal
 from torch.distributions import kl_divergence
 
-from bnnbench.suites.inference_toys.gradient_variance.convergence import (
-    AscentSettings,
-    gradient_ascent,
-)
-from bnnbench.suites.inference_toys.gradient_variance.names import (
+from bnnbench.suites.inference_toys.gradient_variance.ascent import gradient_ascent
+from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
     ESTIMATORS,
     PATH_DERIVATIVE,
@@ -25,16 +22,15 @@ MODEL = simulate(rows=20, weight=0.8, noise_precision=4.0, prior_precision=1.0, 
 
 
 def test_kl_equals_that_of_torch() -> None:
-    q, p = Normal(0.3, 0.5), Normal(-0.1, 1.5)
     expected = kl_divergence(TorchNormal(0.3, 0.5), TorchNormal(-0.1, 1.5)).item()
-    assert kl(q, p) == pytest.approx(expected, rel=1e-6)
+    assert kl(Normal(0.3, 0.5), Normal(-0.1, 1.5)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_every_estimator_converges_and_repetitions_differ() -> None:
-    settings = AscentSettings(steps=600, samples=10, learning_rate=0.05)
     final = {}
     for name in ESTIMATORS:
-        divergences = gradient_ascent(name, MODEL, settings, np.random.default_rng(1), 8)
+        random = np.random.default_rng(1)
+        divergences = gradient_ascent(name, MODEL, random, (600, 8, 10), learning_rate=0.05)
         assert divergences.shape == (8, 601)
         assert divergences[:, 0] == pytest.approx(kl(MODEL.prior, MODEL.posterior))
         assert len(np.unique(divergences[:, -1])) == 8 and divergences.min() >= 0
@@ -45,7 +41,7 @@ def test_every_estimator_converges_and_repetitions_differ() -> None:
 
 def test_the_first_step_is_one_adam_step() -> None:
     """Both parameters move uphill by the learning rate."""
-    settings = AscentSettings(steps=1, samples=4000, learning_rate=0.05)
-    divergences = gradient_ascent(PATHWISE, MODEL, settings, np.random.default_rng(0), 2)
+    random = np.random.default_rng(0)
+    divergences = gradient_ascent(PATHWISE, MODEL, random, (1, 2, 4000), learning_rate=0.05)
     moved = Normal(0.05, torch.tensor(-0.05).exp().item())
     assert divergences[:, 1] == pytest.approx(kl(moved, MODEL.posterior), rel=1e-6)
