@@ -131,17 +131,17 @@ def fit(*settings: str) -> FinishedRun:
     Raises:
         UserError: if a setting is wrong, or the settings are those of several runs.
     """
-    from bnnbench.config.assemble import build
-    from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_run
+    from bnnbench.config.sweep import sweep_jobs
     from bnnbench.run_all import run_all
     from bnnbench.types import UserError
 
-    configs = compose_configs(list(settings))
-    if len(configs) != 1:
+    jobs = sweep_jobs(settings)
+    if len(jobs) != 1:
         raise UserError(
-            f"fit takes the settings of one run, not of {len(configs)}.", "settings", "several_runs"
+            f"fit takes the settings of one run, not of {len(jobs)}.", "settings", "several_runs"
         )
-    (folder,) = run_all([build(configs[0])])
+    (folder,) = run_all([build_run(jobs[0])])
     return FinishedRun(folder)
 
 

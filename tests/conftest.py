@@ -17,13 +17,7 @@ import pytest
 import torch
 from hypothesis import settings
 from support.command import Command
-from support.quick import (
-    cached_parsing,
-    cached_yaml_files,
-    no_figures,
-    no_report_figures,
-    without_fsync,
-)
+from support.quick import no_figures, no_report_figures, without_fsync
 from support.tiny_runs import tiny_run
 
 from bnnbench import forks
@@ -45,8 +39,6 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(50_000, 20, 50)
     quick = ExitStack()
     quick.enter_context(without_fsync())
-    quick.enter_context(cached_yaml_files())
-    quick.enter_context(cached_parsing())
     config.add_cleanup(quick.close)
 
 

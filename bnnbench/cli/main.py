@@ -54,7 +54,7 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands except `run`, whose arguments Hydra parses."""
-    from bnnbench.cli import (
+    from bnnbench.cli.commands import (
         check,
         compare,
         completion,
@@ -70,23 +70,17 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="bnnbench",
         description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
-    reproduce.add_parser(commands)
-    list_options.add_parser(commands)
-    check.add_parser(commands)
-    data.add_parser(commands)
-    report.add_parser(commands)
-    show.add_parser(commands)
-    compare.add_parser(commands)
-    recommend.add_parser(commands)
-    predict.add_parser(commands)
-    completion.add_parser(commands)
+    for command in (
+        *(reproduce, list_options, check, data, report, show, compare, recommend, predict),
+        completion,
+    ):
+        command.add_parser(commands)
     return parser
 
 
@@ -94,14 +88,14 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     _check_working_directory()
     if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
-        from bnnbench.cli.completion import complete
+        from bnnbench.cli.commands.completion import complete
 
         complete(build_parser())
     if "--version" in arguments:
         arguments = ["--version"]
     run_arguments = _run_arguments(arguments)
     if run_arguments is not None:
-        from bnnbench.cli.run import run_command
+        from bnnbench.cli.commands.run import run_command
 
         return run_command(run_arguments)
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":

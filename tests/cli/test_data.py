@@ -9,7 +9,7 @@ import pytest
 from support.tables import SHAPES
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.data import add_parser
+from bnnbench.cli.commands.data import add_parser
 from bnnbench.types import UserError
 
 

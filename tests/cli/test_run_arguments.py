@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.cli.run_arguments import hydra_arguments
+from bnnbench.cli.commands.run import hydra_arguments
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from copy import deepcopy
 from functools import cache
 
 import pytest
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.assemble import build, reject_unused_overrides
-from bnnbench.config.compose import CONFIG_NAME, to_dict
-from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.configs import CONFIG_NAME, GROUPS
 from bnnbench.config.overrides import quote_overrides
 from bnnbench.types import UserError
 from support.user_errors import assert_user_error
@@ -46,5 +46,5 @@ def assert_refused(
 
 @cache
 def _composed(options: tuple[str, ...]) -> DictConfig:
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with initialise_hydra():
         return compose(CONFIG_NAME, overrides=quote_overrides(options))

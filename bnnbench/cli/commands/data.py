@@ -111,7 +111,6 @@ def _add_command(commands: Any, name: str, summary: str, text: str) -> argparse.
         name,
         help=summary,
         description=text,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all nine)")
     parser.add_argument(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +53,6 @@ def add_parser(subparsers: Any) -> None:
         help="find out which method suits your table",
         description=DESCRIPTION.format(methods=", ".join(METHODS)),
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help="the table: CSV, Excel, parquet")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
@@ -74,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(given: Any) -> int:
-    runs = build_runs(given.file, given.target, given.methods.split(","), given.overrides)
+    runs = comparable_runs(given.file, given.target, given.methods.split(","), given.overrides)
     return show_plans(runs) if given.dry_run else recommend(runs)
 
 
@@ -101,14 +99,14 @@ def recommend(runs: Sequence[Run]) -> int:
     Returns:
         0, or 1 if every run diverged.
     """
-    from bnnbench.cli.report import report_command
+    from bnnbench.cli.commands.report import report_command
     from bnnbench.cli.result_table import all_diverged_message
+    from bnnbench.cli.sweep_runner import note_warnings
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverages, recommendation
     from bnnbench.run_all import run_all
 
-    for warning in runs[0].experiment.warnings():
-        note(f"{warning}.")
+    note_warnings(runs)
     folders = run_all(runs, say=note)
     message = all_diverged_message("every run", folders)
     if message:
@@ -124,7 +122,7 @@ def recommend(runs: Sequence[Run]) -> int:
     return 0
 
 
-def build_runs(
+def comparable_runs(
     file: str, target: str, methods: Sequence[str], overrides: Sequence[str]
 ) -> list[Run]:
     """Build the runs of the methods that work on this table, and print a note for the others.
@@ -138,33 +136,33 @@ def build_runs(
     Raises:
         UserError: if a setting is wrong, or fewer than two methods can be compared.
     """
-    from bnnbench.config.assemble import build
-    from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_runs
+    from bnnbench.config.sweep import sweep_jobs
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]
     given = {word.partition("=")[0] for word in overrides}
     defaults = [word for word in DEFAULT_OVERRIDES if word.partition("=")[0] not in given]
     outputs = [] if "outputs_dir" in given else ["outputs_dir=outputs/recommend"]
-    runs: list[Run] = []
-    errors: list[str] = []
     lines = [[*words, *defaults, *outputs, *overrides, f"method={method}"] for method in methods]
+    errors: list[UserError] = []
+
+    def leave_out(error: UserError) -> None:
+        if not isinstance(error, DuplicateConfiguration):
+            errors.append(error)
+
     with status_message(f"reading {Path(file).name}"):
-        for config in [config for line in lines for config in compose_configs(line)]:
-            try:
-                runs.append(build(config))
-            except DuplicateConfiguration:
-                continue
-            except UserError as error:
-                if not runs and not errors:
-                    raise  # most likely about the table, so it concerns all methods
-                errors.append(str(error))
+        runs = build_runs((job for line in lines for job in sweep_jobs(line)), leave_out)
+    if errors and not runs:
+        raise errors[0]  # most likely about the table, so it concerns all methods
     if len(runs) < 2:
         raise UserError(
-            " ".join(["fewer than two methods can be compared.", *errors]), "--methods", "too_few"
+            " ".join(["fewer than two methods can be compared.", *map(str, errors)]),
+            "--methods",
+            "too_few",
         )
-    for message in errors:
-        note(f"left out: {message}")
+    for error in errors:
+        note(f"left out: {error}")
     return runs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,6 @@ def add_parser(subparsers: Any) -> None:
         help="collect finished runs in tables and figures",
         description=DESCRIPTION + describe_suites(),
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "path",

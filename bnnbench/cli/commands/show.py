@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ def add_parser(subparsers: Any) -> None:
         help="print the results of a finished run, and open its page",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "folder", metavar="RUN", type=Path, help="the folder of a run, or one that contains it"

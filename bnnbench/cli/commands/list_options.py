@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,7 +51,6 @@ def add_parser(commands: Any) -> None:
         "list",
         help="list methods, data sets, experiments, suites and other options",
         description=HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "words", nargs="*", metavar="GROUP or OPTION", help=f"groups: {', '.join(LISTABLE)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,6 @@ def add_parser(subparsers: Any) -> None:
         help="predict new rows with the method of a run",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a finished run")
     parser.add_argument("file", metavar="FILE", type=Path, help="new rows: CSV, Excel, parquet")

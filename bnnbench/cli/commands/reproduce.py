@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from argparse import REMAINDER, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.notes import note, status_message
-from bnnbench.types import DuplicateConfiguration, UserError
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
@@ -45,7 +44,6 @@ def add_parser(subparsers: Any) -> None:
         help="run published experiments, resumable, with reports",
         description=DESCRIPTION.format(small=SMALL, all=ALL, suites=lines),
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "name",
@@ -67,11 +65,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.run_arguments import DRY_RUN
-
     # argparse takes every word after NAME for an override.
-    overrides = [word for word in given.overrides if word != DRY_RUN]
-    return reproduce(given.name, overrides, given.dry_run or DRY_RUN in given.overrides)
+    overrides = [word for word in given.overrides if word != "--dry-run"]
+    return reproduce(given.name, overrides, given.dry_run or "--dry-run" in given.overrides)
 
 
 def find_sweeps(name: str) -> list[Sweep]:
@@ -91,21 +87,6 @@ def find_sweeps(name: str) -> list[Sweep]:
     chosen = [known[name]] if name in known else list(known.values())
     size = SIZES[0] if name == SMALL else SIZES[1]
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
-
-
-def sweep_overrides(sweep: Sweep, given: Sequence[str]) -> list[str]:
-    """Return the overrides that its runs are composed of."""
-    return [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
-
-
-@contextmanager
-def name_experiment_in_errors(experiment: str) -> Iterator[None]:
-    """Put the name of the experiment before errors; a setting may suit others."""
-    try:
-        yield
-    except UserError as error:
-        message = f"experiment={experiment}: {error}"
-        raise UserError(message, error.setting, error.code) from None
 
 
 def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
@@ -159,20 +140,18 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
     """Build all runs of a sweep, or the first few.
 
     Raises:
-        UserError: if a setting is wrong.
+        UserError: if a setting is wrong, with the name of the experiment.
     """
-    runs = []
-    with (
-        name_experiment_in_errors(sweep.experiment),
-        status_message(f"checking every run of {sweep.experiment}"),
-    ):
-        from bnnbench.config.assemble import build
-        from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_runs
+    from bnnbench.config.sweep import sweep_jobs
 
-        for config in compose_configs(sweep_overrides(sweep, given), max_jobs):
-            with suppress(DuplicateConfiguration):  # not every method has a divergence
-                runs.append(build(config))
-    return runs
+    words = [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
+    try:
+        with status_message(f"checking every run of {sweep.experiment}"):
+            return build_runs(sweep_jobs(words, max_jobs), unused_allowed=True)
+    except UserError as error:
+        message = f"experiment={sweep.experiment}: {error}"
+        raise UserError(message, error.setting, error.code) from None
 
 
 class Report(NamedTuple):
@@ -209,6 +188,6 @@ def _report_folders(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> l
 
 
 def _write_report(report: Report) -> None:
-    from bnnbench.cli.report import report_command
+    from bnnbench.cli.commands.report import report_command
 
     report_command(report.path, output_dir=report.output_dir, labels=report.labels)

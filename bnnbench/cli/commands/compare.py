@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +42,6 @@ def add_parser(subparsers: Any) -> None:
         help="compare methods by a Bayesian test",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "paths", metavar="PATH", nargs="*", type=Path, help="one or two folders (default: outputs)"

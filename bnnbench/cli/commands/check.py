@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,7 +46,6 @@ def add_parser(commands: Any) -> None:
         "check",
         help="test a method, divergence or data set of your own",
         description=HELP,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "settings",
