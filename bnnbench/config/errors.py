@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def _unknown_option(text: str, group: str, choice: str) -> UserError:
     if group == "dataset" and "." in choice:
         own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
         return UserError(
-            f"unknown option dataset={choice}; for your own table, write {own}.", group, "file"
+            f"unknown dataset {choice!r}; for your own table, write {own}.", group, "file"
         )
     found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
     has_config_dir = "provider=command-line" in text  # in Hydra's list of folders
@@ -165,6 +166,7 @@ TRANSLATIONS: dict[str, Callable[..., UserError]] = {
 """Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
 
 
+@cache
 def _all_keys() -> list[str]:
     """Return the dotted keys of the default configuration, groups included."""
     from hydra import compose, initialize_config_dir

@@ -148,13 +148,15 @@ def comparable_runs(
     errors: list[UserError] = []
 
     def leave_out(error: UserError) -> None:
+        if (error.setting or "").startswith("dataset"):
+            raise error  # about the table, so it concerns all methods
         if not isinstance(error, DuplicateConfiguration):
             errors.append(error)
 
     with status_message(f"reading {Path(file).name}"):
         runs = build_runs((job for line in lines for job in sweep_jobs(line)), leave_out)
     if errors and not runs:
-        raise errors[0]  # most likely about the table, so it concerns all methods
+        raise errors[0]
     if len(runs) < 2:
         raise UserError(
             " ".join(["fewer than two methods can be compared.", *map(str, errors)]),
@@ -168,14 +170,13 @@ def comparable_runs(
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
     from bnnbench.config.configs import options
+    from bnnbench.config.suggestions import unknown_option
 
+    known = list(options("method"))
     for method in methods:
-        if method not in options("method"):
-            raise UserError(
-                f"--methods: unknown method {method!r}; see `bnnbench list method`.",
-                "--methods",
-                "unknown_option",
-            )
+        if method not in known:
+            error = unknown_option("method", method, known)
+            raise UserError(f"--methods: {error}", "--methods", error.code)
     for word in overrides:
         if "=" not in word:
             raise UserError(f"{word} is not a setting: write KEY=VALUE.", "KEY=VALUE", "syntax")
