@@ -21,6 +21,7 @@ from support.quick import no_figures, no_report_figures, without_fsync
 from support.tiny_runs import tiny_run
 
 from bnnbench import forks
+from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.data import archive
 from bnnbench.experiment.run import Run
 
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Garbage is collected less often, because the collected tests are many objects.
     """
     gc.set_threshold(50_000, 20, 50)
+    use_published_protocols()
     quick = ExitStack()
     quick.enter_context(without_fsync())
     config.add_cleanup(quick.close)

@@ -121,8 +121,6 @@ def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserE
 
 def _run_arguments(arguments: Sequence[str]) -> list[str] | None:
     """Return the arguments of `run`, including options before it; None for other commands."""
-    if {"-sc", "--shell-completion"} & {*arguments} and "run" not in arguments:
-        return list(arguments)
     first = arguments[0] if arguments else ""
     general_help = first in ("-h", "--help")
     if "run" not in arguments or general_help or not (first == "run" or first.startswith("-")):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
@@ -14,7 +12,6 @@ from hydra import main as hydra_main
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from bnnbench.config import compose  # noqa: F401  # registers our folders and resolvers
 from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.errors import CONFIG_ERRORS, to_user_error
 from bnnbench.config.sweep import Job, JobList
@@ -35,7 +32,6 @@ def run_hydra_app(
         UserError: if Hydra refuses an argument.
         Exception: that `run_jobs` raises; no further job is started.
     """
-    _hide_subcommand()
     decorate = hydra_main(
         version_base="1.3", config_path=str(config_folder()), config_name=CONFIG_NAME
     )
@@ -52,7 +48,7 @@ def run_hydra_app(
 
     with TemporaryDirectory(prefix="bnnbench-") as folder:
         # Hydra's own record of a sweep adds nothing to those of the runs, unless it is asked for.
-        kept = any(word.startswith(("-sc", "--shell-completion", "hydra.sweep")) for word in words)
+        kept = any(word.startswith("hydra.sweep") for word in words)
         sys.argv = ["bnnbench", *words, *([] if kept else [f"hydra.sweep.dir='{folder}'"])]
         try:
             with _raise_hydra_exit(words):
@@ -77,13 +73,3 @@ def _raise_hydra_exit(words: Sequence[str]) -> Iterator[None]:
         if stop.code:
             raise UserError(f"{printed.getvalue().strip()}.", "--package") from None
         raise
-
-
-def _hide_subcommand() -> None:
-    """Rewrite `bnnbench run method=` to `bnnbench method=` for Hydra's completion."""
-    line = os.environ.get("COMP_LINE", "")
-    hidden = re.sub(r"^(\S+\s+)run\s+", r"\1", line)
-    if hidden != line:
-        point = int(os.environ.get("COMP_POINT", len(line)))
-        os.environ["COMP_POINT"] = str(max(0, point - (len(line) - len(hidden))))
-        os.environ["COMP_LINE"] = hidden

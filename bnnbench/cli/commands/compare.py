@@ -70,10 +70,12 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
         raise UserError("compare takes one or two folders; with --published, only one.", "PATH")
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
+    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.results.pairing import MIN_COMMON_SPLITS
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.significance import tally
 
+    use_published_protocols()
     folders = [read_runs(path) for path in paths or [Path("outputs")]]
     for runs in folders:
         note_omitted_runs(runs)

@@ -29,7 +29,6 @@ OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
     ("--package", "-p"): {"help": "with --cfg, print only this section"},
     ("--run", "-r"): {"action": "store_true", "help": "run one job"},
     ("--multirun", "-m"): {"action": "store_true", "help": "run all combinations of values"},
-    ("--shell-completion", "-sc"): {"action": "store_true", "help": "completion by Hydra"},
     ("--config-path", "-cp"): {"help": "a folder instead of configs"},
     ("--config-name", "-cn"): {"help": "a file instead of run.yaml"},
     ("--config-dir", "-cd"): {"help": "a folder with your own YAML files"},
@@ -38,7 +37,7 @@ OPTIONS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
 }
 """The options that `bnnbench run` shares with Hydra."""
 
-EXCLUSIVE_OPTIONS = ("run", "multirun", "cfg", "info", "shell_completion")
+EXCLUSIVE_OPTIONS = ("run", "multirun", "cfg", "info")
 """Options that exclude each other."""
 
 JOB_OPTIONS = ("run", "multirun", "config_dir", "overrides")
@@ -92,8 +91,6 @@ def hydra_arguments(words: Sequence[str]) -> list[str]:
         others.remove(override)
     if others[-1:] in (["--info"], ["-i"]):  # or it would take the first override for its value
         others.append(given.info)
-    if given.shell_completion:
-        return [*others, *given.overrides]
     return [*others, *prepare_overrides(given.overrides, given.multirun)]
 
 
@@ -110,8 +107,6 @@ def _parse_options(words: Sequence[str]) -> Namespace:
         raise UserError(f"{first} and {second} cannot be combined; give one of them.", second)
     if given.resolve and not (given.cfg or given.help):
         raise UserError("--resolve needs --cfg job.", "--resolve")
-    if given.shell_completion and not given.overrides:
-        raise UserError("-sc needs install=SHELL, such as install=bash.", "-sc")
     return given
 
 
