@@ -27,74 +27,24 @@ _config_dirs: ContextVar[tuple[str, ...] | None] = ContextVar("config_dirs", def
 """The folder of `--config-dir`, if any; None in Hydra's own application, which reads it itself."""
 
 
-class CachedSource(ConfigSource):
-    """A source of Hydra that reads every file once per process; otherwise once per job.
+CACHED = "cached-"
+"""Beginning of the schemes of sources that read every file once per process."""
 
-    `cached://file:///a/configs` wraps `file:///a/configs`.
-
-    Attributes:
-        source: the wrapped source.
-    """
-
-    def __init__(self, provider: str, path: str) -> None:
-        super().__init__(provider, path)
-        self.source = _source(provider, self.path)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CachedSource:
-        """Share the source and its cache: Hydra copies all sources for every configuration."""
-        return self
-
-    @staticmethod
-    def scheme() -> str:
-        """Return the beginning of its paths."""
-        return "cached"
-
-    def load_config(self, config_path: str) -> ConfigResult:
-        """Return the content of a file, as a copy that the caller may change."""
-        return pickle.loads(_pickled_file(self.source, config_path))
-
-    def is_group(self, config_path: str) -> bool:
-        """Return whether a path is a folder."""
-        return _is_group(self.source, config_path)
-
-    def is_config(self, config_path: str) -> bool:
-        """Return whether a path is a file."""
-        return _is_config(self.source, config_path)
-
-    def available(self) -> bool:
-        """Return whether its folder exists."""
-        return bool(self.source.available())
-
-    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """Return the names in a folder."""
-        found: list[str] = self.source.list(config_path, results_filter)
-        return found
-
-    def __repr__(self) -> str:
-        return repr(self.source)
+_files: dict[tuple[str, str], bytes] = {}
+"""Pickled files by source and name; they do not change while a process runs."""
 
 
-@cache
-def _source(provider: str, path: str) -> ConfigSource:
-    for kind in Plugins.instance().discover(ConfigSource):
-        if issubclass(kind, ConfigSource) and path.startswith(f"{kind.scheme()}://"):
-            return kind(provider, path)
-    raise ValueError(f"no source of Hydra reads {path}")
+def _cached(kind: type[Any]) -> type[ConfigSource]:
+    """Return a source of Hydra that reads every file once, where `kind` reads it for every job."""
 
+    def load_config(source: ConfigSource, config_path: str) -> ConfigResult:
+        key = source.full_path(), config_path
+        if key not in _files:
+            _files[key] = pickle.dumps(kind.load_config(source, config_path))
+        return pickle.loads(_files[key])  # a copy that the caller may change
 
-@cache
-def _pickled_file(source: ConfigSource, config_path: str) -> bytes:
-    return pickle.dumps(source.load_config(config_path))
-
-
-@cache
-def _is_group(source: ConfigSource, config_path: str) -> bool:
-    return bool(source.is_group(config_path))
-
-
-@cache
-def _is_config(source: ConfigSource, config_path: str) -> bool:
-    return bool(source.is_config(config_path))
+    scheme = staticmethod(lambda: CACHED + kind.scheme())
+    return type(f"Cached{kind.__name__}", (kind,), {"scheme": scheme, "load_config": load_config})
 
 
 class ConfigFolders(SearchPathPlugin):
@@ -105,7 +55,7 @@ class ConfigFolders(SearchPathPlugin):
         config_dirs = _config_dirs.get()
         for entry in search_path.get_path() if config_dirs is not None else ():
             full = entry.path if "://" in entry.path else f"file://{entry.path}"
-            entry.path = f"{CachedSource.scheme()}://{full}"
+            entry.path = CACHED + full
         for folder in config_folders()[1:]:
             search_path.append("bnnbench", f"file://{folder.path}")
         for given in config_dirs or ():
@@ -167,7 +117,8 @@ def _choices_in(folders: tuple[str, ...]) -> str:
     )
 
 
-Plugins.instance().register(CachedSource)
+for _source in Plugins.instance().discover(ConfigSource):
+    Plugins.instance().register(_cached(_source))
 Plugins.instance().register(ConfigFolders)
 OmegaConf.register_new_resolver("choices", _choices, replace=True)
 OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve, replace=True)

@@ -44,9 +44,8 @@ def published_protocol(method: str, family: str, dataset: str) -> dict[str, Any]
         _option("protocol", defaults["protocol"]),
     )
     assert isinstance(config, DictConfig)
-    bounds = OmegaConf.merge(
-        config.dataset.protocol.bounds, OmegaConf.select(config, "method.protocol.bounds") or {}
-    )
+    sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
+    bounds: Any = OmegaConf.to_container(OmegaConf.merge(*(one or {} for one in sections)))
     return {
         "likelihood": defaults["likelihood"],
         "likelihood.loss": defaults["loss"],

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
+from bnnbench import __version__
 from bnnbench.config.configs import GROUPS, options
+from bnnbench.cpp.library import library
 from bnnbench.discovery import suites
 
 
@@ -65,10 +67,9 @@ def test_run_help_lists_options_without_base_files(command: Command, tmp_path: P
         assert {*listed[group].split(", ")} == {*options(group)} | own
 
 
-def test_the_version_is_ours(command: Command) -> None:
-    for arguments in (["--version"], ["run", "--version"]):
-        code, out, _ = command(*arguments)
-        assert code == 0 and out.startswith("bnnbench ")
+def test_the_version_and_whether_native_code_is_in_use(command: Command) -> None:
+    said = f"bnnbench {__version__}\nnative code: {library().status}\n"
+    assert command("--version") == command("run", "--version") == (0, said, "")
 
 
 @pytest.mark.integration

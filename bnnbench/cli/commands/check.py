@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.notes import status_message
+from bnnbench.project import make_importable
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:
@@ -54,31 +56,35 @@ def add_parser(commands: Any) -> None:
         help="method=NAME, dataset=NAME or divergence=NAME, and settings of `bnnbench run`",
     )
     parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
-    parser.set_defaults(run=lambda given: check_command(given.settings, given.config_dir))
+    parser.set_defaults(run=run)
 
 
-def check_command(overrides: Sequence[str], config_dir: str | None = None) -> int:
+def run(given: Namespace) -> int:
     """Run all tests and print their results.
-
-    Args:
-        overrides: as for `bnnbench run -m`.
-        config_dir: a folder of configurations.
 
     Returns:
         0 if all pass, else 1.
 
     Raises:
-        UserError: if the overrides name nothing to check, or it cannot be instantiated.
+        UserError: if the settings name nothing to check, or it cannot be instantiated.
     """
-    groups = [group for group in SUBJECTS if any(w.startswith(f"{group}=") for w in overrides)]
+    from bnnbench.config.sweep import compose_configs
+
+    groups = [g for g in SUBJECTS if any(word.startswith(f"{g}=") for word in given.settings)]
     if not groups:
         raise UserError(
             f"nothing to check: give {' or '.join(f'{group}=NAME' for group in SUBJECTS)}; "
             "see `bnnbench check --help`.",
             "KEY=VALUE",
         )
-    with status_message(f"composing {' '.join(overrides)}"):
-        configs = _compose(overrides, config_dir)
+    if given.config_dir is not None:
+        if not Path(given.config_dir).is_dir():
+            raise UserError(
+                f"--config-dir must be a folder, but {given.config_dir} is not.", "--config-dir"
+            )
+        make_importable([Path(given.config_dir).resolve(), Path.cwd()])
+    with status_message(f"composing {' '.join(given.settings)}"):
+        configs = compose_configs(given.settings, config_dir=given.config_dir)
     failed, checked = False, []
     for config in configs:
         for group in groups:
@@ -89,19 +95,6 @@ def check_command(overrides: Sequence[str], config_dir: str | None = None) -> in
                 subject = SUBJECTS[group](config)
             failed |= not _show(f"{group}={_label(config[group])}", subject)
     return int(failed)
-
-
-def _compose(overrides: Sequence[str], config_dir: str | None) -> list[dict[str, Any]]:
-    from bnnbench.config.sweep import compose_configs
-    from bnnbench.project import make_importable
-
-    if config_dir is not None:
-        if not Path(config_dir).is_dir():
-            raise UserError(
-                f"--config-dir must be a folder, but {config_dir} is not.", "--config-dir"
-            )
-        make_importable([Path(config_dir).resolve(), Path.cwd()])
-    return compose_configs(overrides, config_dir=config_dir)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def recommend(runs: Sequence[Run]) -> int:
     Returns:
         0, or 1 if every run diverged.
     """
-    from bnnbench.cli.commands.report import report_command
+    from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.result_table import all_diverged_message
     from bnnbench.cli.sweep_runner import note_warnings
     from bnnbench.results.reader import read_runs
@@ -113,7 +113,7 @@ def recommend(runs: Sequence[Run]) -> int:
         note(message)
         return 1
     place = folders[0].root.parents[1]
-    report_command(place)
+    write_and_show(place)
     finished = read_runs(place)
     found = recommendation(finished)
     for sentence in found.sentences(coverages(finished)):

@@ -61,13 +61,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the number of runs and their estimated time"
     )
-    parser.set_defaults(run=_reproduce)
-
-
-def _reproduce(given: Namespace) -> int:
-    # argparse takes every word after NAME for an override.
-    overrides = [word for word in given.overrides if word != "--dry-run"]
-    return reproduce(given.name, overrides, given.dry_run or "--dry-run" in given.overrides)
+    parser.set_defaults(run=run)
 
 
 def find_sweeps(name: str) -> list[Sweep]:
@@ -89,13 +83,8 @@ def find_sweeps(name: str) -> list[Sweep]:
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
 
 
-def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
+def run(given: Namespace) -> int:
     """Run and report all experiments; an error of one run does not stop the others.
-
-    Args:
-        name: of a suite, `small` or `all`.
-        given: overrides for every run.
-        dry_run: whether to print the plan instead.
 
     Returns:
         0, or 1 if all runs of an experiment diverged.
@@ -103,14 +92,17 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     Raises:
         UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
+    from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.result_table import all_diverged_message, show_run
     from bnnbench.run_all import run_all
 
-    sweeps = find_sweeps(name)
+    # argparse takes every word after NAME for an override.
+    overrides = [word for word in given.overrides if word != "--dry-run"]
+    sweeps = find_sweeps(given.name)
     for sweep in sweeps:
-        _build_runs(sweep, given, max_jobs=1)  # reports mistakes that all runs share early
-    runs = [_build_runs(sweep, given) for sweep in sweeps]
-    if dry_run:
+        _build_runs(sweep, overrides, max_jobs=1)  # reports mistakes that all runs share early
+    runs = [_build_runs(sweep, overrides) for sweep in sweeps]
+    if given.dry_run or overrides != given.overrides:
         from bnnbench.cli.plan import show_sweeps
 
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
@@ -119,7 +111,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     errors: list[UserError] = []
     run_all([run for some in runs for run in some], show_run, errors.append, note)
     for report in _report_folders(sweeps, runs):
-        _write_report(report)
+        write_and_show(report.path, output_dir=report.output_dir, labels=report.labels)
     messages = [
         all_diverged_message(f"every run of experiment={sweep.experiment}", _finished(some))
         for sweep, some in zip(sweeps, runs, strict=True)
@@ -185,9 +177,3 @@ def _report_folders(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> l
         before = found.get(place, Report(outputs)).labels or frozenset()
         found[place] = Report(outputs, before | {label}, ReportFolder.below(place).root)
     return [one for place, one in found.items() if one.labels or place.is_dir()]
-
-
-def _write_report(report: Report) -> None:
-    from bnnbench.cli.commands.report import report_command
-
-    report_command(report.path, output_dir=report.output_dir, labels=report.labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,11 @@ def add_parser(subparsers: Any) -> None:
         "folder", metavar="RUN", type=Path, help="the folder of a run, or one that contains it"
     )
     parser.add_argument("--open", action="store_true", help="open its page in the browser")
-    parser.set_defaults(run=lambda given: show_command(given.folder, given.open))
+    parser.set_defaults(run=run)
 
 
-def show_command(path: Path, open_page: bool = False) -> int:
-    """Print the results of a run and return 0.
-
-    Args:
-        path: a folder with one finished run.
-        open_page: whether to write its page and open it.
+def run(given: Namespace) -> int:
+    """Print the results of a run; write its page and open it, if that is asked for.
 
     Raises:
         UserError: if there is no such run, or its page cannot be written.
@@ -51,8 +48,8 @@ def show_command(path: Path, open_page: bool = False) -> int:
     from bnnbench.cli.result_table import show_run
     from bnnbench.experiment.find_run import find_run
 
-    folder = find_run(path)
-    if not open_page:
+    folder = find_run(given.folder)
+    if not given.open:
         show_run(folder)
         return 0
     from bnnbench.config.published_protocol import use_published_protocols
