@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import math
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnnbench.notes import status_message
 from bnnbench.project import make_importable
-from bnnbench.types import DuplicateConfiguration, UserError
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
-    from bnnbench.checking.checks import CheckResult
-    from bnnbench.methods.shared.contract import Method
+    from bnnbench.config.subjects import Subject
+
+CHECKED_GROUPS = ("method", "dataset", "divergence")
 
 HELP = """\
 Test that a method, a divergence or a data set satisfies the contract that every run relies on. One
@@ -68,12 +65,10 @@ def run(given: Namespace) -> int:
     Raises:
         UserError: if the settings name nothing to check, or it cannot be instantiated.
     """
-    from bnnbench.config.sweep import compose_configs
-
-    groups = [g for g in SUBJECTS if any(word.startswith(f"{g}=") for word in given.settings)]
+    groups = [g for g in CHECKED_GROUPS if any(word.startswith(f"{g}=") for word in given.settings)]
     if not groups:
         raise UserError(
-            f"nothing to check: give {' or '.join(f'{group}=NAME' for group in SUBJECTS)}; "
+            f"nothing to check: give {' or '.join(f'{group}=NAME' for group in CHECKED_GROUPS)}; "
             "see `bnnbench check --help`.",
             "KEY=VALUE",
         )
@@ -84,6 +79,9 @@ def run(given: Namespace) -> int:
             )
         make_importable([Path(given.config_dir).resolve(), Path.cwd()])
     with status_message(f"composing {' '.join(given.settings)}"):
+        from bnnbench.config.subjects import make_subject
+        from bnnbench.config.sweep import compose_configs
+
         configs = compose_configs(given.settings, config_dir=given.config_dir)
     failed, checked = False, []
     for config in configs:
@@ -92,108 +90,9 @@ def run(given: Namespace) -> int:
                 continue
             checked.append(config[group])
             with status_message(f"preparing {group}={_label(config[group])}"):
-                subject = SUBJECTS[group](config)
+                subject = make_subject(group, config)
             failed |= not _show(f"{group}={_label(config[group])}", subject)
     return int(failed)
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A component to check.
-
-    Attributes:
-        cls: its class.
-        results: results of its tests, computed lazily.
-    """
-
-    cls: type
-    results: Iterator[CheckResult]
-
-
-def _method(config: dict[str, Any]) -> Subject:
-    from bnnbench.checking.checks import run_checks
-    from bnnbench.checking.leakage import LEAKAGE
-    from bnnbench.checking.method import METHOD
-    from bnnbench.checking.small_fits import MethodUnderTest
-    from bnnbench.config.assemble import available_inputs
-    from bnnbench.config.compatibility import check_method_components
-    from bnnbench.methods.shared.contract import Method
-
-    method: Method = _instantiate("method", config, Method)
-    with suppress(DuplicateConfiguration):  # the method may take no divergence
-        check_method_components(available_inputs(config), type(method))
-    bounds = {
-        **_protocol(config, "dataset").get("bounds", {}),
-        **_protocol(config, "method").get("bounds", {}),
-    }
-    trial = MethodUnderTest(method, _tried_values(method, bounds))
-    return Subject(type(method), run_checks((*METHOD, LEAKAGE), trial))
-
-
-def _divergence(config: dict[str, Any]) -> Subject:
-    from bnnbench.checking.checks import run_checks
-    from bnnbench.checking.divergence import DIVERGENCE
-    from bnnbench.divergences.base import Divergence
-
-    divergence = _instantiate("divergence", config, Divergence)
-    return Subject(type(divergence), run_checks(DIVERGENCE, divergence))
-
-
-def _data_set(config: dict[str, Any]) -> Subject:
-    from bnnbench.checking.checks import run_checks
-    from bnnbench.checking.data_set import DATA_SET, SourceUnderTest
-    from bnnbench.data import Source
-
-    source = _instantiate("dataset", config, Source)
-    return Subject(type(source), run_checks(DATA_SET, SourceUnderTest(source)))
-
-
-SUBJECTS: dict[str, Callable[[dict[str, Any]], Subject]] = {
-    "method": _method,
-    "dataset": _data_set,
-    "divergence": _divergence,
-}
-"""Components that can be checked, by group."""
-
-
-def _instantiate(group: str, config: dict[str, Any], kind: type) -> Any:
-    """Instantiate the option of a group.
-
-    Raises:
-        UserError: if that fails, or it is of another kind.
-    """
-    from bnnbench.config.compatibility import check_groups
-    from bnnbench.config.instantiate import check_type, instantiate
-
-    check_groups(config)
-    made = instantiate(group, {name: v for name, v in config[group].items() if name != "protocol"})
-    check_type(group, made, kind)
-    return made
-
-
-def _protocol(config: dict[str, Any], group: str) -> dict[str, Any]:
-    return {key: value or {} for key, value in (config[group].get("protocol") or {}).items()}
-
-
-def _tried_values(method: Method, bounds: dict[str, list[float]]) -> dict[str, float]:
-    """Return values of fixed hyper-parameters, and of unusual ones in the middle of their bounds.
-
-    Raises:
-        UserError: if one has neither a value nor bounds.
-    """
-    from bnnbench.checking.small_fits import HYPER
-
-    fixed = method.fixed_hyper()
-    searched = [name for name in method.hyper_names if name not in (*fixed, *HYPER)]
-    for name in searched:
-        if name not in bounds:
-            raise UserError(
-                f"method={method.label} has no bounds for the search of {name}: add "
-                f"{name}: [LOW, HIGH] to protocol.bounds in its YAML file.",
-                f"method.protocol.bounds.{name}",
-                "missing",
-            )
-    return {**fixed, **{name: math.sqrt(math.prod(bounds[name])) for name in searched}}
 
 
 def _label(config: dict[str, Any]) -> str:
