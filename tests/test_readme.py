@@ -15,7 +15,7 @@ from support.command import result_folder
 
 import bnnbench.suites
 from bnnbench import discovery
-from bnnbench.cli.commands.list_options import METRICS, SUITES, parse_words
+from bnnbench.cli.commands.list import METRICS, SUITES, parse_words
 from bnnbench.cli.commands.reproduce import find_sweeps
 from bnnbench.cli.main import build_parser
 from bnnbench.config.compose import to_dict

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from bnnbench import __version__
@@ -42,6 +43,13 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 """
 
 
+COMMANDS = (
+    *("reproduce", "list", "check", "data", "report", "show", "compare", "recommend", "predict"),
+    "completion",
+)
+"""Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
+
+
 class Version(argparse.Action):
     """Prints the version and whether native code is in use, building it first if necessary."""
 
@@ -54,33 +62,20 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands except `run`, whose arguments Hydra parses."""
-    from bnnbench.cli.commands import (
-        check,
-        compare,
-        completion,
-        data,
-        list_options,
-        predict,
-        recommend,
-        report,
-        reproduce,
-        show,
-    )
-
-    parser = Parser(
-        prog="bnnbench",
-        description=DESCRIPTION,
-    )
+    parser = Parser(prog="bnnbench", description=DESCRIPTION)
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
-    for command in (
-        *(reproduce, list_options, check, data, report, show, compare, recommend, predict),
-        completion,
-    ):
-        command.add_parser(commands)
+    for name in COMMANDS:
+        module = import_module(f"bnnbench.cli.commands.{name}")
+        command = commands.add_parser(name, help=module.SUMMARY)
+        command.description = getattr(module, "DESCRIPTION", None)
+        command.epilog = getattr(module, "EXAMPLES", None)
+        module.add_arguments(command)
+        if hasattr(module, "run"):
+            command.set_defaults(run=module.run)
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -60,17 +60,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def split_names(text: str) -> tuple[str, ...]:
     """Return the distinct names of a comma-separated list."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def run_filter_from(given: Namespace) -> RunFilter:
-    """Return the selection of runs.
-
-    Raises:
-        UserError: if a metric is unknown.
-    """
-    from bnnbench.results.run_filter import RunFilter
-
-    return RunFilter(given.methods, given.datasets, given.metric)
 
 
 def parse_renames(pairs: Iterable[str]) -> dict[str, str]:

@@ -51,6 +51,9 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
         found = re.search(pattern, text)
         if found:
             return translate(text, *found.groups())
+    for pattern, (template, code) in TEMPLATES.items():
+        if found := re.search(pattern, text):
+            return UserError(template.format_map(found.groupdict()), found["key"], code)
     setting = None
     if text.startswith("Error merging override") and error.__cause__:
         setting = text.split()[-1].partition("=")[0]
@@ -107,29 +110,6 @@ def _unknown_setting(text: str, key: str) -> UserError:
     return UserError(f"unknown setting {key}; {hint}", key, "unknown_setting")
 
 
-def _needs_multirun(text: str, word: str) -> UserError:
-    key = word.partition("=")[0]
-    return UserError(f"{word} has several values: add -m to run all.", key, "needs_multirun")
-
-
-def _missing(text: str, key: str) -> UserError:
-    return UserError(f"{key} needs a value: give {key}=VALUE.", key, "missing")
-
-
-def _not_a_group(text: str, key: str) -> UserError:
-    return UserError(
-        f"{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
-        key,
-        "not_a_group",
-    )
-
-
-def _unresolved(text: str, source: str, key: str) -> UserError:
-    return UserError(
-        f"{key} is taken from {source}, which does not exist; give {key}=VALUE.", key, "unresolved"
-    )
-
-
 def _ambiguous(text: str, key: str, values: str) -> UserError:
     values = values.replace("'", "")  # quotes around options that are numbers
     every = "both" if values.count(",") == 1 else "all"
@@ -157,13 +137,29 @@ def _syntax_error(word: str) -> UserError:
 TRANSLATIONS: dict[str, Callable[..., UserError]] = {
     r"Could not find '([\w/]+)/([^'/]*)'": _unknown_option,
     r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
-    r"Sweep parameters '(.*)' requires --multirun": _needs_multirun,
     r"Could not override '([\w./@]+)'": _unknown_setting,
-    r"Missing mandatory value: ([\w.]+)": _missing,
-    r"node `([\w.]+)` is not a container": _not_a_group,
-    r"Interpolation key '(.+)' not found\s+full_key: (\S+)": _unresolved,
 }
 """Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
+
+TEMPLATES = {
+    r"Sweep parameters '(?P<word>(?P<key>[^=]*).*)' requires --multirun": (
+        "{word} has several values: add -m to run all.",
+        "needs_multirun",
+    ),
+    r"Missing mandatory value: (?P<key>[\w.]+)": (
+        "{key} needs a value: give {key}=VALUE.",
+        "missing",
+    ),
+    r"node `(?P<key>[\w.]+)` is not a container": (
+        "{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
+        "not_a_group",
+    ),
+    r"Interpolation key '(?P<source>.+)' not found\s+full_key: (?P<key>\S+)": (
+        "{key} is taken from {source}, which does not exist; give {key}=VALUE.",
+        "unresolved",
+    ),
+}
+"""Further patterns, with our message and its code; the setting is `key`."""
 
 
 @cache

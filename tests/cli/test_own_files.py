@@ -16,7 +16,7 @@ from support.command import Command, result_folder
 from support.config import TINY
 
 from bnnbench import discovery
-from bnnbench.cli.commands.list_options import summaries
+from bnnbench.cli.commands.list import summaries
 from bnnbench.config.sweep import compose_configs
 from bnnbench.report.run_output import find_run_page
 

@@ -128,7 +128,8 @@ def test_features_of_hydras_own_application(command: Command, table_csv: Path) -
     assert code == 0, errors
     folder, kept = result_folder(out), Path("kept")
     assert (kept / "config.yaml").is_file() and folder.done.is_file()
-    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.verbose=false")
+    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.sweep.dir=swept")
+    assert Path("swept/multirun.yaml").is_file()
     assert code == 0 and out.count("results: ") == 2 and "nothing run" in errors
     assert result_folder(out).root.parent == folder.root.parent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 CHECKED_GROUPS = ("method", "dataset", "divergence")
 
-HELP = """\
+SUMMARY = "test a method, divergence or data set of your own"
+
+DESCRIPTION = """\
 Test that a method, a divergence or a data set satisfies the contract that every run relies on. One
 line is printed for each test, with a reason if it fails.
 
@@ -39,13 +41,8 @@ Exit code 0: all tests pass; 1: at least one fails.
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command `check`."""
-    parser = commands.add_parser(
-        "check",
-        help="test a method, divergence or data set of your own",
-        description=HELP,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "settings",
         nargs="+",
@@ -53,7 +50,6 @@ def add_parser(commands: Any) -> None:
         help="method=NAME, dataset=NAME or divergence=NAME, and settings of `bnnbench run`",
     )
     parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
-    parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bnnbench.results.reader import Runs
+
+SUMMARY = "compare methods by a Bayesian test"
 
 DESCRIPTION = """\
 Compare finished runs by the Bayesian correlated t-test on the splits that they share.
@@ -36,14 +38,8 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `compare`."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="compare methods by a Bayesian test",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "paths", metavar="PATH", nargs="*", type=Path, help="one or two folders (default: outputs)"
     )
@@ -57,7 +53,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--published", action="store_true", help="compare with published results instead"
     )
-    parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:

@@ -6,18 +6,20 @@ argcomplete completes commands and their options; Hydra completes the settings o
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bnnbench.cli.commands.list_options import all_names, metrics
+from bnnbench.cli.commands.list import all_names, metrics
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import suites
 from bnnbench.types import UserError
 
 SHELLS = ("bash", "zsh", "fish")
 
-HELP = """\
+SUMMARY = "print the shell code for completion on Tab"
+
+DESCRIPTION = """\
 Print the shell code that completes commands, options, settings and paths on Tab:
 
   eval "$(bnnbench completion)"                 bash; a line for ~/.bashrc
@@ -26,22 +28,16 @@ Print the shell code that completes commands, options, settings and paths on Tab
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command `completion`."""
-    parser = commands.add_parser(
-        "completion",
-        help="print the shell code for completion on Tab",
-        description=HELP,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("shell", nargs="?", choices=SHELLS, default="bash", metavar="SHELL")
-    parser.set_defaults(run=lambda given: completion_command(given.shell))
 
 
-def completion_command(shell: str) -> int:
+def run(given: Namespace) -> int:
     """Print the shell code."""
     from argcomplete import shellcode
 
-    print(shellcode(["bnnbench"], shell=shell))
+    print(shellcode(["bnnbench"], shell=given.shell))
     return 0
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bnnbench.data.archive import Status
 
+SUMMARY = "fetch or verify the UCI data sets"
+
 FETCH_HELP = """\
 Download UCI data sets to the data folder and check every file against its published SHA-256.
 
@@ -34,9 +36,8 @@ Exit code 0: all given sets are intact; 1: at least one is corrupt or missing.
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the commands `data fetch` and `data verify`."""
-    parser = subparsers.add_parser("data", help="fetch or verify the UCI data sets")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     fetch = _add_command(commands, "fetch", "download UCI sets to the data folder", FETCH_HELP)
     fetch.add_argument(

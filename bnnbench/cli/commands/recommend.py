@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
@@ -23,6 +24,8 @@ DEFAULT_OVERRIDES = (
     "evaluation.out_of_fold=false",
 )
 """A shorter protocol, the same for all methods."""
+
+SUMMARY = "find out which method suits your table"
 
 DESCRIPTION = """\
 Find out which method suits a table. Each method runs on the same ten splits with the same short
@@ -46,14 +49,9 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `recommend`."""
-    parser = subparsers.add_parser(
-        "recommend",
-        help="find out which method suits your table",
-        description=DESCRIPTION.format(methods=", ".join(METHODS)),
-        epilog=EXAMPLES,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = DESCRIPTION.format(methods=", ".join(METHODS))
     parser.add_argument("file", metavar="FILE", help="the table: CSV, Excel, parquet")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
     parser.add_argument(
@@ -68,10 +66,10 @@ def add_parser(subparsers: Any) -> None:
         nargs="*",
         help="settings of every run, as for `bnnbench run`",
     )
-    parser.set_defaults(run=run)
 
 
-def run(given: Any) -> int:
+def run(given: Namespace) -> int:
+    """Compare the methods, or print the plan."""
     runs = comparable_runs(given.file, given.target, given.methods.split(","), given.overrides)
     return show_plans(runs) if given.dry_run else recommend(runs)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
@@ -18,6 +18,8 @@ from bnnbench.types import UserError
 if TYPE_CHECKING:
     from bnnbench.report.blocks import Style
     from bnnbench.results.reader import Runs
+
+SUMMARY = "collect finished runs in tables and figures"
 
 DESCRIPTION = """\
 Collect every finished run at or below PATH in tables and figures, written to PATH/report:
@@ -72,14 +74,9 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `report`."""
-    parser = subparsers.add_parser(
-        "report",
-        help="collect finished runs in tables and figures",
-        description=DESCRIPTION + describe_suites(),
-        epilog=EXAMPLES,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = DESCRIPTION + describe_suites()
     parser.add_argument(
         "path",
         metavar="PATH",
@@ -114,13 +111,14 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--open", action="store_true", help="open report.html in the browser")
     report_options.add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
     names = report_options.parse_renames(given.rename)
-    run_filter = report_options.run_filter_from(given)
+    from bnnbench.results.run_filter import RunFilter
+
+    run_filter = RunFilter(given.methods, given.datasets, given.metric)
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 

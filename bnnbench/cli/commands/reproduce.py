@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.notes import note, status_message
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SMALL, ALL = "small", "all"
 """Names that stand for the quick part of every suite, and for all suites."""
+
+SUMMARY = "run published experiments, resumable, with reports"
 
 DESCRIPTION = """\
 Reproduce published experiments, each with its report. Finished runs are kept, so the same command
@@ -36,15 +38,10 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `reproduce`."""
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in suites())
-    parser = subparsers.add_parser(
-        "reproduce",
-        help="run published experiments, resumable, with reports",
-        description=DESCRIPTION.format(small=SMALL, all=ALL, suites=lines),
-        epilog=EXAMPLES,
-    )
+    parser.description = DESCRIPTION.format(small=SMALL, all=ALL, suites=lines)
     parser.add_argument(
         "name",
         metavar="NAME",
@@ -61,7 +58,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the number of runs and their estimated time"
     )
-    parser.set_defaults(run=run)
 
 
 def find_sweeps(name: str) -> list[Sweep]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 from bnnbench.types import UserError
+
+SUMMARY = "print the results of a finished run, and open its page"
 
 DESCRIPTION = """\
 Print the table and the notes of a finished run again, as `bnnbench run` did.
@@ -23,19 +24,12 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `show`."""
-    parser = subparsers.add_parser(
-        "show",
-        help="print the results of a finished run, and open its page",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "folder", metavar="RUN", type=Path, help="the folder of a run, or one that contains it"
     )
     parser.add_argument("--open", action="store_true", help="open its page in the browser")
-    parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:
