@@ -26,13 +26,20 @@ def check_int(key: str, value: Any, minimum: int = 1) -> None:
 
 
 def check_between(
-    key: str, value: Any, low: float, high: float = math.inf, low_included: bool = False
+    key: str,
+    value: Any,
+    low: float,
+    high: float = math.inf,
+    low_included: bool = False,
+    high_included: bool = False,
 ) -> None:
-    """Raise `UserError` unless `low < value < high` (`low <= value` if `low_included`)."""
+    """Raise `UserError` unless `low < value < high`, or it is a bound that is included."""
+    accepted = ((low,) if low_included else ()) + ((high,) if high_included else ())
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not (low < value < high or (low_included and value == low)):
+    if not number or not (low < value < high or value in accepted):
         edge = "of at least" if low_included else "greater than"
-        top = "" if high == math.inf else f" and less than {high:g}"
+        limit = "at most" if high_included else "less than"
+        top = "" if high == math.inf else f" and {limit} {high:g}"
         raise UserError(f"{key} must be a number {edge} {low:g}{top}, not {value!r}.", key)
 
 

@@ -59,6 +59,12 @@ def adam(
     return torch.addcdiv(parameter, size * first, scale), first, second
 
 
+def adam_state(name: str, value: Tensor) -> dict[str, Tensor]:
+    """Return an entry of a state and its initial moments for `adam_on`."""
+    zeros = torch.zeros_like(value)
+    return {name: value, f"{name}_first": zeros, f"{name}_second": zeros}
+
+
 def adam_on(
     name: str,
     state: dict[str, Tensor],

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
 
-from bnnbench.checks import check_between, check_bool, check_choice, check_finite, check_int
+from bnnbench.checks import check_between, check_finite, check_int
+from bnnbench.constraints import Between, Checked, Count, ListOf, OneOf, Positive, Whole, Word
 from bnnbench.identity import no_identity
 from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """A fully connected ReLU network (book, section 4.7.3).
 
     Attributes:
@@ -20,11 +22,11 @@ class Network:
     """
 
     width: int | tuple[int, ...] = 50
-    depth: int = 1
+    depth: Annotated[int, Whole(0)] = 1
+    key: ClassVar[str] = "network"
 
-    def __post_init__(self) -> None:
-        check_int("network.depth", self.depth, minimum=0)
-        for units in self.width if isinstance(self.width, tuple) else (self.width,):
+    def check(self) -> None:
+        for units in self.widths:
             check_int("network.width", units)
         if len(self.widths) != self.depth:
             raise UserError(
@@ -40,7 +42,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Checked):
     """Training of a stochastic method (book, section 4.7.4).
 
     Attributes:
@@ -56,29 +58,18 @@ class Training:
             `never`; ignored by methods with native training.
     """
 
-    epochs: int = 40
-    final_epochs: int = 40
-    batch_size: int | str = 32
-    samples: int = 10
-    learning_rate: float = 0.01
-    betas: tuple[float, float] = (0.9, 0.99)
-    dtype: str = "float32"
-    compile: str = "never"
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "final_epochs", "samples"):
-            check_int(f"training.{name}", getattr(self, name))
-        if self.batch_size != "all":
-            check_int("training.batch_size", self.batch_size)
-        check_between("training.learning_rate", self.learning_rate, 0)
-        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise UserError(
-                f"training.betas must be two numbers, not {self.betas!r}.", "training.betas"
-            )
-        for beta in self.betas:
-            check_between("training.betas", beta, 0, 1, low_included=True)
-        check_choice("training.dtype", self.dtype, ("float32", "float64"))
-        check_choice("training.compile", self.compile, ("auto", "always", "never"))
+    epochs: Count = 40
+    final_epochs: Count = 40
+    batch_size: Annotated[int | str, Word("all", Whole())] = 32
+    samples: Count = 10
+    learning_rate: Positive = 0.01
+    betas: Annotated[tuple[float, float], ListOf(Between(0, 1, low_included=True), length=2)] = (
+        0.9,
+        0.99,
+    )
+    dtype: Annotated[str, OneOf("float32", "float64")] = "float32"
+    compile: Annotated[str, OneOf("auto", "always", "never")] = "never"
+    key: ClassVar[str] = "training"
 
     def with_batch_size(self, rows: int) -> Training:
         """Replace the batch size `all` by a number.
@@ -90,7 +81,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Checked):
     """How a fitted method is scored, and what is saved.
 
     Attributes:
@@ -104,21 +95,12 @@ class Evaluation:
             that distributions can be compared; changes no result, so not part of the identity.
     """
 
-    samples: int = 100
+    samples: Count = 100
     out_of_fold: bool = True
     score_training_rows: bool = False
     save_objective: bool = False
     save_predictive_mixture: bool = no_identity(False)
-
-    def __post_init__(self) -> None:
-        check_int("evaluation.samples", self.samples)
-        for name in (
-            "out_of_fold",
-            "score_training_rows",
-            "save_objective",
-            "save_predictive_mixture",
-        ):
-            check_bool(f"evaluation.{name}", getattr(self, name))
+    key: ClassVar[str] = "evaluation"
 
 
 @dataclass(frozen=True)

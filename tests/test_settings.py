@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.settings import Dimension, Network, Training
-from bnnbench.types import UserError
 
 
 def test_bounds_are_recognised() -> None:
@@ -19,21 +18,21 @@ def test_bounds_are_recognised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "setting", "value"),
-    [(lambda: Network(width=(5, 5), depth=1), "network.width", "network.depth=1"),
-     (lambda: Network(width=0), "network.width", "0"),
-     (lambda: Training(betas=(0.9,)), "training.betas", "two numbers"),
-     (lambda: Training(betas=(0.9, 1.0)), "training.betas", "1.0"),
-     (lambda: Training(dtype="float16"), "training.dtype", "float16"),
-     (lambda: Training(batch_size=0), "training.batch_size", "0"),
-     (lambda: Dimension("dropout", 0.5, 0.1), "bounds.dropout", "[0.5, 0.1]"),
-     (lambda: Dimension("dropout", 0.0, 0.1), "bounds.dropout", "0")],
+    ("make", "setting", "code"),
+    [(lambda: Network(width=(5, 5), depth=1), "network.width", None),
+     (lambda: Network(width=0), "network.width", None),
+     (lambda: Training(betas=(0.9,)), "training.betas", "not_a_list"),
+     (lambda: Training(betas=(0.9, 1.0)), "training.betas", None),
+     (lambda: Training(dtype="float16"), "training.dtype", None),
+     (lambda: Training(batch_size=0), "training.batch_size", None),
+     (lambda: Dimension("dropout", 0.5, 0.1), "bounds.dropout", None),
+     (lambda: Dimension("dropout", 0.0, 0.1), "bounds.dropout", None)],
 )  # fmt: skip
-def test_wrong_settings_are_named(make: Callable[[], object], setting: str, value: str) -> None:
-    with pytest.raises(UserError) as error:
+def test_wrong_settings_are_named(
+    make: Callable[[], object], setting: str, code: str | None
+) -> None:
+    with raises_user_error(setting, code):
         make()
-    assert_user_error(error, setting)
-    assert value in str(error.value)
 
 
 def test_a_batch_of_all_rows_has_the_size_of_the_training_part() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.constraints import Checked, Seed
+from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
 from bnnbench.types import Table
 
 
 @dataclass(frozen=True)
-class Diabetes:
+class Diabetes(Checked):
     """The diabetes progression study, `[442, 10]`, in original units (Efron et al., 2004).
 
     Attributes:
@@ -23,12 +25,10 @@ class Diabetes:
 
     name: str = "diabetes"
     summary: str = no_identity("")
-    n_splits: int = 20
-    test_fraction: float = 0.1
-    split_seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_split_settings(self.n_splits, self.test_fraction, self.split_seed)
+    n_splits: NumberOfSplits = 20
+    test_fraction: TestFraction = 0.1
+    split_seed: Seed = 0
+    key: ClassVar[str] = "dataset"
 
     def load(self) -> Table:
         """Load the table from the installed scikit-learn."""

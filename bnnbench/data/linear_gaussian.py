@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_between, check_finite, check_int
-from bnnbench.data.splits import check_seed
+from bnnbench.constraints import Checked, Count, Finite, Positive, Seed, Whole
+from bnnbench.data.synthetic_1d import table_of_one_split
 from bnnbench.identity import no_identity
-from bnnbench.types import Split, Table, UserError
+from bnnbench.types import Table, UserError
 
 
 @dataclass(frozen=True)
-class LinearGaussian:
+class LinearGaussian(Checked):
     """`y = intercept + slope x + noise` with uniform `x` (Marttinen, lecture 9, 2021).
 
     The lecture gives the model but no numbers; the defaults are ours. All `x` are positive, so
@@ -36,28 +37,23 @@ class LinearGaussian:
 
     name: str = "line"
     summary: str = no_identity("")
-    rows: int = 100
-    test_rows: int = 100
-    intercept: float = 1.0
-    slope: float = -0.7
-    noise_precision: float = 4.0
-    low: float = 0.0
-    high: float = 3.0
-    data_seed: int = 0
+    rows: Annotated[int, Whole(2)] = 100
+    test_rows: Count = 100
+    intercept: Annotated[float, Finite()] = 1.0
+    slope: Annotated[float, Finite()] = -0.7
+    noise_precision: Positive = 4.0
+    low: Annotated[float, Finite()] = 0.0
+    high: Annotated[float, Finite()] = 3.0
+    data_seed: Seed = 0
+    key: ClassVar[str] = "dataset"
 
-    def __post_init__(self) -> None:
-        check_int("dataset.rows", self.rows, minimum=2)
-        check_int("dataset.test_rows", self.test_rows)
-        for name in ("intercept", "slope", "low", "high"):
-            check_finite(f"dataset.{name}", getattr(self, name))
-        check_between("dataset.noise_precision", self.noise_precision, 0)
+    def check(self) -> None:
         if self.high <= self.low:
             raise UserError(
                 f"dataset.high must be greater than dataset.low ({self.low:g}), not {self.high:g}.",
                 setting="dataset.high",
                 code="not_greater",
             )
-        check_seed("dataset.data_seed", self.data_seed)
 
     def load(self) -> Table:
         """Generate the table, the training rows first."""
@@ -72,13 +68,5 @@ class LinearGaussian:
             axis=1,
         )
         truth = self.intercept + self.slope * inputs
-        rows = np.arange(len(truth))
-        return Table(
-            name=self.name,
-            inputs=inputs[:, None],
-            targets=truth + noise / self.noise_precision**0.5,
-            splits=(Split(0, rows[: self.rows], rows[self.rows :]),),
-            features=("x",),
-            target="y",
-            truth=truth,
-        )
+        targets = truth + noise / self.noise_precision**0.5
+        return table_of_one_split(self.name, inputs, targets, truth, self.rows)

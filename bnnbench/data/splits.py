@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import Between, Whole
+from bnnbench.data.errors import invalid
 from bnnbench.types import Split, Table, UserError
 
 MAX_SPLITS = 10_000
@@ -14,18 +15,8 @@ MAX_SPLITS = 10_000
 MIN_TRAINING_ROWS = 5  # one for each cross-validation fold
 
 
-def check_split_settings(n_splits: int, test_fraction: float, seed: int) -> None:
-    """Raise `UserError` unless the settings of `seeded_splits` are valid."""
-    check_int("dataset.n_splits", n_splits)
-    check_between("dataset.n_splits", n_splits, 0, MAX_SPLITS + 1)
-    check_between("dataset.test_fraction", test_fraction, 0, 1)
-    check_seed("dataset.split_seed", seed)
-
-
-def check_seed(key: str, seed: int) -> None:
-    """Raise `UserError` unless `seed` is valid for `numpy.random.RandomState`."""
-    check_int(key, seed, minimum=0)
-    check_between(key, seed, -1, 2**32)
+NumberOfSplits = Annotated[int, Whole(1, MAX_SPLITS)]
+TestFraction = Annotated[float, Between(0, 1)]
 
 
 def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -> tuple[Split, ...]:
@@ -40,18 +31,18 @@ def seeded_splits(n_rows: int, n_splits: int, test_fraction: float, seed: int) -
     """
     n_train = round((1 - test_fraction) * n_rows)
     if n_train >= n_rows:
-        raise UserError(
-            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves no test rows; "
+        raise invalid(
+            "test_fraction",
+            "no_test_rows",
+            f"{test_fraction:g} of {n_rows} rows leaves no test rows; "
             f"choose at least {1 / n_rows:.2g}.",
-            setting="dataset.test_fraction",
-            code="no_test_rows",
         )
     if n_train < MIN_TRAINING_ROWS:
-        raise UserError(
-            f"dataset.test_fraction: {test_fraction:g} of {n_rows} rows leaves {n_train} training "
+        raise invalid(
+            "test_fraction",
+            "too_few_training_rows",
+            f"{test_fraction:g} of {n_rows} rows leaves {n_train} training "
             f"rows; choose a fraction that leaves at least {MIN_TRAINING_ROWS}.",
-            setting="dataset.test_fraction",
-            code="too_few_training_rows",
         )
     return tuple(_split(k, n_rows, n_train, seed) for k in range(n_splits))
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_between, check_finite, check_int
-from bnnbench.data.splits import MIN_TRAINING_ROWS, check_seed
+from bnnbench.constraints import Between, Checked, Finite, Positive, Seed, Whole
+from bnnbench.data.splits import MIN_TRAINING_ROWS
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
 
 @dataclass(frozen=True)
-class Curve(ABC):
+class Curve(Checked, ABC):
     """Noisy values of a function: random training points, and a wider even grid of test points.
 
     There is one split. The test targets are noisy too; the noise-free function is the table's
@@ -34,20 +35,16 @@ class Curve(ABC):
 
     name: str
     summary: str = no_identity("")
-    points: int = 40
-    low: float = -1.0
-    high: float = 1.0
-    grid_low: float = -2.0
-    grid_high: float = 2.0
-    grid_points: int = 401
-    data_seed: int = 0
+    points: Annotated[int, Whole(MIN_TRAINING_ROWS)] = 40
+    low: Annotated[float, Finite()] = -1.0
+    high: Annotated[float, Finite()] = 1.0
+    grid_low: Annotated[float, Finite()] = -2.0
+    grid_high: Annotated[float, Finite()] = 2.0
+    grid_points: Annotated[int, Whole(2)] = 401
+    data_seed: Seed = 0
+    key: ClassVar[str] = "dataset"
 
-    def __post_init__(self) -> None:
-        check_int("dataset.points", self.points, minimum=MIN_TRAINING_ROWS)
-        check_int("dataset.grid_points", self.grid_points, minimum=2)
-        check_seed("dataset.data_seed", self.data_seed)
-        for key in ("low", "high", "grid_low", "grid_high"):
-            check_finite(f"dataset.{key}", getattr(self, key))
+    def check(self) -> None:
         for low, high in (("low", "high"), ("grid_low", "grid_high")):
             if not getattr(self, low) < getattr(self, high):
                 raise UserError(
@@ -75,16 +72,23 @@ class Curve(ABC):
         )
         truth = self.function(inputs)
         targets = truth + self.noise_scale(inputs) * random.standard_normal(len(inputs))
-        rows = np.arange(len(inputs))
-        return Table(
-            name=self.name,
-            inputs=inputs[:, None],
-            targets=targets,
-            splits=(Split(0, rows[: self.points], rows[self.points :]),),
-            features=("x",),
-            target="y",
-            truth=truth,
-        )
+        return table_of_one_split(self.name, inputs, targets, truth, self.points)
+
+
+def table_of_one_split(
+    name: str, inputs: np.ndarray, targets: np.ndarray, truth: np.ndarray, n_train: int
+) -> Table:
+    """Return a table `[N]` with one input, whose first `n_train` rows are for training."""
+    rows = np.arange(len(inputs))
+    return Table(
+        name=name,
+        inputs=inputs[:, None],
+        targets=targets,
+        splits=(Split(0, rows[:n_train], rows[n_train:]),),
+        features=("x",),
+        target="y",
+        truth=truth,
+    )
 
 
 BUMP_SPACING, BUMP_RANGE = 0.5, 20.0
@@ -107,15 +111,12 @@ class GaussianProcessSample(Curve):
         noise_free_input: the input at which there is no noise.
     """
 
-    length_scale: float = 1.0
-    noise: float = 0.3
-    noise_free_input: float = -2.0
+    length_scale: Positive = 1.0
+    noise: Annotated[float, Between(0, low_included=True)] = 0.3
+    noise_free_input: Annotated[float, Finite()] = -2.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("dataset.length_scale", self.length_scale, 0)
-        check_between("dataset.noise", self.noise, 0, low_included=True)
-        check_finite("dataset.noise_free_input", self.noise_free_input)
+    def check(self) -> None:
+        super().check()
         # Beyond the last bump the function would decay to zero.
         limit = (BUMP_RANGE - 5) * self.length_scale
         for key in ("low", "high", "grid_low", "grid_high"):
@@ -146,11 +147,7 @@ class Sine(Curve):
         noise: standard deviation of the noise.
     """
 
-    noise: float = 0.3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("dataset.noise", self.noise, 0, low_included=True)
+    noise: Annotated[float, Between(0, low_included=True)] = 0.3
 
     def function(self, x: np.ndarray) -> np.ndarray:
         return -(x + 1) * np.sin(3 * np.pi * x)

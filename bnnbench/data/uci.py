@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os.path import expanduser
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_folder, check_int
+from bnnbench.checks import check_folder
+from bnnbench.constraints import Checked, Seed
 from bnnbench.data import archive
-from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.data.splits import NumberOfSplits, seeded_splits
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
@@ -18,7 +20,7 @@ TEST_FRACTION = 0.1  # as in the published splits
 
 
 @dataclass(frozen=True)
-class UCI:
+class UCI(Checked):
     """A published set in `<directory>/<folder>/data/`, downloaded on first use.
 
     Attributes:
@@ -37,11 +39,12 @@ class UCI:
     directory: str = no_identity("data")
     features: tuple[str, ...] = ()
     target: str = "target"
-    seeded_splits: int | None = None
-    split_seed: int = 0
+    seeded_splits: NumberOfSplits | None = None
+    split_seed: Seed = 0
     base_url: str = no_identity(archive.BASE_URL)
+    key: ClassVar[str] = "dataset"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         archive.folder_of(self.name)
         check_folder("data_dir", self.directory)
         if not isinstance(self.features, tuple):
@@ -49,9 +52,6 @@ class UCI:
                 f"dataset.features must be a list of names, not {self.features!r}.",
                 setting="dataset.features",
             )
-        if self.seeded_splits is not None:
-            check_int("dataset.seeded_splits", self.seeded_splits)
-            check_split_settings(self.seeded_splits, TEST_FRACTION, self.split_seed)
 
     def load(self) -> Table:
         """Load and verify the files.

@@ -16,11 +16,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import Checked, OneOf, Positive
 from bnnbench.divergences.priors import LOG_ROOT_TWO_PI, Gaussian, Prior
 from bnnbench.identity import no_identity
 from bnnbench.types import UserError
@@ -29,7 +30,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Divergence(ABC):
+class Divergence(Checked, ABC):
     """A divergence D(q || p) from `q = Normal(loc, scale^2)` to the prior p, times `weight`.
 
     Attributes:
@@ -43,13 +44,12 @@ class Divergence(ABC):
 
     label: str
     summary: str = no_identity("")
-    weight: float = 1.0
-    estimator: str = "closed"
+    weight: Positive = 1.0
+    estimator: Annotated[str, OneOf("closed", "monte_carlo")] = "closed"
     prior: Prior = field(default_factory=Gaussian)
+    key: ClassVar[str] = "divergence"
 
-    def __post_init__(self) -> None:
-        check_between("divergence.weight", self.weight, 0)
-        check_choice("divergence.estimator", self.estimator, ("closed", "monte_carlo"))
+    def check(self) -> None:
         if self.estimator == "closed" and not isinstance(self.prior, Gaussian):
             raise UserError(
                 f"prior={self.prior.label} has no closed form; "
@@ -173,11 +173,7 @@ class AlphaDivergence(RatioDivergence):
         alpha: greater than 0.
     """
 
-    alpha: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("divergence.alpha", self.alpha, 0)
+    alpha: Positive
 
     @property
     def order(self) -> float:

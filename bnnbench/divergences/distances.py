@@ -39,16 +39,14 @@ def wasserstein2(q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor)
 class Fisher(Divergence):
     """The Fisher-Rao distance, the thesis's F."""
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return fisher(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(fisher)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wasserstein2(Divergence):
     """The squared 2-Wasserstein distance."""
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return wasserstein2(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(wasserstein2)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return 2 * loc, 2 * (scale - prior_precision.rsqrt())

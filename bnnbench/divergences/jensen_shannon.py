@@ -15,15 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from bnnbench.constraints import Between
 from bnnbench.divergences import native_sums
 from bnnbench.divergences.base import AlphaDivergence, Pair, RatioDivergence
 from bnnbench.divergences.kl import jeffreys
-from bnnbench.types import UserError
 
 # Number of nodes, and the last node in standard deviations. The relative error is about 1e-6 for
 # the first rule and 1e-9 for the second, which is for float64.
@@ -196,14 +197,7 @@ class AlphaJS(AlphaDivergence):
     The Monte Carlo estimate is unbiased.
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not MIN_ALPHA <= self.alpha <= 1:
-            raise UserError(
-                f"divergence.alpha must be a number of at least {MIN_ALPHA:g} and at most 1 with "
-                f"divergence={self.label}, not {self.alpha!r}.",
-                setting="divergence.alpha",
-            )
+    alpha: Annotated[float, Between(MIN_ALPHA, 1, low_included=True, high_included=True)]
 
     @property
     def native(self) -> bool:
@@ -231,8 +225,7 @@ class JS(RatioDivergence):
     def native(self) -> bool:
         return self.estimator == "closed"
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return js(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(js)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return _slopes(0.5, loc, scale, prior_precision)

@@ -47,8 +47,7 @@ class KL(RatioDivergence):
     The Monte Carlo estimate is the mean of `log(q / p)`, which is unbiased.
     """
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return kl(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(kl)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         return prior_precision * loc, prior_precision * scale - scale.reciprocal()
@@ -66,8 +65,7 @@ class KLPriorPosterior(RatioDivergence):
     factor of more than `sqrt(2)`.
     """
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return kl_prior_posterior(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(kl_prior_posterior)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         inverse = scale.reciprocal()
@@ -87,8 +85,7 @@ class Jeffreys(RatioDivergence):
     is infinite where that of `KLPriorPosterior` is.
     """
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return jeffreys(q_loc, q_scale, p_loc, p_scale)
+    between = staticmethod(jeffreys)
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
         inverse = scale.reciprocal()

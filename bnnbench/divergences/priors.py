@@ -9,22 +9,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Between, Checked
 from bnnbench.identity import no_identity
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prior(ABC):
+class Prior(Checked, ABC):
     """A density over one weight, centred at zero."""
 
     label: str
     summary: str = no_identity("")
+    key: ClassVar[str] = "prior"
 
     @abstractmethod
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
@@ -74,12 +76,8 @@ class ScaleMixture(Prior):
     """
 
     label: str = "scale_mixture"
-    fraction: float = 0.5
-    ratio: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_between("prior.fraction", self.fraction, 0, 1)
-        check_between("prior.ratio", self.ratio, 0, 1)
+    fraction: Annotated[float, Between(0, 1)] = 0.5
+    ratio: Annotated[float, Between(0, 1)] = 0.1
 
     def log_density(self, weights: Tensor, precision: Tensor) -> Tensor:
         wide, narrow = Gaussian(), precision / self.ratio**2

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -186,33 +187,41 @@ class Alpha(AlphaDivergence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hellinger(RatioDivergence):
-    """The squared Hellinger distance. The Monte Carlo estimate is unbiased."""
+class ScaledAlpha(RatioDivergence):
+    """An alpha-divergence of a fixed order, times a factor.
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return hellinger(q_loc, q_scale, p_loc, p_scale)
+    Attributes:
+        alpha: class attribute, the order.
+        factor: class attribute.
+    """
+
+    alpha: ClassVar[float]
+    factor: ClassVar[float]
 
     def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
-        d_loc, d_scale = _slopes(0.5, loc, scale, prior_precision, "integral")
-        return 0.25 * d_loc, 0.25 * d_scale
+        d_loc, d_scale = _slopes(self.alpha, loc, scale, prior_precision, "integral")
+        return self.factor * d_loc, self.factor * d_scale
 
     def estimate(self, log_ratio: Tensor) -> Tensor:
-        return 0.25 * _integral_over_samples(log_ratio, 0.5)
+        return self.factor * _integral_over_samples(log_ratio, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChiSquared(RatioDivergence):
+class Hellinger(ScaledAlpha):
+    """The squared Hellinger distance. The Monte Carlo estimate is unbiased."""
+
+    alpha = 0.5
+    factor = 0.25
+    between = staticmethod(hellinger)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChiSquared(ScaledAlpha):
     """Pearson's chi-squared divergence. The Monte Carlo estimate is unbiased.
 
     Infinite, and reported as diverged, where q has at least twice the variance of the prior.
     """
 
-    def between(self, q_loc: Tensor, q_scale: Tensor, p_loc: Tensor, p_scale: Tensor) -> Tensor:
-        return chi2(q_loc, q_scale, p_loc, p_scale)
-
-    def partials(self, loc: Tensor, scale: Tensor, prior_precision: Tensor) -> Pair:
-        d_loc, d_scale = _slopes(2.0, loc, scale, prior_precision, "integral")
-        return 2 * d_loc, 2 * d_scale
-
-    def estimate(self, log_ratio: Tensor) -> Tensor:
-        return 2 * _integral_over_samples(log_ratio, 2.0)
+    alpha = 2.0
+    factor = 2.0
+    between = staticmethod(chi2)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from bnnbench.constraints import Checked
 from bnnbench.identity import no_identity
 from bnnbench.losses.base import Loss
 from bnnbench.losses.nll import NLL
@@ -19,7 +20,7 @@ from bnnbench.types import Hyper, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likelihood(ABC):
+class Likelihood(Checked, ABC):
     """A Gaussian around the first output, whose variance the subclass defines.
 
     Attributes:
@@ -35,6 +36,7 @@ class Likelihood(ABC):
     loss: Loss = field(default_factory=NLL)
     outputs: ClassVar[int]
     hyper_names: ClassVar[tuple[str, ...]]
+    key: ClassVar[str] = "likelihood"
 
     @abstractmethod
     def value(self, outputs: Tensor, targets: Tensor, hyper: Hyper) -> Tensor:

@@ -14,21 +14,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from bnnbench.constraints import Checked
 from bnnbench.identity import no_identity
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss(ABC):
+class Loss(Checked, ABC):
     """A loss with closed-form derivatives."""
 
     label: str
     summary: str = no_identity("")
+    key: ClassVar[str] = "loss"
 
     @abstractmethod
     def value(self, error: Tensor, precision: Tensor) -> Tensor:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Between
 from bnnbench.losses.base import LOG_2PI, Loss, log_density
 
 
@@ -33,10 +34,7 @@ class Beta(Loss):
     """
 
     label: str = "beta"
-    beta: float
-
-    def __post_init__(self) -> None:
-        check_between("loss.beta", self.beta, 1)
+    beta: Annotated[float, Between(1)]
 
     def value(self, error: Tensor, precision: Tensor) -> Tensor:
         power = self._power(error, precision)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Between
 from bnnbench.losses.base import LOG_2PI, Loss, log_density
 
 
@@ -31,10 +32,7 @@ class Gamma(Loss):
     """
 
     label: str = "gamma"
-    gamma: float
-
-    def __post_init__(self) -> None:
-        check_between("loss.gamma", self.gamma, 1)
+    gamma: Annotated[float, Between(1)]
 
     def value(self, error: Tensor, precision: Tensor) -> Tensor:
         return -self.gamma / (self.gamma - 1) * self._power(error, precision)

@@ -6,15 +6,14 @@ Li & Gal, "Dropout Inference in Bayesian Neural Networks with Alpha-divergences"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated
 
 from torch import Tensor
 
-from bnnbench.checks import check_choice, check_finite
+from bnnbench.constraints import Finite, OneOf
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.methods.shared.trainer import Batch
+from bnnbench.methods.shared.minibatch import Batch
 from bnnbench.types import Hyper
 
 
@@ -41,13 +40,9 @@ class BBAlphaDropout(MCDropout):
         alpha: any finite number; 0 is MC dropout.
     """
 
-    alpha: float = 0.5
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"alpha": 1.0, "noise": "gaussian"},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_finite("method.alpha", self.alpha)
-        check_choice("method.noise", self.noise, ("bernoulli", "gaussian"))
+    alpha: Annotated[float, Finite()] = 0.5
+    noise: Annotated[str, OneOf("bernoulli", "gaussian")] = "bernoulli"
+    variants = ({"alpha": 1.0, "noise": "gaussian"},)
 
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         losses = self.likelihood.value(outputs, batch.targets, hyper)

@@ -6,33 +6,33 @@ ICML 2015.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.gaussian import VariationalMethod, initial_state
+from bnnbench.methods.shared.contract import Method, Posterior
+from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate, adam_on
+from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class BBB(VariationalMethod):
+class BBB(SoftplusMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`.
 
     The loss of one minibatch is the mean negative log-likelihood plus `kl_weight / N` times the
@@ -43,23 +43,15 @@ class BBB(VariationalMethod):
         divergence: between posterior and prior. The book uses KL in closed form (eq. 4.7), or
             estimated from the weight samples of the step (eq. 4.8). `StackedDivergences` have a
             divergence for each replica.
-        prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         minibatch_weights: `uniform` gives each of the M minibatches 1/M of the divergence;
             `exponential` gives minibatch j the weight 2^(M-j) / (2^M - 1) (section 4.3).
     """
 
     divergence: Divergence | StackedDivergences
-    prior_precision: float | None = None
-    initial_precision: float = 10.0
-    minibatch_weights: str = "uniform"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"minibatch_weights": "exponential"},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.minibatch_weights", self.minibatch_weights, ("uniform", "exponential"))
+    initial_precision: Positive = 10.0
+    minibatch_weights: Annotated[str, OneOf("uniform", "exponential")] = "uniform"
+    variants = ({"minibatch_weights": "exponential"},)
 
     def merge_for_stacking(self, others: Sequence[Method], replicas_each: int) -> Method | None:
         """Merge configurations that differ only in the divergence and share its estimator."""
@@ -79,17 +71,10 @@ class BBB(VariationalMethod):
         # 2^(M-j)/(2^M-1) with j from 1, in a form that cannot overflow.
         return batches * 2.0 ** -(index + 1) / (1 - 2.0**-batches)
 
-    def init(self, task: FitTask) -> State:
-        return initial_state(task, self.initial_precision)
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
-
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, rho, epsilon = state["loc"], state["rho"], noise[0]
-        scale = softplus(rho)
+        loc, scale, epsilon = state["loc"], softplus(state["rho"]), noise[0]
         weights = WeightSamples(loc, scale, epsilon)
         mean, cross = mean_and_cross(mlp, self.likelihood, weights, hyper, batch)
         prior = hyper["prior_precision"]
@@ -97,10 +82,7 @@ class BBB(VariationalMethod):
         kl_weight = batch.kl_weight / batch.counts
         g_loc = torch.addcmul(mean, kl_weight, d_loc)
         g_scale = torch.addcmul(cross, kl_weight, d_scale)
-        return {
-            **adam_on("loc", state, g_loc, batch.bias_correction, training),
-            **adam_on("rho", state, g_scale * torch.sigmoid(rho), batch.bias_correction, training),
-        }
+        return self.descend(state, g_loc, g_scale, batch, training)
 
     def native_update(self) -> NativeUpdate | None:
         if type(self.divergence) is not KL or self.divergence.estimator != "closed":
@@ -121,6 +103,3 @@ class BBB(VariationalMethod):
             epsilon = streams.normal(TRACE_SAMPLES, posterior.mlp.n_weights)
         prior = posterior.hyper["prior_precision"]
         return self.divergence.value(loc, scale, prior, epsilon)
-
-    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])

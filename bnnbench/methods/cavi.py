@@ -14,10 +14,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import GaussianPosterior
-from bnnbench.methods.shared.trainer import State, finite, select
+from bnnbench.methods.shared.minibatch import State
+from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
@@ -45,15 +47,12 @@ class CAVI(GaussianPosterior):
         prior_precision: of the weights, bias included, standardised units; None is searched.
     """
 
-    noise_precision: float | None = None
-    prior_precision: float | None = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
-    records_objective: ClassVar[bool] = True
-    linear_only: ClassVar[bool] = True
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
+    noise_precision: Positive | None = None
+    prior_precision: Positive | None = None
+    own_hyper_names = ("noise_precision", "prior_precision")
+    records_objective = True
+    linear_only = True
+    is_stochastic: ClassVar[bool] = False
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights

@@ -6,18 +6,15 @@ Deep Ensembles", NIPS 2017, Algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_bool, check_int
+from bnnbench.constraints import Count, Positive
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
 from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training
@@ -44,16 +41,14 @@ class DeepEnsemble(MAP):
             rows.
     """
 
-    members: int = 5
+    members: Count = 5
     adversarial: bool = False
-    adversarial_step: float = 0.01
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"adversarial": True},)
+    adversarial_step: Positive = 0.01
+    variants = ({"adversarial": True},)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.members", self.members)
-        check_bool("method.adversarial", self.adversarial)
-        check_between("method.adversarial_step", self.adversarial_step, 0)
+    @property
+    def n_networks(self) -> int:
+        return self.members
 
     @property
     def point_estimate(self) -> bool:
@@ -61,15 +56,10 @@ class DeepEnsemble(MAP):
 
     def init(self, task: FitTask) -> State:
         """Return the members' weights, `[R, M P]`, and adversarial steps, `[R, D]`."""
-        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
-        loc = initial.expand(task.data.replicas, -1).clone()
-        zeros = torch.zeros_like(loc)
-        state = {"loc": loc, "loc_first": zeros, "loc_second": zeros}
+        state = super().init(task)
         if not self.adversarial:
             return state
-        inputs = task.data.inputs
-        counts = torch.tensor(task.data.counts, device=inputs.device)[:, None]
-        padding = (torch.arange(inputs.shape[1], device=inputs.device) >= counts)[:, :, None]
+        inputs, padding = task.data.inputs, ~task.data.real[:, :, None]
         highest = inputs.masked_fill(padding, -torch.inf).amax(1)
         lowest = inputs.masked_fill(padding, torch.inf).amin(1)
         return {**state, "step": self.adversarial_step * (highest - lowest)}
@@ -77,27 +67,20 @@ class DeepEnsemble(MAP):
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        weights, constants = self._by_member(state["loc"]), {}
-        if self.adversarial:
-            constants = {"step": state["step"]}
-            by_member = self._adversarial_gradients(mlp, weights, state["step"], hyper, batch)
-        else:
-            by_member = gradients(mlp, self.likelihood, weights, hyper, batch)
-        gradient = by_member.transpose(0, 1).flatten(1)
-        return {**self.descend(state, gradient, training, hyper, batch), **constants}
+        return {**state, **super().update(mlp, training, state, hyper, batch, noise)}
 
     def native_update(self) -> NativeUpdate | None:
-        single = super().native_update()
-        return None if self.adversarial or not single else replace(single, members=self.members)
+        return None if self.adversarial else super().native_update()
 
-    def _adversarial_gradients(
-        self, mlp: MLP, weights: Tensor, step: Tensor, hyper: Hyper, batch: Batch
-    ) -> Tensor:
-        """Return gradients of the mean loss at clean and adversarial inputs, `[M, R, P]`."""
+    def loss_gradient(self, mlp: MLP, state: State, hyper: Hyper, batch: Batch) -> Tensor:
+        """Return the gradient of the mean loss at clean and adversarial inputs, `[M, R, P]`."""
+        if not self.adversarial:
+            return super().loss_gradient(mlp, state, hyper, batch)
+        weights = self.by_network(state["loc"])
         outputs, tape = forward(mlp, weights, batch.inputs)
         d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
         clean = backward(tape, d_outputs)
-        perturbation = step[:, None] * input_gradient(tape, d_outputs).sign()
+        perturbation = state["step"][:, None] * input_gradient(tape, d_outputs).sign()
         # Adversarial inputs differ between members, so members are evaluated as replicas.
         perturbed = (batch.inputs + perturbation).flatten(0, 1)
         outputs, tape = forward(mlp, weights.flatten(0, 1)[None], perturbed)
@@ -105,13 +88,3 @@ class DeepEnsemble(MAP):
         d_outputs = self.likelihood.gradient(outputs, batch.targets, batch.weights, hyper)
         adversarial = backward(tape, d_outputs.flatten(0, 1)[None]).view_as(clean)
         return 0.5 * (clean + adversarial)
-
-    def n_parameters(self, mlp: MLP) -> int:
-        return self.members * mlp.n_weights
-
-    def networks(self, posterior: Posterior) -> Tensor:
-        return self._by_member(posterior.state["loc"])
-
-    def _by_member(self, loc: Tensor) -> Tensor:
-        """Reshape `[R, M P]` into `[M, R, P]`."""
-        return loc.unflatten(1, (self.members, -1)).transpose(0, 1)

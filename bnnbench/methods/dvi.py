@@ -12,25 +12,31 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.chunking import rows_per_chunk
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
-from bnnbench.methods.shared.gaussian import GaussianPosterior, initial_state
-from bnnbench.methods.shared.moment_propagation import Moments
-from bnnbench.methods.shared.output_moments import backpropagate, layers_of, propagate
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.methods.shared.contract import LEARNED, LearnablePrecision, Posterior
+from bnnbench.methods.shared.gaussian import SoftplusMethod
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
+from bnnbench.methods.shared.moment_propagation import (
+    Inputs,
+    Moments,
+    Rectified,
+    Weights,
+    forward,
+    layers_of,
+    linear_back,
+    output_moments,
+    rectify_back,
+)
 from bnnbench.nn import MLP
-from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
-class DVI(GaussianPosterior):
+class DVI(SoftplusMethod):
     """Diagonal Gaussian posterior `Normal(loc, softplus(rho)^2)`, trained by Adam without sampling.
 
     If m and v are the mean and the variance of the network's output at a row under the posterior,
@@ -56,69 +62,25 @@ class DVI(GaussianPosterior):
     Attributes:
         prior_precision: of the weights, biases included, standardised units: a number, None to
             search it, or `learned`.
-        noise_precision: of the observations; None is searched.
         initial_precision: of the posterior.
     """
 
-    prior_precision: float | str | None = None
-    noise_precision: float | None = None
-    initial_precision: float = 100.0
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("noise_precision", "prior_precision")
+    prior_precision: LearnablePrecision = None
+    initial_precision: Positive = 100.0
+    likelihood: ClassVar[Gaussian] = Gaussian()  # type: ignore[misc]
+    is_stochastic: ClassVar[bool] = False
     shape: ClassVar[float] = 1.0
     scale: ClassVar[float] = 10.0
-    records_objective: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if isinstance(self.prior_precision, str):
-            check_choice("method.prior_precision", self.prior_precision, (LEARNED,))
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
-
-    @property
-    def hyper_names(self) -> tuple[str, ...]:
-        """The hyper-parameters that are not learned."""
-        return tuple(name for name in self.own_hyper_names if getattr(self, name) != LEARNED)
-
-    @property
-    def likelihood(self) -> Likelihood:
-        """The only supported likelihood."""
-        return Gaussian()
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
-
-    def n_parameters(self, mlp: MLP) -> int:
-        return 2 * mlp.n_weights
-
-    def fit(self, task: FitTask) -> Posterior:
-        return train(self, task)
-
-    def init(self, task: FitTask) -> State:
-        return initial_state(task, self.initial_precision)
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         return ()
 
-    def kl_weight(self, index: int, batches: int) -> float:
-        """Return 1: all minibatches have the same weight."""
-        return 1.0
-
-    def native_update(self) -> NativeUpdate | None:
-        """Return None: there is no native version."""
-        return None
-
-    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
-        """Return the given values; a learned prior is recomputed from the state when needed."""
-        return hyper
-
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        loc, rho = state["loc"], state["rho"]
-        scale = softplus(rho)
+        loc, scale = state["loc"], softplus(state["rho"])
         layers = layers_of(mlp, (loc, scale.square()))
-        (mean, _), tape, rectified = propagate(layers, batch.inputs)
+        (mean, _), tape, rectified = forward(layers, batch.inputs)
         by_mean = hyper["noise_precision"] * batch.weights * (mean - batch.targets)
         by_variance = 0.5 * hyper["noise_precision"] * batch.weights
         d_loc, d_variance = backpropagate(
@@ -127,10 +89,7 @@ class DVI(GaussianPosterior):
         prior = self._prior(mlp, loc, scale, hyper) / batch.counts
         d_loc = torch.addcmul(d_loc, prior, loc)
         d_scale = (2 * d_variance + prior) * scale - 1 / (batch.counts * scale)
-        return {
-            **adam_on("loc", state, d_loc, batch.bias_correction, training),
-            **adam_on("rho", state, d_scale * torch.sigmoid(rho), batch.bias_correction, training),
-        }
+        return self.descend(state, d_loc, d_scale, batch, training)
 
     def _prior(self, mlp: MLP, loc: Tensor, scale: Tensor, hyper: Hyper) -> Tensor:
         """Return the prior precision of every weight, `[R, 1]` or `[R, P]`."""
@@ -160,9 +119,6 @@ class DVI(GaussianPosterior):
         prior_scale = self._prior(posterior.mlp, loc, scale, posterior.hyper).rsqrt()
         return kl(loc, scale, torch.zeros_like(prior_scale), prior_scale).sum(1)
 
-    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])
-
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
@@ -174,7 +130,28 @@ class DVI(GaussianPosterior):
         """Return the moments of the networks' output, `[R, M]` each."""
         loc, scale = self.moments(posterior)
         layers = layers_of(posterior.mlp, (loc, scale.square()))
-        rows = rows_per_chunk(posterior.mlp, len(inputs))
-        chunks = [propagate(layers, chunk)[0] for chunk in inputs.split(rows, 1)]
-        mean, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
-        return mean, variance
+        return output_moments(posterior.mlp, layers, inputs)
+
+
+def backpropagate(
+    layers: Weights, tape: list[Inputs], rectified: list[Rectified], d: Moments
+) -> Moments:
+    """Backpropagate derivatives from the output's moments, `[R, B, 1]` each, to the weights.
+
+    Returns:
+        Derivatives with respect to means and variances, summed over rows, `[R, P]` each.
+    """
+    by_means: list[Tensor] = []
+    by_variances: list[Tensor] = []
+    for k in range(len(layers) - 1, -1, -1):
+        w = layers[k][0][0]
+        (z, z_var), (d_mean, d_var) = tape[k], d
+        square, by_w = z.square(), z.mT @ d_mean
+        if z_var is not None:
+            square = square + z_var
+            by_w = by_w + 2 * w * (z_var.mT @ d_var)
+        by_means[:0] = [by_w.flatten(1), d_mean.sum(1)]
+        by_variances[:0] = [(square.mT @ d_var).flatten(1), d_var.sum(1)]
+        if k > 0:
+            d = rectify_back(rectified[k - 1], linear_back(tape[k], layers[k], d))
+    return torch.cat(by_means, 1), torch.cat(by_variances, 1)

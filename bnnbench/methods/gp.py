@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_int
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.estimators import counts, diverged, training_parts
+from bnnbench.constraints import Whole
+from bnnbench.methods.shared.contract import Posterior
+from bnnbench.methods.shared.estimators import EstimatorMethod
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction
 
@@ -27,7 +27,7 @@ NOISE_VARIANCE_BOUNDS = (1e-4, 1e1)  # all in standardised units
 
 
 @dataclass(frozen=True, kw_only=True)
-class GP(Method):
+class GP(EstimatorMethod):
     """A zero-mean Gaussian process with a Matern 5/2 kernel and one length scale per input.
 
     Signal variance, length scales and noise variance maximise the marginal likelihood of at most
@@ -38,32 +38,45 @@ class GP(Method):
         kernel_rows: rows used to fit the kernel, at cubic cost.
     """
 
-    kernel_rows: int = 500
-    trains_network: ClassVar[bool] = False
-    max_rows: ClassVar[int | None] = 2000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.kernel_rows", self.kernel_rows, minimum=10)
+    kernel_rows: Annotated[int, Whole(10)] = 500
+    max_rows = 2000
 
     def fit_seconds(self, rows: int) -> float:
         """Return the duration of fitting the kernel and inverting the covariance of all rows."""
         return 3.0 * (min(rows, self.kernel_rows) / 500) ** 3 + (rows / 2000) ** 3
 
-    @property
-    def is_stochastic(self) -> bool:
-        return False
+    def fit_replica(self, x: np.ndarray, y: np.ndarray, rows: int) -> dict[str, np.ndarray]:
+        """Fit one process.
 
-    @torch.no_grad()
-    def fit(self, task: FitTask) -> Posterior:
-        """Fit one process per replica in float64; with non-finite data it counts as diverged."""
-        rows, device = task.data.inputs.shape[1], task.data.inputs.device
-        processes = [_fit(x, y, self.kernel_rows, rows) for x, y in training_parts(task.data)]
-        state = {
-            name: torch.from_numpy(np.stack([process[name] for process in processes])).to(device)
-            for name in processes[0]
+        Returns:
+            `kernel` (signal variance, noise variance, length scales), `inputs`, `dual` weights and
+            the inverse root of the rows' covariance, zero from row N on.
+        """
+        from scipy.linalg import solve_triangular
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        start = (
+            ConstantKernel(1.0, SIGNAL_VARIANCE_BOUNDS)
+            * Matern(np.full(x.shape[1], 3.0), LENGTH_SCALE_BOUNDS, nu=2.5)
+            + WhiteKernel(0.1, NOISE_VARIANCE_BOUNDS)
+        )  # fmt: skip
+        subset = np.linspace(0, len(x) - 1, min(self.kernel_rows, len(x))).astype(int)
+        with warnings.catch_warnings():  # a length scale may reach its bound
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            kernel = GaussianProcessRegressor(start).fit(x[subset], y[subset]).kernel_
+        process = GaussianProcessRegressor(kernel, alpha=1e-10, optimizer=None).fit(x, y)
+        signal, matern, noise = kernel.k1.k1, kernel.k1.k2, kernel.k2
+        parameters = [signal.constant_value, noise.noise_level, *np.atleast_1d(matern.length_scale)]
+        root = solve_triangular(process.L_, np.eye(len(x)), lower=True)
+        padding = rows - len(x)
+        return {
+            "kernel": np.array(parameters),
+            "inputs": np.pad(x, ((0, padding), (0, 0))),
+            "dual": np.pad(process.alpha_, (0, padding)),
+            "inverse_root": np.pad(root, (0, padding)),
         }
-        return Posterior(state, task.hyper, task.mlp, counts(task.data), diverged(task.data))
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
@@ -84,43 +97,3 @@ def _matern(distances: Tensor) -> Tensor:
     """Return the Matern 5/2 kernel (eq. 4.17)."""
     scaled = math.sqrt(5) * distances
     return (1 + scaled + scaled.square() / 3) * torch.exp(-scaled)
-
-
-def _fit(x: np.ndarray, y: np.ndarray, kernel_rows: int, padded: int) -> dict[str, np.ndarray]:
-    """Fit one process.
-
-    Args:
-        x: `[N, D]`.
-        y: `[N]`.
-        kernel_rows: rows used to fit the kernel.
-        padded: rows of the returned arrays, zero from `N` on.
-
-    Returns:
-        `kernel` (signal variance, noise variance, length scales), `inputs`, `dual` weights and the
-        inverse root of the rows' covariance.
-    """
-    from scipy.linalg import solve_triangular
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-    start = (
-        ConstantKernel(1.0, SIGNAL_VARIANCE_BOUNDS)
-        * Matern(np.full(x.shape[1], 3.0), LENGTH_SCALE_BOUNDS, nu=2.5)
-        + WhiteKernel(0.1, NOISE_VARIANCE_BOUNDS)
-    )  # fmt: skip
-    subset = np.linspace(0, len(x) - 1, min(kernel_rows, len(x))).astype(int)
-    with warnings.catch_warnings():  # a length scale may reach its bound
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        kernel = GaussianProcessRegressor(start).fit(x[subset], y[subset]).kernel_
-    process = GaussianProcessRegressor(kernel, alpha=1e-10, optimizer=None).fit(x, y)
-    signal, matern, noise = kernel.k1.k1, kernel.k1.k2, kernel.k2
-    parameters = [signal.constant_value, noise.noise_level, *np.atleast_1d(matern.length_scale)]
-    root = solve_triangular(process.L_, np.eye(len(x)), lower=True)
-    padding = padded - len(x)
-    return {
-        "kernel": np.array(parameters),
-        "inputs": np.pad(x, ((0, padding), (0, 0))),
-        "dual": np.pad(process.alpha_, (0, padding)),
-        "inverse_root": np.pad(root, (0, padding)),
-    }

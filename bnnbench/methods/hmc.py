@@ -8,30 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice, check_int
+from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
-from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior
+from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
+from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior, ShapeAndRate
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
-from bnnbench.methods.shared.hmc.map_estimate import map_estimate
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (
     LOSS,
     PRIOR,
     PrecisionPrior,
     has_conjugate_noise,
+    map_estimate,
     posterior_integrator,
     posterior_target,
     with_unit_noise,
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, GibbsStep, Schedule, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
+from bnnbench.methods.shared.minibatch import check_noise_precision
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, UserError
@@ -41,6 +42,9 @@ TYPICAL_LEAPFROGS = 300
 
 SAMPLED = "sampled"
 NOISE, WEIGHTS = "noise_precision", "prior_precision"
+
+SampledPrecision = Annotated[float | str | None, Word(SAMPLED, Between(0))]
+"""A precision: `sampled`, a number, or None to search it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,58 +99,36 @@ class HMC(Method):
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
-    prior_precision: float | str | None = SAMPLED
-    noise_precision: float | str | None = SAMPLED
-    prior_gamma: tuple[float, float] = (1.0, 0.1)
-    noise_gamma: tuple[float, float] = (1.0, 0.1)
-    chains: int = 4
-    warm_up: int = 500
-    target_acceptance: float = 0.8
-    metric: str = "curvature"
-    trajectory: str = "prior"
-    trajectory_quarter_periods: float = 8.0
-    jitter: float = 0.5
-    max_leapfrogs: int = 1000
-    init_from: str = "prior"
-    map_steps: int = 1000
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    prior_precision: SampledPrecision = SAMPLED
+    noise_precision: SampledPrecision = SAMPLED
+    prior_gamma: ShapeAndRate = (1.0, 0.1)
+    noise_gamma: ShapeAndRate = (1.0, 0.1)
+    chains: Count = 4
+    warm_up: Annotated[int, Whole(0)] = 500
+    target_acceptance: Annotated[float, Between(0, 1)] = 0.8
+    metric: Annotated[str, OneOf("curvature", "identity")] = "curvature"
+    trajectory: Annotated[str, OneOf("prior", "chees")] = "prior"
+    trajectory_quarter_periods: Positive = 8.0
+    jitter: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    max_leapfrogs: Count = 1000
+    init_from: Annotated[str, OneOf("prior", "map")] = "prior"
+    map_steps: Count = 1000
+    is_stochastic: ClassVar[bool] = False
+    variants = (
         {"prior_precision": None, "noise_precision": None, "trajectory": "chees",
          "init_from": "map", "map_steps": 5},
         {"metric": "identity", "trajectory_quarter_periods": 1.0},
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        for name in (NOISE, WEIGHTS):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                check_choice(f"method.{name}", value, (SAMPLED,))
-        super().__post_init__()
-        for name in ("noise_gamma", "prior_gamma"):
-            for value in getattr(self, name):
-                check_between(f"method.{name}", value, 0)
-        check_int("method.chains", self.chains)
-        check_int("method.warm_up", self.warm_up, minimum=0)
-        check_between("method.target_acceptance", self.target_acceptance, 0, 1)
-        check_choice("method.metric", self.metric, ("curvature", "identity"))
-        check_between("method.trajectory_quarter_periods", self.trajectory_quarter_periods, 0)
-        check_choice("method.trajectory", self.trajectory, ("prior", "chees"))
+    def check(self) -> None:
         if self.trajectory == "chees" and self.chains < 2:
             raise UserError(
                 "method.trajectory=chees compares chains, so method.chains must be at least 2.",
                 setting="method.chains",
             )
-        check_choice("method.init_from", self.init_from, ("prior", "map"))
-        check_int("method.map_steps", self.map_steps)
-        check_between("method.jitter", self.jitter, 0, 1, low_included=True)
-        check_int("method.max_leapfrogs", self.max_leapfrogs)
+        if self.noise_precision != SAMPLED:
+            check_noise_precision(self.likelihood, self.noise_precision)
         has_noise_precision = NOISE in self.likelihood.hyper_names
-        if not has_noise_precision and isinstance(self.noise_precision, (int, float)):
-            raise UserError(
-                f"method.noise_precision={self.noise_precision!r} cannot be combined with "
-                f"likelihood={self.likelihood.label}, which predicts the noise of each point.",
-                setting="method.noise_precision",
-                code="likelihood",
-            )
         sampled = has_noise_precision and self.noise_precision == SAMPLED
         if sampled and not has_conjugate_noise(self.likelihood):
             raise UserError(
@@ -161,10 +143,6 @@ class HMC(Method):
         """The hyper-parameters that are not sampled."""
         names = (*self.likelihood.hyper_names, WEIGHTS)
         return tuple(name for name in names if getattr(self, name) != SAMPLED)
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
 
     @property
     def native(self) -> bool:
@@ -217,8 +195,7 @@ class HMC(Method):
         networks = torch.stack([task.mlp.initial(task.streams) for _ in range(self.chains)])
         target = posterior_target(task.mlp, self.likelihood, task.data, task.hyper)
         initial = networks.expand(-1, task.data.replicas, -1).contiguous()
-        adam_settings = task.training.learning_rate, task.training.betas
-        return map_estimate(target, initial, factors, self.map_steps, *adam_settings)
+        return map_estimate(target, initial, factors, self.map_steps, task.training)
 
     def _trajectory(self, factors: Tensor) -> TrajectoryLength:
         part = PRIOR if self.metric == "identity" else None
@@ -260,7 +237,8 @@ class HMC(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one mixture component per network."""
-        outputs = self._outputs(posterior, self.sample_weights(posterior, samples, streams), inputs)
+        networks = self.sample_weights(posterior, samples, streams)
+        outputs = network_outputs(posterior.mlp, networks, inputs)
         if NOISE not in posterior.state:
             return self.likelihood.prediction(outputs, posterior.hyper)
         noise = 1 / evenly_spaced(samples, posterior.state[NOISE].T)[..., None]
@@ -269,7 +247,7 @@ class HMC(Method):
     def diagnose(self, posterior: Posterior, inputs: Tensor, rows: Sequence[int]) -> Diagnosis:
         """Diagnose the predicted means, and compute R-hat of sampled precisions."""
         networks = posterior.state["chain"].transpose(0, 1)
-        means = self._outputs(posterior, networks, inputs)[..., 0]
+        means = network_outputs(posterior.mlp, networks, inputs)[..., 0]
         diagnosis = diagnose_predictions(means.unflatten(0, (self.chains, -1)), rows)
         precisions = {
             f"r_hat_{name}": convergence_diagnostics(value.T.unflatten(0, (self.chains, -1)))[
@@ -279,11 +257,6 @@ class HMC(Method):
             if name in (NOISE, WEIGHTS)
         }
         return replace(diagnosis, summary={**diagnosis.summary, **precisions})
-
-    def _outputs(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Tensor:
-        """Return the outputs of networks `[S, R, P]`, `[S, R, M, O]`."""
-        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
-        return predict_outputs(posterior.mlp, networks, inputs, outputs)
 
 
 def _gibbs(sampled: Mapping[str, PrecisionPrior]) -> GibbsStep:

@@ -7,19 +7,17 @@ Related to `vadam`, but estimates the curvature itself instead of using squared 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -52,27 +50,17 @@ class IVON(VariationalMethod):
     package, set `learning_rate = lr (hess_init + weight_decay)`.
 
     Attributes:
-        prior_precision: of the weights, standardised units; None is searched.
         initial_curvature: initial h for a noise precision of 1. For a likelihood without a noise
             precision, `TYPICAL_PRECISION` is used.
     """
 
-    prior_precision: float | None = None
-    initial_curvature: float = 0.5
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.initial_curvature", self.initial_curvature, 0)
+    initial_curvature: Positive = 0.5
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         noise = task.hyper.get("noise_precision", TYPICAL_PRECISION)
         h = torch.zeros_like(loc) + self.initial_curvature * noise
         return {"loc": loc, "h": h, "momentum": torch.zeros_like(loc)}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.checks import check_between, check_bool, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
 from bnnbench.methods.shared.contract import FitTask, Posterior
@@ -64,25 +64,19 @@ class Laplace(GaussianMethod, MAP):
         initial_prior_precision: used in training if `prior_precision_by=marginal_likelihood`.
     """
 
-    curvature: str = "kronecker"
+    curvature: Annotated[str, OneOf(*CURVATURES)] = "kronecker"
     last_layer: bool = False
-    predictive: str = "linearised"
-    prior_precision_by: str = "search"
-    initial_prior_precision: float = 1.0
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    predictive: Annotated[str, OneOf("linearised", "sampled")] = "linearised"
+    prior_precision_by: Annotated[str, OneOf("search", "marginal_likelihood")] = "search"
+    initial_prior_precision: Positive = 1.0
+    variants = (
         {"curvature": "full", "predictive": "sampled"},
         {"curvature": "diagonal", "last_layer": True, "predictive": "sampled"},
         {"prior_precision_by": "marginal_likelihood", "predictive": "sampled"},
     )
 
-    def __post_init__(self) -> None:
-        check_choice("method.curvature", self.curvature, tuple(CURVATURES))
-        check_bool("method.last_layer", self.last_layer)
-        check_choice("method.predictive", self.predictive, ("linearised", "sampled"))
-        options = ("search", "marginal_likelihood")
-        check_choice("method.prior_precision_by", self.prior_precision_by, options)
-        check_between("method.initial_prior_precision", self.initial_prior_precision, 0)
-        super().__post_init__()
+    def check(self) -> None:
+        super().check()
         if self.prior_precision is not None and not self._searched:
             raise UserError(
                 f"method.prior_precision={self.prior_precision!r} cannot be combined with "
@@ -168,8 +162,9 @@ class Laplace(GaussianMethod, MAP):
     ) -> Prediction:
         """Predict one mixture component, or one per sample."""
         if self.predictive == "sampled":
-            return StochasticMethod.predict(self, posterior, inputs, samples, streams)
-        at_mode = MAP.predict(self, posterior, inputs, samples, streams)
+            outputs = StochasticMethod.outputs(self, posterior, inputs, samples, streams)
+            return self.likelihood.prediction(outputs, posterior.hyper)
+        at_mode = super().predict(posterior, inputs, samples, streams)
         variance = [
             self._structure.variance(posterior.state, self._gradients(posterior, chunk))
             for chunk in inputs.split(_rows_per_chunk(posterior), 1)
@@ -191,28 +186,6 @@ class Laplace(GaussianMethod, MAP):
         fixed = posterior.mlp.n_weights - count
         return pad(covariance, (fixed, 0, fixed, 0))
 
-    def log_evidence(self, posterior: Posterior, data: TrainingSet) -> Tensor:
-        """Return the Laplace estimate of the log marginal likelihood, `[R]`, nats.
-
-            -sum_n loss_n + (P log prior - prior ||w*||^2 - log det(H + prior I)) / 2
-
-        over the P uncertain weights (Bishop, "Pattern Recognition and Machine Learning", eq.
-        5.175). Exact for a linear model at its mode.
-
-        Args:
-            posterior: from `fit`.
-            data: the training set.
-        """
-        weights = self._uncertain_weights(posterior)
-        prior = posterior.hyper["prior_precision"].double()
-        loss = torch.zeros_like(prior[:, 0])
-        for inputs, targets, real in _chunks(posterior, data):
-            outputs, _ = forward(posterior.mlp, _mode(posterior), inputs.double())
-            values = self.likelihood.value(outputs, targets.double(), _double(posterior.hyper))
-            loss = loss + (values[0] * real).sum(1)
-        complexity = weights.shape[1] * prior.log() - prior * weights.square().sum(1, keepdim=True)
-        return 0.5 * (complexity - self._structure.log_det(posterior.state))[:, 0] - loss
-
     def _n_uncertain(self, mlp: MLP) -> int:
         """Return the number of uncertain weights, which are last in the flat vector."""
         return (mlp.sizes[-2] + 1) * mlp.sizes[-1] if self.last_layer else mlp.n_weights
@@ -224,7 +197,7 @@ class Laplace(GaussianMethod, MAP):
     def _rows(self, posterior: Posterior, data: TrainingSet) -> Iterator[CurvatureRows]:
         """Yield the contributions of the training rows to H, in chunks."""
         hyper = _double(posterior.hyper)
-        for inputs, _, real in _chunks(posterior, data):
+        for inputs, real in _chunks(posterior, data):
             outputs, tape = forward(posterior.mlp, _mode(posterior), inputs.double())
             roots = self.likelihood.curvature_roots(outputs, real, hyper)
             yield CurvatureRows(
@@ -281,13 +254,10 @@ def _rows_per_chunk(posterior: Posterior) -> int:
     return max(1, MAX_ACTIVATIONS // posterior.state["loc"].numel())
 
 
-def _chunks(posterior: Posterior, data: TrainingSet) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Split inputs, targets and the mask of real rows (float64) into chunks of rows."""
-    rows = torch.arange(data.inputs.shape[1], device=data.inputs.device)
-    real = (rows < posterior.counts).double()
+def _chunks(posterior: Posterior, data: TrainingSet) -> Iterator[tuple[Tensor, Tensor]]:
+    """Split inputs and the mask of real rows (float64) into chunks of rows."""
     size = _rows_per_chunk(posterior)
-    parts = (part.split(size, 1) for part in (data.inputs, data.targets, real))
-    return zip(*parts, strict=True)
+    return zip(data.inputs.split(size, 1), data.real.double().split(size, 1), strict=True)
 
 
 def _zero_where_not_finite(state: Mapping[str, Tensor]) -> Tensor:

@@ -6,20 +6,19 @@ Book, section 2.6.3 and eq. 2.45. A baseline without epistemic uncertainty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, forward
-from bnnbench.optim import NativeUpdate, adam_on
+from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, Prediction
+from bnnbench.types import Hyper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +26,8 @@ class MAP(StochasticMethod):
     """Minimises the mean negative log-likelihood plus `prior_precision / (2 N) ||w||^2`.
 
     Predicts one Gaussian per point; nothing is sampled, so `training.samples` and
-    `evaluation.samples` have no effect.
-
-    Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
+    `evaluation.samples` have no effect. Methods with several networks derive from this class.
     """
-
-    prior_precision: float | None = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
 
     @property
     def is_stochastic(self) -> bool:
@@ -44,47 +37,50 @@ class MAP(StochasticMethod):
     def point_estimate(self) -> bool:
         return True
 
-    def init(self, task: FitTask) -> State:
-        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        return {"loc": loc, "loc_first": torch.zeros_like(loc), "loc_second": torch.zeros_like(loc)}
+    @property
+    def n_networks(self) -> int:
+        """Number of networks of a replica, whose weights are concatenated in `loc`, `[R, M P]`."""
+        return 1
 
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return ()
+    def n_parameters(self, mlp: MLP) -> int:
+        return self.n_networks * mlp.n_weights
+
+    def init(self, task: FitTask) -> State:
+        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.n_networks)], 1)
+        return adam_state("loc", initial.expand(task.data.replicas, -1).clone())
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
-        gradient = gradients(mlp, self.likelihood, state["loc"][None], hyper, batch)[0]
-        return self.descend(state, gradient, training, hyper, batch)
+        gradient = self.gradient(mlp, state, hyper, batch)
+        return adam_on("loc", state, gradient, batch.bias_correction, training)
+
+    def gradient(self, mlp: MLP, state: State, hyper: Hyper, batch: Batch) -> Tensor:
+        """Return the gradient of loss and prior, `[R, M P]`."""
+        of_loss = self.loss_gradient(mlp, state, hyper, batch).transpose(0, 1).flatten(1)
+        return torch.addcmul(of_loss, hyper["prior_precision"] / batch.counts, state["loc"])
+
+    def loss_gradient(self, mlp: MLP, state: State, hyper: Hyper, batch: Batch) -> Tensor:
+        """Return the gradient of the loss, `[M, R, P]`."""
+        return gradients(mlp, self.likelihood, self.by_network(state["loc"]), hyper, batch)
 
     def native_update(self) -> NativeUpdate | None:
-        return NativeUpdate("map", ("loc", "loc_first", "loc_second"))
+        return NativeUpdate("map", ("loc", "loc_first", "loc_second"), members=self.n_networks)
 
-    def descend(
-        self, state: State, gradient: Tensor, training: Training, hyper: Hyper, batch: Batch
-    ) -> State:
-        """Add the gradient of the prior to that of the loss, and update `loc` by Adam."""
-        decay = hyper["prior_precision"] / batch.counts
-        total = torch.addcmul(gradient, decay, state["loc"])
-        return adam_on("loc", state, total, batch.bias_correction, training)
+    def by_network(self, flat: Tensor) -> Tensor:
+        """Reshape `[R, M P]` into `[M, R, P]`."""
+        return flat.unflatten(1, (self.n_networks, -1)).transpose(0, 1)
 
     def networks(self, posterior: Posterior) -> Tensor:
-        """Return the weights of the predicting networks, `[S, R, P]`."""
-        return posterior.state["loc"][None]
+        """Return the weights of the networks, `[M, R, P]`."""
+        return self.by_network(posterior.state["loc"])
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         """Cycle through the networks; nothing is random."""
         networks = self.networks(posterior)
         return networks[torch.arange(samples, device=networks.device) % len(networks)]
 
-    def predict(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Prediction:
-        """Predict one mixture component per network."""
-        outputs = self.training_outputs(posterior, inputs, samples, streams)
-        return self.likelihood.prediction(outputs, posterior.hyper)
-
-    def training_outputs(
+    def outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
         """Return one sample per network."""

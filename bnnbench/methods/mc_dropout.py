@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_bool, check_choice
+from bnnbench.constraints import Between, OneOf
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import NativeUpdate, adam
+from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
@@ -49,32 +49,24 @@ class MCDropout(StochasticMethod):
         noise: `bernoulli` and `gaussian` draw one z per input unit of a layer, and per row in
             training; `dropconnect` draws one per weight, shared by the rows of a minibatch.
         dropout: probability that a unit or weight is dropped; None is searched.
-        prior_precision: of the weights, standardised units; None is searched.
         weight_init: `fan_in`, as for other methods, or `glorot`.
         bias_prior: whether the prior applies to biases too.
     """
 
-    dropout: float | None = None
-    prior_precision: float | None = None
-    noise: str = "bernoulli"
-    weight_init: str = "fan_in"
+    dropout: Annotated[float | None, Between(0, 1)] = None
+    noise: Annotated[str, OneOf("bernoulli", "gaussian", "dropconnect")] = "bernoulli"
+    weight_init: Annotated[str, OneOf("fan_in", "glorot")] = "fan_in"
     bias_prior: bool = True
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision", "dropout")
+    own_hyper_names = ("prior_precision", "dropout")
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"noise": "gaussian"},
         {"noise": "dropconnect", "weight_init": "glorot", "bias_prior": False},
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("method.noise", self.noise, ("bernoulli", "gaussian", "dropconnect"))
-        check_choice("method.weight_init", self.weight_init, ("fan_in", "glorot"))
-        check_bool("method.bias_prior", self.bias_prior)
-
     def init(self, task: FitTask) -> State:
         init = task.mlp.glorot if self.weight_init == "glorot" else task.mlp.initial
         loc = init(task.streams).expand(task.data.replicas, -1).clone()
-        return {"loc": loc, "first": torch.zeros_like(loc), "second": torch.zeros_like(loc)}
+        return adam_state("loc", loc)
 
     def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
         if self.noise == "dropconnect":
@@ -94,16 +86,8 @@ class MCDropout(StochasticMethod):
             outputs, tape = forward(mlp, weights, batch.inputs, masks)
             gradient = backward(tape, self.output_gradients(outputs, hyper, batch))
         decay = self._penalty(mlp, hyper) / batch.counts
-        updated = adam(
-            loc,
-            torch.addcmul(gradient.mean(0), decay, loc),
-            state["first"],
-            state["second"],
-            batch.bias_correction,
-            training.learning_rate,
-            training.betas,
-        )
-        return dict(zip(("loc", "first", "second"), updated, strict=True))
+        total = torch.addcmul(gradient.mean(0), decay, loc)
+        return adam_on("loc", state, total, batch.bias_correction, training)
 
     def output_gradients(self, outputs: Tensor, hyper: Hyper, batch: Batch) -> Tensor:
         """Return the gradients of S times the minibatch's loss at the outputs, `[S, R, B, O]`."""
@@ -112,7 +96,8 @@ class MCDropout(StochasticMethod):
     def native_update(self) -> NativeUpdate | None:
         if self.noise != "bernoulli":
             return None
-        return NativeUpdate("mc_dropout", ("loc", "first", "second"), (float(self.bias_prior),))
+        names = ("loc", "loc_first", "loc_second")
+        return NativeUpdate("mc_dropout", names, (float(self.bias_prior),))
 
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """Return `prior_precision / 2 E||W||^2`."""

@@ -6,33 +6,37 @@ Scalable Learning of Bayesian Neural Networks", ICML 2015.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from bnnbench.checks import check_choice, check_int
+from bnnbench.constraints import Count, OneOf
 from bnnbench.cpp.library import library
 from bnnbench.cpp.tensors import has_native_code
-from bnnbench.methods.shared.chunking import rows_per_chunk
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.minibatch import State
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
+    Inputs,
     Layer,
     Moments,
     Weights,
     forward,
+    layers_of,
+    linear,
     linear_back,
-    linear_weights,
     match_gamma,
     match_gaussian,
+    output_moments,
     rectify_back,
 )
-from bnnbench.methods.shared.trainer import State, finite, select, shuffled
+from bnnbench.methods.shared.trainer import finite, select, shuffled
 from bnnbench.native.propagation import NativePropagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -59,14 +63,10 @@ class PBP(Method):
             `beta` of the noise. A sum that is not a proper distribution is skipped.
     """
 
-    prior_update: str = "ep"
-    batch_size: int = 1
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"prior_update": "adf", "batch_size": 7},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("method.prior_update", self.prior_update, ("ep", "adf"))
-        check_int("method.batch_size", self.batch_size)
+    prior_update: Annotated[str, OneOf("ep", "adf")] = "ep"
+    batch_size: Count = 1
+    is_stochastic: ClassVar[bool] = False
+    variants = ({"prior_update": "adf", "batch_size": 7},)
 
     @property
     def stack_splits(self) -> bool:
@@ -76,10 +76,6 @@ class PBP(Method):
     @property
     def native(self) -> bool:
         return library().code is not None
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
 
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
@@ -126,9 +122,7 @@ class PBP(Method):
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling; the noise is `E[1 / gamma]`."""
         weights = unpack(posterior.mlp, posterior.state)
-        rows = rows_per_chunk(posterior.mlp, len(inputs))
-        chunks = [forward(weights, chunk)[0] for chunk in inputs.double().split(rows, 1)]
-        loc, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
+        loc, variance = output_moments(posterior.mlp, weights, inputs.double(), scaled_linear)
         noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
 
@@ -161,15 +155,8 @@ def initial_state(mlp: MLP, replicas: int, streams: Streams) -> State:
 
 
 def unpack(mlp: MLP, state: Mapping[str, Tensor]) -> Weights:
-    """Split flat `loc` and `var` `[R, P]` into layers, in the order of `MLP`."""
-    sizes = list(pairwise(mlp.sizes))
-    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
-    pieces = list(zip(*(state[name].split(lengths, 1) for name in ("loc", "var")), strict=True))
-    shaped = [
-        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
-        for k, piece in enumerate(pieces)
-    ]
-    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
+    """Split `loc` and `var` `[R, P]` into layers."""
+    return layers_of(mlp, (state["loc"], state["var"]))
 
 
 def pack(weights: Weights) -> State:
@@ -204,6 +191,37 @@ def _pass(mlp: MLP, state: State, rows: Sequence[tuple[Tensor, Tensor, Tensor]])
     return {**state, **pack(weights), "noise_alpha": noise[0], "noise_beta": noise[1]}
 
 
+def scaled(inputs: Inputs, moments: Moments) -> Moments:
+    """Divide outputs of a layer, or derivatives with respect to them, by `sqrt(I + 1)`."""
+    units = inputs[0].shape[-1] + 1
+    return moments[0] / math.sqrt(units), moments[1] / units
+
+
+def scaled_linear(inputs: Inputs, layer: Layer) -> Moments:
+    """Return the moments of `z W / sqrt(I + 1)`; the last unit of z is 1 (eqs. 4.41 and 4.42)."""
+    return scaled(inputs, linear(inputs, layer))
+
+
+def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
+    """Return derivatives with respect to the moments of weights and biases, for every row.
+
+    Args:
+        inputs: of the layer.
+        layer: its moments.
+        d: derivatives with respect to its outputs before scaling, `[R, B, O]` each.
+
+    Returns:
+        `[R, B, I, O]` and `[R, B, 1, O]`, two of each.
+    """
+    z, z_var = inputs
+    d_mean, d_variance = d[0].unsqueeze(2), d[1].unsqueeze(2)
+    square, by_mean = z * z, z.unsqueeze(3) * d_mean
+    if z_var is not None:
+        square = square + z_var
+        by_mean = by_mean + 2 * layer[0][0].unsqueeze(1) * (z_var.unsqueeze(3) * d_variance)
+    return (by_mean, square.unsqueeze(3) * d_variance), (d_mean, d_variance)
+
+
 def incorporate(
     weights: Weights, noise: Gamma, inputs: Tensor, targets: Tensor, real: Tensor
 ) -> tuple[Weights, Gamma]:
@@ -216,7 +234,7 @@ def incorporate(
         targets: `[R, B]`.
         real: `[R, B]`, False on padding, which is ignored.
     """
-    (loc, variance), tape, rectified = forward(weights, inputs)
+    (loc, variance), tape, rectified = forward(weights, inputs, scaled_linear)
     alpha, beta = noise
     error = targets - loc
     total = variance + beta / (alpha - 1)
@@ -225,6 +243,7 @@ def incorporate(
     d: Moments = (d_loc.unsqueeze(2), d_variance.unsqueeze(2))
     new: list[Layer] = []
     for k in range(len(weights) - 1, -1, -1):
+        d = scaled(tape[k], d)
         derivatives = linear_weights(tape[k], weights[k], d)
         matrix, bias = (
             match_gaussian(old, by, real[:, :, None, None])
@@ -232,8 +251,7 @@ def incorporate(
         )
         new.insert(0, (matrix, bias))
         if k > 0:
-            hidden = rectified[k - 1]
-            d = rectify_back(hidden, linear_back((hidden.mean, hidden.variance), weights[k], d))
+            d = rectify_back(rectified[k - 1], linear_back(tape[k], weights[k], d))
     matched = match_gamma(noise, variance, error * error)
     alpha_new, beta_new = (
         old + torch.where(real, value - old, 0.0).sum(1, keepdim=True)

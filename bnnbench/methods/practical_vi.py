@@ -7,20 +7,18 @@ Networks", NIPS 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice
+from bnnbench.constraints import OneOf, Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
-from bnnbench.optim import adam_on
-from bnnbench.random_streams import Streams
+from bnnbench.optim import adam_on, adam_state
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -49,38 +47,20 @@ class PracticalVI(VariationalMethod):
     variance stays positive and steps are relative to it.
 
     Attributes:
-        prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior (book, section 4.7.4).
         curvature: `squared_gradient` is eq. 4.11; `gauss_newton` is the matrix it approximates
             (eq. A.13), which does not depend on the residuals:
             `noise_precision (d output / d w)^2`, or the equivalent for another likelihood or loss.
     """
 
-    prior_precision: float | None = None
-    initial_precision: float = 10.0
-    curvature: str = "squared_gradient"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"curvature": "gauss_newton"},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.curvature", self.curvature, ("squared_gradient", "gauss_newton"))
+    initial_precision: Positive = 10.0
+    curvature: Annotated[str, OneOf("squared_gradient", "gauss_newton")] = "squared_gradient"
+    variants = ({"curvature": "gauss_newton"},)
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-        zeros = torch.zeros_like(loc)
-        return {
-            "loc": loc,
-            "loc_first": zeros,
-            "loc_second": zeros,
-            "log_variance": torch.full_like(loc, -math.log(self.initial_precision)),
-            "log_variance_first": zeros,
-            "log_variance_second": zeros,
-        }
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
+        log_variance = torch.full_like(loc, -math.log(self.initial_precision))
+        return adam_state("loc", loc) | adam_state("log_variance", log_variance)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

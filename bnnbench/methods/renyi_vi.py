@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
+from bnnbench.constraints import Between, OneOf, Positive
+from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import NativeUpdate, adam_on
-from bnnbench.random_streams import Streams
+from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, UserError
+from bnnbench.types import Hyper
 
 NOISE = "noise_precision"
+E10 = math.exp(10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,6 @@ class RenyiVI(VariationalMethod):
 
     Attributes:
         alpha: order of the divergence, any number including `-inf` and `inf`.
-        prior_precision: of the weights, standardised units; None is searched.
         noise_precision: of the observations, for a likelihood that has it: a number, None to search
             it, or `learned`: maximise the bound, starting at 1.
         initial_precision: of the factor, without the prior's precision; e^10 in the authors' code.
@@ -71,32 +70,14 @@ class RenyiVI(VariationalMethod):
             from `Normal(0, 0.01)` and adds such noise to the log variances of the factor.
     """
 
-    alpha: float = 0.5
-    prior_precision: float | None = None
-    noise_precision: float | str | None = None
-    initial_precision: float = math.exp(10)
-    weight_init: str = "fan_in"
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    alpha: Annotated[float, Between(-math.inf, low_included=True, high_included=True)] = 0.5
+    noise_precision: LearnablePrecision = None
+    initial_precision: Positive = E10
+    weight_init: Annotated[str, OneOf("fan_in", "normal")] = "fan_in"
+    variants = (
         {"alpha": 1.0, "noise_precision": LEARNED, "weight_init": "normal"},
         {"alpha": -math.inf},
     )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.noise_precision, str):
-            check_choice("method.noise_precision", self.noise_precision, (LEARNED,))
-        super().__post_init__()
-        number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
-        if not number or math.isnan(self.alpha):
-            message = f"method.alpha must be a number, -inf or inf, not {self.alpha!r}."
-            raise UserError(message, setting="method.alpha")
-        check_between("method.initial_precision", self.initial_precision, 0)
-        check_choice("method.weight_init", self.weight_init, ("fan_in", "normal"))
-
-    @property
-    def hyper_names(self) -> tuple[str, ...]:
-        names = super().hyper_names
-        return tuple(name for name in names if not (name == NOISE and self.learns_noise))
 
     @property
     def learns_noise(self) -> bool:
@@ -113,17 +94,14 @@ class RenyiVI(VariationalMethod):
             log_variance = log_variance + 0.1 * streams.normal(1, size)[0]
         else:
             initial = task.mlp.initial(streams)
-        state = {"loc": initial.expand(replicas, -1).clone(), "log_variance": log_variance}
+        loc = initial.expand(replicas, -1).clone()
+        state = adam_state("loc", loc) | adam_state("log_variance", log_variance)
         if self.learns_noise:
-            state["log_noise"] = log_variance.new_zeros(replicas, 1)
-        moments = {m: torch.zeros_like(v) for name, v in state.items() for m in _adam_moments(name)}
-        return {**state, **moments}
+            state |= adam_state("log_noise", log_variance.new_zeros(replicas, 1))
+        return state
 
     def effective_hyper(self, state: State, hyper: Hyper) -> Hyper:
         return {**hyper, NOISE: (-state["log_noise"]).exp()} if self.learns_noise else hyper
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
@@ -159,9 +137,10 @@ class RenyiVI(VariationalMethod):
         return new
 
     def native_update(self) -> NativeUpdate:
-        names = ["loc", "log_variance", *_adam_moments("loc"), *_adam_moments("log_variance")]
-        names += ["log_noise", *_adam_moments("log_noise")] if self.learns_noise else []
-        return NativeUpdate("renyi_vi", tuple(names), constants=(1 - self.alpha,))
+        names = ("loc", "log_variance", "loc_first", "loc_second", "log_variance_first",
+                 "log_variance_second")  # fmt: skip
+        noise = ("log_noise", "log_noise_first", "log_noise_second") if self.learns_noise else ()
+        return NativeUpdate("renyi_vi", names + noise, constants=(1 - self.alpha,))
 
     def fit(self, task: FitTask) -> Posterior:
         fitted = super().fit(task)
@@ -191,11 +170,6 @@ def bound_weights(log_ratios: Tensor, alpha: float) -> Tensor:
         return ((1 - alpha) * log_ratios).softmax(0)
     chosen = (log_ratios if alpha < 0 else -log_ratios).argmax(0, keepdim=True)
     return torch.zeros_like(log_ratios).scatter(0, chosen, 1.0)
-
-
-def _adam_moments(name: str) -> tuple[str, str]:
-    """Return the names of Adam's moments of an entry of the state."""
-    return f"{name}_first", f"{name}_second"
 
 
 def _posterior(state: Mapping[str, Tensor], prior: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,18 +8,18 @@ NeurIPS 2016, section 4.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Between, Positive
 from bnnbench.identity import no_identity
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -67,14 +67,9 @@ class SGHMC(SGMCMC):
         adaptation_steps: steps of burn-in; set by `fit`.
     """
 
-    step_size: float = 0.01
-    friction: float = 0.05
+    step_size: Positive = 0.01
+    friction: Annotated[float, Between(0, 1)] = 0.05
     adaptation_steps: int = no_identity(0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.step_size", self.step_size, 0)
-        check_between("method.friction", self.friction, 0, 1)
 
     def fit(self, task: FitTask) -> Posterior:
         adaptation_steps = int(self.burn_in * self.n_steps(task))
@@ -84,9 +79,6 @@ class SGHMC(SGMCMC):
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         one = torch.ones_like(loc)
         return {"loc": loc, "momentum": torch.zeros_like(loc), "tau": one, "mean": one, "v": one}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(1, mlp.n_weights)[0],)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

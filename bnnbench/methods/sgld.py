@@ -8,19 +8,19 @@ Deep Neural Networks", AAAI 2016.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 
-from bnnbench.checks import check_between, check_bool
+from bnnbench.constraints import Between, Positive
 from bnnbench.methods.shared.contract import FitTask
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
-from bnnbench.methods.shared.trainer import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-from bnnbench.types import Hyper, UserError
+from bnnbench.types import Hyper
 
 # Used as the noise precision if networks predict the noise: 7 to 14 on four UCI sets, 2 on wine.
 TYPICAL_PRECISION = 10.0
@@ -80,35 +80,17 @@ class SGLD(SGMCMC):
         damping: of the preconditioner, keeps G finite for vanishing gradients.
     """
 
-    step_size: float = 14.0
-    step_offset: float = 1000.0
-    step_decay: float = 0.55
-    minibatch_factor: float = 6.0
+    step_size: Positive = 14.0
+    step_offset: Positive = 1000.0
+    step_decay: Annotated[float, Between(0.5, 1, high_included=True)] = 0.55
+    minibatch_factor: Positive = 6.0
     preconditioned: bool = False
-    damping: float = 0.01
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.step_size", self.step_size, 0)
-        check_between("method.step_offset", self.step_offset, 0)
-        check_between("method.step_decay", self.step_decay, 0)
-        if not 0.5 < self.step_decay <= 1:
-            raise UserError(
-                "method.step_decay must be greater than 0.5 and at most 1 (Robbins-Monro "
-                f"condition), not {self.step_decay!r}.",
-                setting="method.step_decay",
-            )
-        check_between("method.minibatch_factor", self.minibatch_factor, 0)
-        check_bool("method.preconditioned", self.preconditioned)
-        check_between("method.damping", self.damping, 0)
+    damping: Positive = 0.01
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
         square = {"square": torch.zeros_like(loc)} if self.preconditioned else {}
         return {"loc": loc, **square}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(1, mlp.n_weights)[0],)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

@@ -8,21 +8,27 @@ space also: Wang et al., "Function Space Particle Optimization for Bayesian Neur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_choice, check_int
-from bnnbench.methods.shared.contract import LEARNED, FitTask, Posterior
+from bnnbench.constraints import Count, OneOf
+from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.contract import (
+    LEARNED,
+    FitTask,
+    LearnablePrecision,
+    Posterior,
+    ShapeAndRate,
+)
 from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
+from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward
-from bnnbench.optim import adam_on
+from bnnbench.optim import adam_on, adam_state
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper, Prediction
@@ -35,7 +41,7 @@ ADAGRAD_EPSILON = 1e-6  # for the gradient of the whole log-posterior
 
 
 @dataclass(frozen=True, kw_only=True)
-class SVGD(StochasticMethod):
+class SVGD(MAP):
     """M networks, the particles, that follow a drift of `shared.particles`; predicts their mixture.
 
     The score of a particle w is the gradient of the log-posterior, `-(N g + prior_precision w)`
@@ -93,31 +99,18 @@ class SVGD(StochasticMethod):
         noise_gamma: shape and rate of the prior of a learned `noise_precision`.
     """
 
-    particles: int = 20
-    drift: str = "svgd"
-    optimiser: str = "adam"
-    prior_precision: float | str | None = None
-    noise_precision: float | str | None = None
-    prior_gamma: tuple[float, float] = (1.0, 0.1)
-    noise_gamma: tuple[float, float] = (1.0, 0.1)
-    own_hyper_names: ClassVar[tuple[str, ...]] = (WEIGHTS,)
-    records_objective: ClassVar[bool] = False
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    particles: Count = 20
+    drift: Annotated[str, OneOf(*DRIFTS, FUNCTION)] = "svgd"
+    optimiser: Annotated[str, OneOf("adam", "adagrad")] = "adam"
+    prior_precision: LearnablePrecision = None
+    noise_precision: LearnablePrecision = None
+    prior_gamma: ShapeAndRate = (1.0, 0.1)
+    noise_gamma: ShapeAndRate = (1.0, 0.1)
+    records_objective = False
+    variants = (
         {"drift": "sge_wgd", "particles": 3},
         {"drift": FUNCTION, "particles": 3},
     )
-
-    def __post_init__(self) -> None:
-        for name in (NOISE, WEIGHTS):
-            if isinstance(getattr(self, name), str):
-                check_choice(f"method.{name}", getattr(self, name), (LEARNED,))
-        super().__post_init__()
-        check_int("method.particles", self.particles)
-        check_choice("method.drift", self.drift, (*DRIFTS, FUNCTION))
-        check_choice("method.optimiser", self.optimiser, ("adam", "adagrad"))
-        for name in ("prior_gamma", "noise_gamma"):
-            for value in getattr(self, name):
-                check_between(f"method.{name}", value, 0)
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -126,16 +119,11 @@ class SVGD(StochasticMethod):
         return tuple(name for name in names if getattr(self, name) == LEARNED)
 
     @property
-    def hyper_names(self) -> tuple[str, ...]:
-        """The hyper-parameters that are not learned."""
-        return tuple(name for name in super().hyper_names if name not in self.learned)
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
-
-    @property
     def gradients_per_epoch(self) -> int:
+        return self.particles
+
+    @property
+    def n_networks(self) -> int:
         return self.particles
 
     @property
@@ -146,7 +134,7 @@ class SVGD(StochasticMethod):
         return self.particles * (mlp.n_weights + len(self.learned))
 
     def fit(self, task: FitTask) -> Posterior:
-        return train(self, replace(task, outputs=self.likelihood.outputs, trace_streams=None))
+        return train(self, replace(task, trace_streams=None))
 
     def init(self, task: FitTask) -> State:
         """Return concatenated particles, `[R, M Q]`: weights, then logs of learned precisions."""
@@ -155,9 +143,10 @@ class SVGD(StochasticMethod):
         weights = torch.stack(initial).expand(shape).contiguous()
         logs = [self._initial_precision(name, task, weights).log() for name in self.learned]
         loc = torch.cat([weights, *logs], 2).transpose(0, 1).flatten(1)
-        zeros = torch.zeros_like(loc)
-        first = {"loc_first": zeros} if self.optimiser == "adam" else {}
-        return {"loc": loc, **first, "loc_second": zeros}
+        state = adam_state("loc", loc)
+        if self.optimiser == "adagrad":
+            del state["loc_first"]
+        return state
 
     def _initial_precision(self, name: str, task: FitTask, weights: Tensor) -> Tensor:
         """Return the initial value of a learned precision, `[M, R, 1]`."""
@@ -171,9 +160,6 @@ class SVGD(StochasticMethod):
         squares = torch.where(real, errors.square(), 0).sum(2, True)
         precision = (shape + real.sum(1, True) / 2) / (rate + squares / 2)
         return precision.nan_to_num(nan=1.0)  # the initial state must be finite
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return ()
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
@@ -226,23 +212,22 @@ class SVGD(StochasticMethod):
 
     def _unpack(self, mlp: MLP, loc: Tensor, hyper: Hyper) -> tuple[Tensor, Hyper]:
         """Return weights `[M, R, P]` and hyper-parameters, learned ones `[M, R, 1]`."""
-        particles = loc.unflatten(1, (self.particles, -1)).transpose(0, 1)
+        particles = self.by_network(loc)
         learned = particles[..., mlp.n_weights :].exp().split(1, 2)
         precisions = dict(zip(self.learned, learned, strict=True)) if self.learned else {}
         return particles[..., : mlp.n_weights], {**hyper, **precisions}
 
-    def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
-        """Cycle through the particles; nothing is random."""
-        weights, _ = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
-        return weights[torch.arange(samples, device=weights.device) % self.particles]
+    def networks(self, posterior: Posterior) -> Tensor:
+        return self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)[0]
 
     def predict(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one mixture component per particle, with its own noise if that is learned."""
-        weights, effective = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
-        outputs = [forward(posterior.mlp, w[None], inputs)[0] for w in weights]
-        return self.likelihood.prediction(torch.cat(outputs), effective)
+        _, effective = self._unpack(posterior.mlp, posterior.state["loc"], posterior.hyper)
+        return self.likelihood.prediction(
+            self.outputs(posterior, inputs, samples, streams), effective
+        )
 
 
 def _with_repulsion(outputs: Tensor, d_outputs: Tensor, batch: Batch) -> Tensor:

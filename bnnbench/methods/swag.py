@@ -8,19 +8,19 @@ Maddox et al., "A Simple Baseline for Bayesian Uncertainty in Deep Learning", Ne
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import Between, Count, Positive
+from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.gradients import gradients
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import Batch, Noise, State, train
-from bnnbench.nn import MLP, forward
+from bnnbench.methods.shared.trainer import train
+from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
@@ -30,7 +30,7 @@ TYPICAL_PRECISION = 10.0  # used as the noise precision if networks predict the 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SWAG(StochasticMethod):
+class SWAG(MAP):
     """Gaussian with the mean and covariance of the networks after each epoch of SGD.
 
     The loss of `method=map`, the mean negative log-likelihood plus
@@ -67,7 +67,6 @@ class SWAG(StochasticMethod):
     MultiSWAG is a mixture of `members` such posteriors from different initial weights.
 
     Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
         members: number of Gaussians.
         burn_in: fraction of the epochs, at the start, that are trained by Adam.
         step_size: of SGD, for a noise precision of 1.
@@ -76,27 +75,20 @@ class SWAG(StochasticMethod):
         scale: factor of the covariance; 0 predicts with the averaged network.
     """
 
-    prior_precision: float | None = None
-    members: int = 1
-    burn_in: float = 0.5
-    step_size: float = 0.005
-    momentum: float = 0.9
-    rank: int = 20
-    scale: float = 0.5
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    members: Count = 1
+    burn_in: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    step_size: Positive = 0.005
+    momentum: Annotated[float, Between(0, 1, low_included=True)] = 0.9
+    rank: Count = 20
+    scale: Annotated[float, Between(0, low_included=True)] = 0.5
+    variants = (
         {"scale": 0.0},
         {"members": 3, "rank": 2, "burn_in": 0.25},
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("method.members", self.members)
-        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        check_between("method.step_size", self.step_size, 0)
-        check_between("method.momentum", self.momentum, 0, 1, low_included=True)
-        check_int("method.rank", self.rank)
-        check_between("method.scale", self.scale, 0, low_included=True)
+    @property
+    def n_networks(self) -> int:
+        return self.members
 
     @property
     def is_stochastic(self) -> bool:
@@ -115,25 +107,18 @@ class SWAG(StochasticMethod):
         return min(int(self.burn_in * task.epochs), task.epochs - 1)
 
     def init(self, task: FitTask) -> State:
-        """Return the concatenated weights of the members, `[R, M P]`."""
-        initial = torch.cat([task.mlp.initial(task.streams) for _ in range(self.members)], 1)
-        loc = initial.expand(task.data.replicas, -1).clone()
-        zeros = torch.zeros_like(loc)
+        """Return the state of `MAP`, and the number of steps of Adam."""
         epochs = self.adam_epochs(task)
         steps = [epochs * math.ceil(count / task.batch_size) for count in task.data.counts]
-        adam_steps = loc.new_tensor(steps)[:, None].expand(-1, self.members).clone()
-        return {"loc": loc, "loc_first": zeros, "loc_second": zeros, "adam_steps": adam_steps}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return ()
+        state = super().init(task)
+        adam_steps = state["loc"].new_tensor(steps)[:, None].expand(-1, self.members).clone()
+        return {**state, "adam_steps": adam_steps}
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
     ) -> State:
         loc, adam_steps, first = state["loc"], state["adam_steps"][:, :1], state["loc_first"]
-        by_member = gradients(mlp, self.likelihood, self._by_member(loc), hyper, batch)
-        decay = hyper["prior_precision"] / batch.counts
-        gradient = torch.addcmul(by_member.transpose(0, 1).flatten(1), decay, loc)
+        gradient = self.gradient(mlp, state, hyper, batch)
         adam = adam_on("loc", state, gradient, batch.bias_correction, training)
         velocity = torch.where(batch.steps_taken > adam_steps, self.momentum * first, 0) + gradient
         size = self.step_size / hyper.get("noise_precision", TYPICAL_PRECISION)
@@ -148,7 +133,6 @@ class SWAG(StochasticMethod):
         return NativeUpdate("swag", names, constants, self.members)
 
     def fit(self, task: FitTask) -> Posterior:
-        task = replace(task, outputs=self.likelihood.outputs)
         batches = math.ceil(task.data.inputs.shape[1] / task.batch_size)
         first = self.adam_epochs(task) + 1
         saved_steps = range(first * batches, task.epochs * batches + 1, batches)
@@ -160,7 +144,7 @@ class SWAG(StochasticMethod):
         """Draw from the members in turn."""
         state = posterior.state
         owner = torch.arange(samples, device=state["loc"].device) % self.members
-        means = self._by_member(state["loc"])[owner]
+        means = self.by_network(state["loc"])[owner]
         if self.scale == 0:
             return means
         columns = state["factor"].unflatten(2, (self.members, -1))  # [R, K, M, P]
@@ -170,7 +154,7 @@ class SWAG(StochasticMethod):
         for member in range(self.members):
             mask = owner == member
             networks[mask] = torch.einsum("srk,rkp->srp", low_rank[mask], columns[:, :, member])
-        networks.addcmul_(self._by_member(state["deviations"])[owner], diagonal)
+        networks.addcmul_(self.by_network(state["deviations"])[owner], diagonal)
         return torch.add(means, networks, alpha=math.sqrt(self.scale))
 
     def outputs(
@@ -178,23 +162,13 @@ class SWAG(StochasticMethod):
     ) -> Tensor:
         """Use one sample per member if networks are averaged."""
         count = self.members if self.scale == 0 else samples
-        return super().outputs(posterior, inputs, count, streams)
+        return StochasticMethod.outputs(self, posterior, inputs, count, streams)
 
     def training_outputs(
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Tensor:
         """Use the current networks of the members: one sample each."""
-        networks = self._by_member(posterior.state["loc"])
-        return torch.cat([forward(posterior.mlp, w[None], inputs)[0] for w in networks])
-
-    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
-        """Return `prior_precision / 2 ||w||^2` of the current networks, averaged over members."""
-        squares = self._by_member(posterior.state["loc"]).square().sum(2).mean(0)
-        return 0.5 * posterior.hyper["prior_precision"][:, 0] * squares
-
-    def _by_member(self, flat: Tensor) -> Tensor:
-        """Reshape `[R, M P]` into `[M, R, P]`."""
-        return flat.unflatten(1, (self.members, -1)).transpose(0, 1)
+        return MAP.outputs(self, posterior, inputs, samples, streams)
 
 
 def fit_gaussian(iterates: Tensor, rank: int) -> tuple[Tensor, Tensor, Tensor]:

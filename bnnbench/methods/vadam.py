@@ -7,19 +7,17 @@ Weight-Perturbation in Adam", ICML 2018.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Positive
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gaussian import VariationalMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_square
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import Hyper
 
@@ -34,20 +32,12 @@ class Vadam(VariationalMethod):
     not, but still serves as a scale.
 
     Attributes:
-        prior_precision: of the weights, standardised units; None is searched.
         initial_precision: of the posterior. None uses the prior precision (`s = 0`), as in the
             authors' code; their paper and the book say 10, which the notes of the code call a
             mistake. A number below the prior precision is replaced by the prior precision.
     """
 
-    prior_precision: float | None = None
-    initial_precision: float | None = None
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.initial_precision is not None:
-            check_between("method.initial_precision", self.initial_precision, 0)
+    initial_precision: Positive | None = None
 
     def init(self, task: FitTask) -> State:
         loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
@@ -57,9 +47,6 @@ class Vadam(VariationalMethod):
             excess = (self.initial_precision - task.hyper["prior_precision"]).clamp(min=0)
             s = s + excess / counts
         return {"loc": loc, "momentum": torch.zeros_like(loc), "s": s}
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
-        return (streams.normal(samples, mlp.n_weights),)
 
     def update(
         self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise

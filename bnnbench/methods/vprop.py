@@ -7,15 +7,12 @@ with the momentum term dropped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 
-from bnnbench.checks import check_bool
 from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.trainer import Batch, Noise, State
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
@@ -39,11 +36,7 @@ class Vprop(Vadam):
     """
 
     square_root: bool = True
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"square_root": False},)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_bool("method.square_root", self.square_root)
+    variants = ({"square_root": False},)
 
     def init(self, task: FitTask) -> State:
         state = super().init(task)

@@ -10,9 +10,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from bnnbench.checks import check_choice, check_int
+from bnnbench.constraints import Checked, OneOf, Whole
 from bnnbench.identity import no_identity
 from bnnbench.settings import Dimension
 
@@ -45,7 +45,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search(ABC):
+class Search(Checked, ABC):
     """A way to choose hyper-parameters.
 
     Attributes:
@@ -60,15 +60,11 @@ class Search(ABC):
 
     label: str
     summary: str = no_identity("")
-    iterations: int = 0
-    folds: int = 5
-    objective: str = "per_point"
+    iterations: Annotated[int, Whole(0)] = 0
+    folds: Annotated[int, Whole(2)] = 5
+    objective: Annotated[str, OneOf(*OBJECTIVES)] = "per_point"
     searches: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_int("search.iterations", self.iterations, minimum=0)
-        check_int("search.folds", self.folds, minimum=2)
-        check_choice("search.objective", self.objective, OBJECTIVES)
+    key: ClassVar[str] = "search"
 
     def load(self) -> None:
         """Import modules that are slow to load, before worker processes are forked."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.checks import check_int
+from bnnbench.constraints import Count
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
@@ -33,12 +33,10 @@ class BayesianOptimisation(Search):
         initial_points: random evaluations before the GP is used.
     """
 
-    initial_points: int = 5
+    iterations: Count = 30
+    initial_points: Count = 5
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("search.iterations", self.iterations)
-        check_int("search.initial_points", self.initial_points)
+    def check(self) -> None:
         if self.initial_points > self.iterations:
             raise UserError(
                 "search.initial_points must be at most search.iterations "

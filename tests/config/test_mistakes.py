@@ -64,6 +64,8 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("prior", "not_accepted"): "method=map prior=laplace",
     ("splits", "count_out_of_range"): "splits=99",
     ("splits", "repeated"): "splits=[0,0]",
+    ("training.betas", "not_a_list"): "training.betas=[0.9] | training.betas=0.9",
+    ("dataset.n_splits", "too_large"): "dataset.n_splits=1000000",
     ("splits", "unknown_split"): "splits=[0,20]",
     ("search.initial_points", "too_many"): "search.initial_points=31",
     ("search", None): "search=none | protocol=trial search=none",
@@ -101,9 +103,9 @@ SUGGESTIONS = {
 
 VALUES = f"""
 training.epochs=many training.epochs=1.5 training.epochs={"9" * 30} training.samples=0
-training.learning_rate=-1 training.betas=[0.9] training.betas=[0.9,1.0] training.betas=0.9
+training.learning_rate=-1 training.betas=[0.9,1.0]
 training.dtype=half training.compile=yes network.width=0 evaluation.samples=0
-dataset.n_splits=1000000 seed=x seed=-1 workers=0 workers=100000 figures=svg search.iterations=0
+seed=x seed=-1 workers=0 workers=100000 figures=svg search.iterations=0
 search.folds=1 search.folds=1000 experiment.label=.x divergence.label= loss.label={"x" * 101}
 dataset.name=a/b method.label=../evil method.label=null method.label={"x" * 300}
 method.prior_precision=-1 method.noise_precision=high method.initial_precision=0

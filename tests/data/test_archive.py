@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 import requests
 from support.tables import SHAPES, UNREACHABLE_URL
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.data import archive
 from bnnbench.data.uci import UCI
-from bnnbench.types import UserError
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -79,27 +78,24 @@ def test_fetch_replaces_a_corrupt_file(served: str, yacht: Path, tmp_path: Path)
 def test_a_corrupt_download_is_not_kept(served: str, yacht: Path, tmp_path: Path) -> None:
     (yacht / "yacht/data/data.txt").write_text("1 2 3\n")
     fresh = tmp_path / "fresh"
-    with pytest.raises(UserError) as error:
+    with raises_user_error(
+        "data_dir", "download_failed", mentions=[f"{served}yacht/data/data.txt", "SHA-256"]
+    ):
         archive.fetch(["yacht"], fresh, base_url=served)
-    assert_user_error(error, "data_dir", "download_failed")
-    assert f"{served}yacht/data/data.txt" in str(error.value) and "SHA-256" in str(error.value)
     assert not [path for path in fresh.rglob("*") if path.is_file()]
 
 
 def test_missing_on_the_server(served: str, yacht: Path, tmp_path: Path) -> None:
     (yacht / "yacht/data/data.txt").unlink()
-    with pytest.raises(UserError) as error:
+    with raises_user_error("data_dir", "download_failed", mentions=["404"]):
         archive.fetch(["yacht"], tmp_path / "fresh", base_url=served)
-    assert_user_error(error, "data_dir", "download_failed")
-    assert "404" in str(error.value)
 
 
 def test_a_missing_network_is_reported_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("data_dir", "download_failed") as error:
         UCI("yacht", directory=str(tmp_path / "uci"), base_url=UNREACHABLE_URL).load()
-    assert_user_error(error, "data_dir", "download_failed")
     parts = (
         f"{UNREACHABLE_URL}yacht/data/data.txt",
         "bnnbench data fetch yacht --from",
@@ -113,27 +109,20 @@ def test_a_missing_network_is_reported_in_one_line(
 def test_unwritable_folder(data: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("data_dir"):
         UCI("yacht", directory=str(blocked), base_url=UNREACHABLE_URL).load()
-    assert_user_error(error, "data_dir")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("data_dir", "not_writable", mentions=[str(blocked)]):
         archive.fetch(["yacht"], blocked, source=data)
-    assert_user_error(error, "data_dir", "not_writable")
-    assert str(blocked) in str(error.value)
 
 
 def test_fetch_from_a_corrupt_folder_writes_nothing(yacht: Path, tmp_path: Path) -> None:
     bad = yacht / "yacht/data/n_splits.txt"
     bad.write_text("2\n")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--from", "corrupt_file", mentions=[str(bad)]):
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert_user_error(error, "--from", "corrupt_file")
-    assert str(bad) in str(error.value)
     bad.unlink()
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--from", "missing_file", mentions=[str(bad)]):
         archive.fetch(["yacht"], tmp_path / "fresh", source=yacht)
-    assert_user_error(error, "--from", "missing_file")
-    assert str(bad) in str(error.value)
     assert not (tmp_path / "fresh").exists()
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.data.bundled import Diabetes
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.data.splits import seeded_splits
-from bnnbench.types import UserError
 
 
 def test_seeded_splits_follow_their_rule() -> None:
@@ -31,21 +30,19 @@ def test_seeded_splits_never_change() -> None:
 
 def test_seeded_splits_leave_rows_to_train_and_to_test_on() -> None:
     assert len(seeded_splits(10, 1, 0.5, seed=0)[0].train) == 5
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.test_fraction", "no_test_rows"):
         seeded_splits(10, 1, 0.01, seed=0)
-    assert_user_error(error, "dataset.test_fraction", "no_test_rows")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.test_fraction", "too_few_training_rows"):
         seeded_splits(10, 1, 0.6, seed=0)
-    assert_user_error(error, "dataset.test_fraction", "too_few_training_rows")
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("n_splits", 0), ("test_fraction", 1.0), ("split_seed", -1), ("split_seed", 2**32)],
-)
-def test_split_settings_are_checked(key: str, value: float) -> None:
+    ("key", "value", "code"),
+    [("n_splits", 0, None), ("test_fraction", 1.0, None), ("split_seed", -1, None),
+     ("split_seed", 2**32, "too_large")],
+)  # fmt: skip
+def test_split_settings_are_checked(key: str, value: float, code: str | None) -> None:
     settings: dict[str, Any] = {key: value}
     for source in (Diabetes, partial(OwnTable, path="x.csv", target="y")):
-        with pytest.raises(UserError) as error:
+        with raises_user_error(f"dataset.{key}", code):
             source(**settings)
-        assert_user_error(error, f"dataset.{key}")

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.data.synthetic_1d import GaussianProcessSample, Sine
-from bnnbench.types import UserError
 
 
 def test_the_sine_matches_the_book() -> None:
@@ -70,6 +69,5 @@ def test_the_sampled_function_does_not_depend_on_the_inputs() -> None:
     ],
 )
 def test_invalid_settings(source: type, settings: dict[str, Any], code: str | None) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(f"dataset.{next(iter(settings))}", code):
         source("toy", **settings).load()
-    assert_user_error(error, f"dataset.{next(iter(settings))}", code)

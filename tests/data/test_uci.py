@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.tables import SHAPES, UNREACHABLE_URL, assert_valid_splits, configured_source
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.data.uci import UCI
-from bnnbench.types import UserError
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -38,9 +37,8 @@ def test_seeded_splits_replace_the_published_ones(data: Path) -> None:
     first = [table.splits[0].test.tolist() for table in tables]
     assert first[0] != first[1] and first[1] != first[2]
     assert (tables[0].inputs == tables[1].inputs).all()
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.seeded_splits"):
         UCI("yacht", seeded_splits=0)
-    assert_user_error(error, "dataset.seeded_splits")
 
 
 def test_targets_are_the_right_columns(data: Path) -> None:
@@ -59,15 +57,13 @@ def test_split_rows_keep_the_published_order(data: Path) -> None:
 
 
 def test_wrong_number_of_feature_names(data: Path) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.features", "wrong_length"):
         UCI("yacht", directory=str(data), base_url=UNREACHABLE_URL, features=("a", "b")).load()
-    assert_user_error(error, "dataset.features", "wrong_length")
 
 
 def test_unknown_set() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.name"):
         UCI("bosten")
-    assert_user_error(error, "dataset.name")
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
@@ -80,13 +76,12 @@ def test_corrupt_file_is_named_and_refused(yacht: Path, file: str, damage: str) 
     path.write_bytes(
         {"flip": bytes(content), "truncate": bytes(content[:-1]), "empty": b""}[damage]
     )
-    with pytest.raises(UserError) as error:
+    with raises_user_error(
+        "data_dir", "corrupt_file", mentions=[str(path), f"fetch yacht --dir {yacht}"]
+    ):
         UCI("yacht", directory=str(yacht), base_url=UNREACHABLE_URL).load()
-    assert_user_error(error, "data_dir", "corrupt_file")
-    assert str(path) in str(error.value) and f"fetch yacht --dir {yacht}" in str(error.value)
 
 
 def test_an_empty_data_dir_is_refused() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("data_dir"):
         UCI("yacht", directory="")
-    assert_user_error(error, "data_dir")

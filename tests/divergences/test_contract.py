@@ -19,7 +19,7 @@ from support.divergences import (
     monte_carlo,
     pair_parameters,
 )
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 from torch import Tensor
 
 from bnnbench.checking.divergence import DIVERGENCE, fit_with_each, is_weighted_once, trains
@@ -31,7 +31,6 @@ from bnnbench.divergences.kl import jeffreys
 from bnnbench.divergences.renyi import hellinger
 from bnnbench.divergences.total_variation import tv
 from bnnbench.methods.shared.contract import Posterior
-from bnnbench.types import UserError
 
 BY_THEMSELVES = [check for check in DIVERGENCE if check.run is not trains]
 """The checks without training; below, all divergences are trained in one stack."""
@@ -116,12 +115,7 @@ def test_other_priors_against_numerical_integration(prior: str, name: str) -> No
      *((f"divergence={name} divergence.estimator=monte_carlo", "divergence.estimator",
         "not_a_density_ratio") for name in ("fisher", "tv_lower", "wasserstein2")),
      ("divergence=kl divergence.estimator=mc", "divergence.estimator", None),
-     ("divergence=kl divergence.weight=0", "divergence.weight", None),
      ("divergence=renyi divergence.alpha=0", "divergence.alpha", None),
-     ("divergence=alpha divergence.alpha=-1", "divergence.alpha", None),
-     ("divergence=alpha_renyi divergence.alpha=two", "divergence.alpha", None),
-     ("divergence=renyi divergence.alpha=nan", "divergence.alpha", None),
-     ("divergence=alpha divergence.alpha=inf", "divergence.alpha", None),
      ("divergence=alpha_js divergence.alpha=1.5", "divergence.alpha", None),
      ("divergence=alpha_js divergence.alpha=1e-4", "divergence.alpha", None),
      ("divergence=kl +divergence.alpha=2", "divergence.alpha", "unknown_setting"),
@@ -130,9 +124,8 @@ def test_other_priors_against_numerical_integration(prior: str, name: str) -> No
 )  # fmt: skip
 def test_invalid_settings(overrides: str, setting: str, code: str | None) -> None:
     chosen = overrides if "prior=" in overrides else f"prior=gaussian {overrides}"
-    with pytest.raises(UserError) as refused:
+    with raises_user_error(setting, code):
         instantiate("divergence", compose_only(*chosen.split())["divergence"])
-    assert_user_error(refused, setting, code)
 
 
 # --- training

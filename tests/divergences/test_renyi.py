@@ -12,14 +12,7 @@ from support.divergences import ALPHAS, divergence, gaussian_pairs, pair_paramet
 
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import kl, kl_prior_posterior
-from bnnbench.divergences.renyi import (
-    Renyi,
-    alpha_divergence,
-    alpha_renyi,
-    chi2,
-    hellinger,
-    renyi,
-)
+from bnnbench.divergences.renyi import Renyi, alpha_divergence, alpha_renyi, chi2, hellinger, renyi
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

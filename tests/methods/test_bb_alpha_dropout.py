@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from support.linear_model import linear_task, make_hyper
-from support.refusals import assert_refused
 
 from bnnbench.methods.bb_alpha_dropout import BBAlphaDropout
 from bnnbench.methods.mc_dropout import MCDropout
@@ -34,9 +33,3 @@ def test_alpha_0_is_mc_dropout() -> None:
         fits.append(method.fit(task).state["loc"])
         assert set(task.hyper) == set(hyper)
     torch.testing.assert_close(*fits)
-
-
-def test_invalid_settings() -> None:
-    method = "method=bb_alpha_dropout"
-    assert_refused([method, "method.alpha=inf"], setting="method.alpha")
-    assert_refused([method, "method.noise=dropconnect"], setting="method.noise")

@@ -1,4 +1,4 @@
-"""Bayes by Backprop: the mean-field optimum, updates, KL weights and stacking."""
+"""Bayes by Backprop: updates, KL weights and stacking."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    N,
-    exact_posterior,
-    fit,
-    linear_task,
-    make_hyper,
-)
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
@@ -26,22 +18,11 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.minibatch import Batch
 from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
-from bnnbench.methods.shared.trainer import Batch
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-
-
-@pytest.mark.parametrize("batch_size", [N, 10])
-def test_bbb_finds_the_mean_field_optimum(batch_size: int) -> None:
-    """The minimiser of KL(q || p) has the exact mean and the diagonal of the exact precision."""
-    mean, precision = exact_posterior()
-    method = BBB(label="bbb", divergence=KL(label="kl"))
-    settings = {"learning_rate": 0.01, "betas": (0.9, 0.999), "batch_size": batch_size}
-    loc, scale = method.moments(fit(method, 1000 * batch_size // N, samples=300, **settings))
-    torch.testing.assert_close(loc[0], mean, atol=0.02, rtol=0)
-    torch.testing.assert_close(scale[0], precision.diagonal().rsqrt(), atol=0, rtol=0.03)
 
 
 def test_initial_precision_and_kl_weights() -> None:

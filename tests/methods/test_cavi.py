@@ -19,14 +19,13 @@ from support.linear_model import (
     linear_task,
     make_hyper,
 )
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from bnnbench.methods.cavi import CAVI
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network
-from bnnbench.types import UserError
 
 METHOD = CAVI(label="cavi")
 
@@ -128,12 +127,10 @@ def test_float32_data_are_fitted_in_float64() -> None:
 @pytest.mark.parametrize("depth", [1, 3])
 def test_hidden_layers_are_refused(depth: int) -> None:
     METHOD.check_network(13, Network(depth=0))
-    with pytest.raises(UserError) as error:
+    with raises_user_error("network.depth"):
         METHOD.check_network(13, Network(depth=depth))
-    assert_user_error(error, "network.depth")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("network.depth"):
         METHOD.fit(replace(linear_task(METHOD, 1), network=Network(depth=depth)))
-    assert_user_error(error, "network.depth")
 
 
 @pytest.mark.parametrize(

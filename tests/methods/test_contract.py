@@ -6,8 +6,9 @@ are shared by the tests of a case, which pytest runs one after the other.
 
 from __future__ import annotations
 
+import math
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from support.methods import (
     plain_cases,
     takes_likelihood,
 )
+from support.user_errors import raises_user_error
 
 from bnnbench import metrics
 from bnnbench.checking.leakage import LEAKAGE
@@ -46,11 +48,12 @@ from bnnbench.checking.small_fits import (
     training_set,
 )
 from bnnbench.config.configs import options
+from bnnbench.constraints import constraints_of
 from bnnbench.methods.shared.contract import Method, Posterior
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import minibatches_by_epoch
 from bnnbench.random_streams import Streams
-from bnnbench.types import Prediction, TrainingSet
+from bnnbench.types import Prediction, TrainingSet, UserError
 
 ABOUT_DATA = (
     replicas_are_independent,
@@ -153,6 +156,40 @@ def one_step(method: StochasticMethod, data: TrainingSet) -> tuple[Any, ...]:
     (batch, _), *_ = next(minibatches_by_epoch(task, method))
     noise = method.sample_noise(task.mlp, 8, task.training.samples, task.streams)
     return task.mlp, task.training, method.init(task), hyper, batch, noise
+
+
+# --- settings
+
+
+@pytest.mark.parametrize("option", METHODS)
+def test_every_setting_has_a_valid_range(option: str) -> None:
+    """Booleans, whole numbers, words and intervals; `tests/test_constraints.py` tests each kind."""
+    method = Case(option).method
+    unchecked = {"label", "summary", "likelihood", "divergence", "adaptation_steps"}
+    assert constraints_of(type(method)).keys() == {f.name for f in fields(method)} - unchecked
+    for name in constraints_of(type(method)):
+        for wrong in (object(), "another", math.nan):
+            with pytest.raises(UserError) as error:
+                replace(method, **{name: wrong})
+            assert error.value.setting == f"method.{name}", (name, wrong)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "wrong"),
+    [("sgld", "step_decay", 0.5), ("sgld", "step_decay", 1.01), ("mc_dropout", "dropout", 1),
+     ("bb_alpha_dropout", "alpha", math.inf), ("bb_alpha_dropout", "noise", "dropconnect"),
+     ("boosting", "max_leaf_nodes", 1), ("swag", "momentum", 1), ("pbp", "batch_size", 0),
+     ("hmc", "prior_gamma", (1.0, 0.0)), ("hmc", "noise_precision", "learned"),
+     ("renyi_vi", "noise_precision", "sampled")],
+)  # fmt: skip
+def test_bounds_of_settings(option: str, name: str, wrong: Any) -> None:
+    with raises_user_error(f"method.{name}"):
+        replace(Case(option).method, **{name: wrong})
+
+
+def test_bounds_that_are_included() -> None:
+    assert replace(Case("sgld").method, step_decay=1).step_decay == 1  # type: ignore[call-arg, attr-defined]
+    assert replace(Case("renyi_vi").method, alpha=-math.inf)  # type: ignore[call-arg]
 
 
 # --- likelihoods and losses

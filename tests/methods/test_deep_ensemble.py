@@ -6,30 +6,13 @@ import math
 
 import pytest
 import torch
-from support.linear_model import (
-    ADAM_TO_CONVERGENCE,
-    LAMBDA,
-    TAU,
-    exact_posterior,
-    fit,
-    linear_data,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, fit, linear_data, make_hyper, one_batch
 
 from bnnbench.methods.deep_ensemble import DeepEnsemble
 from bnnbench.methods.map import MAP
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
-
-
-def test_every_member_finds_the_mode() -> None:
-    """For a linear model, the mode is ridge regression."""
-    mean, _ = exact_posterior()
-    method = DeepEnsemble(label="d", members=3)
-    networks = method.networks(fit(method, 600, **ADAM_TO_CONVERGENCE))
-    torch.testing.assert_close(networks, mean.expand_as(networks), atol=1e-3, rtol=0)
 
 
 def test_an_ensemble_of_one_is_map_and_members_differ() -> None:

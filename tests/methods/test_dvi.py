@@ -1,4 +1,4 @@
-"""DVI: gradients against autograd, the optimum for a linear model, and the learned prior."""
+"""DVI: gradients against autograd, the learned prior, and moments of sampled networks."""
 
 from __future__ import annotations
 
@@ -6,30 +6,15 @@ import math
 
 import pytest
 import torch
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    exact_posterior,
-    fit,
-    linear_task,
-    make_hyper,
-    one_batch,
-)
+from support.draws import drawn
+from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 from torch import Tensor
 
-from bnnbench.methods.dvi import DVI
-from bnnbench.nn import MLP
+from bnnbench.methods.dvi import DVI, backpropagate
+from bnnbench.methods.shared import moment_propagation
+from bnnbench.methods.shared.moment_propagation import layers_of
+from bnnbench.nn import MLP, forward
 from bnnbench.settings import Training
-
-
-def test_it_finds_the_mean_field_optimum() -> None:
-    """Nothing is sampled, so the result is accurate to many digits."""
-    mean, precision = exact_posterior()
-    settings = {"learning_rate": 0.05, "betas": (0.9, 0.999)}
-    method = DVI(label="d")
-    loc, scale = method.moments(fit(method, 800, **settings))
-    torch.testing.assert_close(loc[0], mean, atol=1e-5, rtol=0)
-    torch.testing.assert_close(scale[0] ** -2, precision.diagonal(), atol=0, rtol=1e-4)
 
 
 def objective(loc: Tensor, rho: Tensor, learned: bool) -> Tensor:
@@ -84,3 +69,48 @@ def test_the_learned_prior_variance_is_optimal() -> None:
         assert derivative == pytest.approx(0, abs=1e-12)
     assert method.hyper_names == ("noise_precision",)
     assert math.isfinite(method.complexity(method.fit(linear_task(method, 1)), None).item())  # type: ignore[arg-type]
+
+
+def weights_of(mlp: MLP) -> tuple[Tensor, Tensor]:
+    """Return means and variances of two stacked networks, `[2, P]` each."""
+    shape = (2, mlp.n_weights)
+    return 0.7 * drawn(*shape), 0.3 * torch.special.ndtr(drawn(*shape, seed=3))
+
+
+def inputs_of(mlp: MLP) -> Tensor:
+    return drawn(2, 5, mlp.sizes[0], seed=1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tolerance"), [((3, 1), 0.01), ((3, 4, 1), 0.01), ((3, 10, 10, 1), 0.06)]
+)
+def test_moments_match_sampled_networks(sizes: tuple[int, ...], tolerance: float) -> None:
+    """Exact for up to one hidden layer; deeper networks have correlated units."""
+    mlp = MLP(sizes)
+    loc, variance = weights_of(mlp)
+    layers = layers_of(mlp, (loc, variance))
+    mean, spread = moment_propagation.output_moments(mlp, layers, inputs_of(mlp))
+    generator = torch.Generator().manual_seed(2)
+    noise = torch.randn(40_000, 2, mlp.n_weights, generator=generator)
+    drawn = torch.addcmul(loc.float(), variance.float().sqrt(), noise)
+    outputs = forward(mlp, drawn, inputs_of(mlp).float())[0].squeeze(3).double()
+    deviation = spread.sqrt()
+    assert ((outputs.mean(0) - mean) / deviation).abs().max() < 2 * tolerance + 0.01
+    assert (outputs.std(0) / deviation - 1).abs().max() < 2 * tolerance + 0.01
+
+
+@pytest.mark.parametrize("sizes", [(3, 1), (3, 4, 1), (3, 4, 5, 1)])
+def test_derivatives_of_output_moments_match_autograd(sizes: tuple[int, ...]) -> None:
+    mlp = MLP(sizes)
+    leaves = [one.requires_grad_() for one in weights_of(mlp)]
+    (mean, variance), tape, rectified = moment_propagation.forward(
+        layers_of(mlp, (leaves[0], leaves[1])), inputs_of(mlp)
+    )
+    by_mean = torch.linspace(-1, 1, 10, dtype=torch.float64).view(2, 5)
+    by_variance = by_mean.cos()
+    total = (by_mean * mean + by_variance * variance).sum()
+    expected = torch.autograd.grad(total, leaves)
+    with torch.no_grad():
+        layers = layers_of(mlp, (leaves[0], leaves[1]))
+        found = backpropagate(layers, tape, rectified, (by_mean[..., None], by_variance[..., None]))
+    torch.testing.assert_close(found, tuple(expected))

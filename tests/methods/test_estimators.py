@@ -10,7 +10,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import BayesianRidge
 from support.tiny_runs import finished
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.methods.boosting import Boosting
 from bnnbench.methods.gp import GP
@@ -19,7 +19,7 @@ from bnnbench.methods.shared.contract import FitTask, Method
 from bnnbench.preprocessing import standardise
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import Prediction, UserError
+from bnnbench.types import Prediction
 
 RNG = np.random.default_rng(0)
 COUNTS = (60, 45)
@@ -73,9 +73,8 @@ def test_gp_equals_scikit_learn() -> None:
 def test_gp_has_a_maximum_number_of_rows(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert GP.max_rows == 2000
     monkeypatch.setattr(GP, "max_rows", 10)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("method", "too_many_rows"):
         tiny("method=gp")
-    assert_user_error(error, "method", "too_many_rows")
 
 
 def test_boosting_equals_scikit_learn() -> None:
@@ -93,15 +92,6 @@ def test_boosting_equals_scikit_learn() -> None:
         extra = prediction.noise[0, r].numpy() - np.var(theirs, 0)
         assert np.ptp(extra) < 1e-10 and 1e-6 <= extra[0] <= 1
     assert not prediction.epistemic.any()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("quantiles", 0), ("max_leaf_nodes", 1), ("learning_rate", 0)]
-)
-def test_invalid_settings_of_boosting(name: str, value: int) -> None:
-    with pytest.raises(UserError) as error:
-        Boosting(**{"label": "boosting", name: value})  # type: ignore[arg-type]
-    assert_user_error(error, f"method.{name}")
 
 
 @pytest.mark.parametrize("method", ["linear", "gp"])

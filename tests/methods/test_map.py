@@ -1,22 +1,13 @@
-"""MAP: ridge regression for a linear model, and the objective by hand."""
+"""MAP: the objective by hand."""
 
 from __future__ import annotations
 
 import torch
-from support.linear_model import ADAM_TO_CONVERGENCE, exact_posterior, fit
 
 from bnnbench.checking.small_fits import HYPER, small_task, training_set
 from bnnbench.methods.map import MAP
 from bnnbench.nn import forward
 from bnnbench.random_streams import Streams
-
-
-def test_the_network_finds_the_mode() -> None:
-    """For a linear model, the mode is ridge regression."""
-    mean, _ = exact_posterior()
-    method = MAP(label="m")
-    networks = method.networks(fit(method, 600, **ADAM_TO_CONVERGENCE))
-    torch.testing.assert_close(networks, mean.expand_as(networks), atol=1e-3, rtol=0)
 
 
 def test_objective_by_hand() -> None:

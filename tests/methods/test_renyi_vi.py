@@ -9,12 +9,11 @@ import pytest
 import torch
 from support.config import compose
 from support.linear_model import LAMBDA, TAU, design, exact_posterior, fit, linear_data, make_hyper
-from support.refusals import assert_refused
 from torch import Tensor
 
 from bnnbench.checking.small_fits import small_task, training_set
 from bnnbench.methods.renyi_vi import RenyiVI, bound_weights
-from bnnbench.methods.shared.trainer import Batch
+from bnnbench.methods.shared.minibatch import Batch
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
 
@@ -145,24 +144,3 @@ def test_the_preset_has_the_settings_of_the_paper(
     assert (training["batch_size"], training["learning_rate"]) == (32, 0.001)
     assert training["betas"] == [0.9, 0.999]
     assert math.log(method["initial_precision"]) == pytest.approx(10)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("alpha", "nan"),
-        ("alpha", "max"),
-        ("initial_precision", "0"),
-        ("weight_init", "zero"),
-        ("noise_precision", "found"),
-    ],
-)
-def test_invalid_settings(setting: str, value: str) -> None:
-    key = f"method.{setting}"
-    assert_refused(["method=renyi_vi", f"{key}={value}"], setting=key)
-
-
-def test_heteroscedastic_networks_have_no_noise_precision_to_learn() -> None:
-    key = "method.noise_precision"
-    words = ["method=renyi_vi", "likelihood=heteroscedastic", f"{key}=learned"]
-    assert_refused(words, setting=key, code="likelihood")

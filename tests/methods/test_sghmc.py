@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from support.chains import temperature
+from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.sghmc import SGHMC
@@ -18,13 +19,6 @@ ROWS = ((1.0, 2.0), (3.0, -1.0))
 """The minibatch of `one_batch`: two of ten rows, an input and a target each."""
 
 STEPS, ADAPTATION_STEPS = 12, 7
-
-
-def drawn(step: int) -> list[float]:
-    """Draw standard normal numbers for the weight and the bias."""
-    generator = torch.Generator().manual_seed(step)
-    numbers: list[float] = torch.randn(2, generator=generator, dtype=torch.float64).tolist()
-    return numbers
 
 
 def published(lr: float, mdecay: float) -> dict[str, list[float]]:
@@ -49,7 +43,7 @@ def published(lr: float, mdecay: float) -> dict[str, list[float]]:
                 v_hat[i] += -v_hat[i] * tau_inv + tau_inv * gradient**2
             minv = 1 / (math.sqrt(v_hat[i]) + 1e-16)
             sigma = math.sqrt(max(2 * lr**2 * mdecay * minv - lr**4, 1e-16))
-            noise = sigma * drawn(iteration)[i]
+            noise = sigma * drawn(2, seed=iteration)[i].item()
             momentum[i] += -(lr**2) * minv * gradient - mdecay * momentum[i] + noise
         theta = [w + p for w, p in zip(theta, momentum, strict=True)]
     return {"loc": theta, "momentum": momentum, "tau": tau, "mean": g, "v": v_hat}
@@ -64,7 +58,7 @@ def test_updates_match_the_authors_code(lr: float, mdecay: float) -> None:
     state |= {"tau": one, "mean": one, "v": one}
     for step in range(STEPS):
         batch = one_batch()._replace(steps_taken=torch.tensor([[step]], dtype=torch.float64))
-        noise = (torch.tensor([drawn(step + 1)], dtype=torch.float64),)
+        noise = (drawn(2, seed=step + 1)[None],)
         state = method.update(MLP((1, 1)), Training(), state, make_hyper(), batch, noise)
     for name, values in published(lr, mdecay).items():
         assert state[name][0].tolist() == pytest.approx(values, rel=1e-9), name

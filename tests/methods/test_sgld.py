@@ -19,7 +19,6 @@ from support.linear_model import (
     make_hyper,
     one_batch,
 )
-from support.user_errors import assert_user_error
 from torch import Tensor
 
 from bnnbench.methods.sgld import SGLD
@@ -27,7 +26,7 @@ from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import TrainingSet, UserError
+from bnnbench.types import TrainingSet
 
 HYPER = {"noise_precision": TAU, "prior_precision": LAMBDA}
 
@@ -159,17 +158,6 @@ def test_minibatches_do_not_heat_the_chain(
 
 def test_full_batch_steps_heat_minibatch_chains() -> None:
     assert temperature(SGLD(label="s", minibatch_factor=1e9), 455, 32, 10) > 1.15
-
-
-@pytest.mark.parametrize("decay", [0.5, 1.01, 0, -1, "fast", True])
-def test_step_sizes_must_obey_robbins_and_monro(decay: Any) -> None:
-    with pytest.raises(UserError) as error:
-        SGLD(label="s", step_decay=decay)
-    assert_user_error(error, "method.step_decay")
-
-
-def test_valid_step_decays() -> None:
-    assert [SGLD(label="s", step_decay=d).step_decay for d in (0.51, 1)] == [0.51, 1]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, linear_data, linear_task, make_hyper
 from torch import Tensor
 
 from bnnbench.methods.map import MAP
+from bnnbench.methods.shared.minibatch import Batch
 from bnnbench.methods.shared.particles import kde_wgd
-from bnnbench.methods.shared.trainer import Batch
 from bnnbench.methods.svgd import SVGD
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -23,11 +24,6 @@ ROWS, N = 4, 12
 """Rows of a minibatch and of the training set."""
 
 SHAPE, RATE = 1.5, 0.2
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    """Draw standard normal numbers."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def minibatch(step: int) -> Batch:

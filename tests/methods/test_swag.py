@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 from support.config import compose
+from support.draws import drawn
 from support.linear_model import LAMBDA, TAU, N, linear_data, linear_task, make_hyper
-from support.refusals import assert_refused
 
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.methods.shared.trainer import minibatches_by_epoch, train
@@ -21,9 +21,7 @@ COVARIANCE = torch.tensor([[1.0, 0.6, 0.0], [0.6, 2.0, -0.5], [0.0, -0.5, 0.5]])
 
 def gaussian_iterates(count: int) -> torch.Tensor:
     """Draw independently from a Gaussian with `COVARIANCE`, `[1, T, 3]`."""
-    generator = torch.Generator().manual_seed(4)
-    normal = torch.randn(1, count, 3, generator=generator, dtype=torch.float64)
-    return 5 + normal @ torch.linalg.cholesky(COVARIANCE).T
+    return 5 + drawn(1, count, 3, seed=4) @ torch.linalg.cholesky(COVARIANCE).T
 
 
 def test_gaussian_iterates_give_their_covariance() -> None:
@@ -107,12 +105,3 @@ def test_multi_swag_differs_from_swag_only_in_its_members() -> None:
     single, mixture = (compose(f"method={name}")["method"] for name in ("swag", "multi_swag"))
     differ = {name for name, value in single.items() if mixture[name] != value}
     assert differ == {"label", "summary", "members"}
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("members", 0), ("burn_in", 1), ("step_size", 0), ("momentum", 1), ("rank", 0), ("scale", -1)],
-)
-def test_invalid_settings(setting: str, value: int) -> None:
-    key = f"method.{setting}"
-    assert_refused(["method=swag", f"{key}={value}"], setting=key)

@@ -1,4 +1,4 @@
-"""Vadam: the fixed point for a linear model, initialisation, and a step by hand."""
+"""Vadam: initialisation, and a step by hand."""
 
 from __future__ import annotations
 
@@ -6,35 +6,11 @@ import math
 
 import pytest
 import torch
-from support.fixed_point import fixed_point
-from support.linear_model import (
-    LAMBDA,
-    TAU,
-    N,
-    exact_posterior,
-    fit,
-    linear_task,
-    make_hyper,
-    one_batch,
-)
+from support.linear_model import LAMBDA, TAU, N, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
-
-
-@pytest.mark.parametrize("batch_size", [N, 10])
-def test_it_converges_to_its_fixed_point(batch_size: int) -> None:
-    """The mean is exact. The precision is `N E[g^2] + prior`, not that of the mean-field optimum.
-
-    The mean gradient of a minibatch is squared, so larger minibatches underestimate the curvature.
-    """
-    mean, _ = exact_posterior()
-    method = Vadam(label="v")
-    settings = {"learning_rate": 0.006, "betas": (0.9, 0.99), "batch_size": batch_size}
-    loc, scale = method.moments(fit(method, 1000 * batch_size // N, samples=400, **settings))
-    torch.testing.assert_close(loc[0], mean, atol=0.01, rtol=0)
-    torch.testing.assert_close(scale[0], fixed_point(mean, batch_size).sqrt(), atol=0, rtol=0.03)
 
 
 def test_vadam_step_by_hand() -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.search.base import Trial, best
 from bnnbench.search.bayesian_optimisation import BayesianOptimisation
 from bnnbench.settings import Dimension
-from bnnbench.types import UserError
 
 SPACE = (Dimension("noise_precision", 1.0, math.exp(5)), Dimension("prior_precision", 0.02, 50.0))
 BO = BayesianOptimisation(label="bayesian_optimisation", iterations=30, initial_points=5)
@@ -93,6 +92,5 @@ def test_all_trials_may_diverge() -> None:
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], key: str, code: str | None) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(f"search.{key}", code):
         BayesianOptimisation(label="bayesian_optimisation", **{"iterations": 30, **settings})
-    assert_user_error(error, f"search.{key}", code)

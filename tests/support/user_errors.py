@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from bnnbench.types import UserError
@@ -25,3 +28,14 @@ def assert_user_error(
     assert (error.setting, error.code) == (setting, code), error
     text = str(error)
     assert text.endswith((".", "?")) and "\n" not in text, text
+
+
+@contextmanager
+def raises_user_error(
+    setting: str | None = None, code: str | None = None, mentions: Iterable[object] = ()
+) -> Iterator[pytest.ExceptionInfo[UserError]]:
+    """Expect a `UserError` about `setting`, with `code`, whose text has all of `mentions`."""
+    with pytest.raises(UserError) as error:
+        yield error
+    assert_user_error(error, setting, code)
+    assert all(str(part) in str(error.value) for part in mentions), error.value

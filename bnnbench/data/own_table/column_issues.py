@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.columns import CATEGORIES, DATES, Encoding, as_strings, is_text
-from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,20 +93,20 @@ def check_columns(
     hint = next((f"; {issue.hint}" for issue in issues if issue.hint), "")
     if len(issues) == 1:
         (issue,) = issues
-        raise UserError(
-            f"dataset.path: column {issue.column!r} of {path} {issue.problem}; "
+        raise invalid(
+            "path",
+            "column_issue",
+            f"column {issue.column!r} of {path} {issue.problem}; "
             f"{', or '.join(issue.remedies)}{hint}.",
-            setting="dataset.path",
-            code="column_issue",
         )
     problems = ", ".join(f"{issue.column!r} {issue.problem}" for issue in issues)
     overrides = " ".join(map(shlex.quote, _overrides(issues, dropped)))
     other = "" if _to_drop(issues) else " (or exclude columns with dataset.drop=[NAME])"
-    raise UserError(
-        f"dataset.path: some columns of {path} cannot be used as they are: {problems}; to resolve "
+    raise invalid(
+        "path",
+        "column_issues",
+        f"some columns of {path} cannot be used as they are: {problems}; to resolve "
         f"all of these, add {overrides}{other}{hint}.",
-        setting="dataset.path",
-        code="column_issues",
     )
 
 
@@ -175,10 +175,10 @@ def check_numeric_target(path: Path, target: str, cells: pd.Series, encoding: En
     """Raise `UserError` with the first cell of a target that is not a number."""
     if encoding.kind == CATEGORIES and not cells.isna().all():
         first = int(np.flatnonzero(is_text(cells))[0])
-        raise UserError(
-            f"dataset.target: column {target!r} of {path} holds the text "
+        raise invalid(
+            "target",
+            "not_numeric",
+            f"column {target!r} of {path} holds the text "
             f"{as_strings(cells).iloc[first]!r} in data row {first + 1}; the target must be a "
             "number in every row.",
-            setting="dataset.target",
-            code="not_numeric",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from bnnbench.data.errors import invalid
 from bnnbench.types import UserError
 
 
@@ -44,26 +45,23 @@ class ColumnRoles:
         by = set(self.split_by.values())
         for key, name in {"target": self.target, **self.split_by}.items():
             if name in self.drop:
-                raise UserError(
-                    f"dataset.drop: {name!r} is the {key} column and cannot be dropped.",
-                    setting="dataset.drop",
-                    code="column_in_use",
+                raise invalid(
+                    "drop", "column_in_use", f"{name!r} is the {key} column and cannot be dropped."
                 )
         if self.target in by:
-            raise UserError(
-                f"dataset.target: column {self.target!r} cannot be both the target and the split "
-                "column.",
-                setting="dataset.target",
-                code="split_column",
+            raise invalid(
+                "target",
+                "split_column",
+                f"column {self.target!r} cannot be both the target and the split column.",
             )
         candidates = names if self.columns is None else self.columns
         inputs = {*candidates} - {self.target, *self.drop, *by}
         if not inputs:
-            raise UserError(
-                f"dataset.path: {path} has no input column besides the target {self.target!r}; "
+            raise invalid(
+                "path",
+                "no_inputs",
+                f"{path} has no input column besides the target {self.target!r}; "
                 "add input columns.",
-                setting="dataset.path",
-                code="no_inputs",
             )
         return [name for name in names if name in {*inputs, self.target, *by}]
 

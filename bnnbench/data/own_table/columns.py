@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bnnbench.data.errors import invalid
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ def dates_or_numbers(path: Path, column: pd.Series) -> np.ndarray:
     values = _as_numbers(column)
     values = _as_dates(column) if values is None else values
     if values is None or np.isnan(values).any():
-        raise UserError(
-            f"dataset.time: column {column.name!r} of {path} must hold a number or a date "
+        raise invalid(
+            "time",
+            "not_ordered",
+            f"column {column.name!r} of {path} must hold a number or a date "
             "(2024-12-31 or 31.12.2024) in every row.",
-            setting="dataset.time",
-            code="not_ordered",
         )
     return values
 

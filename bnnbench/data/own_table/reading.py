@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.text_file import (
     AUTO,
     NUMBER_WITH_POINTS,
@@ -60,35 +61,27 @@ def read_frame(
             return _columnar(path, kind), ""
         return _text(path, separator, decimal, encoding)
     except FileNotFoundError:
-        raise UserError(
-            f"dataset.path: file {path} does not exist.",
-            setting="dataset.path",
-            code="file_not_found",
-        ) from None
+        raise invalid("path", "file_not_found", f"file {path} does not exist.") from None
     except ImportError as error:
-        raise UserError(
-            f"dataset.path: reading {path} requires {error.name or 'an optional library'}; install "
+        raise invalid(
+            "path",
+            "missing_library",
+            f"reading {path} requires {error.name or 'an optional library'}; install "
             f"it with `pip install '{EXTRA}'`.",
-            setting="dataset.path",
-            code="missing_library",
         ) from None
     except (LookupError, UnicodeError) as error:
-        raise UserError(
-            f"dataset.encoding: cannot decode {path} ({_reason(error)}); set the encoding of the "
-            "file.",
-            setting="dataset.encoding",
+        raise invalid(
+            "encoding",
+            None,
+            f"cannot decode {path} ({_reason(error)}); set the encoding of the file.",
         ) from None
     except OSError as error:
-        raise UserError(
-            f"dataset.path: cannot read {path} ({error.strerror or _reason(error)}).",
-            setting="dataset.path",
-            code="unreadable",
+        raise invalid(
+            "path", "unreadable", f"cannot read {path} ({error.strerror or _reason(error)})."
         ) from None
     except ValueError as error:
-        raise UserError(
-            f"dataset.path: {path} is not a valid table ({_reason(error)}).",
-            setting="dataset.path",
-            code="invalid_table",
+        raise invalid(
+            "path", "invalid_table", f"{path} is not a valid table ({_reason(error)})."
         ) from None
 
 
@@ -115,17 +108,17 @@ def _check_name(path: Path) -> None:
             code="url",
         )
     if path.suffix.lower() == ".xls":
-        raise UserError(
-            f"dataset.path: {path} is in the Excel 97-2003 format; save it as .xlsx or .csv.",
-            setting="dataset.path",
-            code="old_workbook",
+        raise invalid(
+            "path",
+            "old_workbook",
+            f"{path} is in the Excel 97-2003 format; save it as .xlsx or .csv.",
         )
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UserError(
-            f"dataset.path: {path} is a device or a pipe, but the table is read more than once; "
+        raise invalid(
+            "path",
+            "not_a_regular_file",
+            f"{path} is a device or a pipe, but the table is read more than once; "
             "save it to a file first.",
-            setting="dataset.path",
-            code="not_a_regular_file",
         )
 
 
@@ -140,11 +133,12 @@ def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.D
     frame = _rows(path, text_format, len(names), dict.fromkeys(text, str))
     _check_names(path, names)
     if frame.shape[1] != len(names):
-        raise UserError(
-            f"dataset.separator: {path} has {len(names)} columns in its first line and "
+        raise invalid(
+            "separator",
+            None,
+            f"{path} has {len(names)} columns in its first line and "
             f"{frame.shape[1]} below ({text_format}); if this format is wrong, set "
             "dataset.separator.",
-            setting="dataset.separator",
         )
     frame.columns = pd.Index(names)
     detected = AUTO in (separator, decimal, encoding) and text_format != TextFormat()
@@ -187,10 +181,7 @@ def _workbook(path: Path, sheet: str | None) -> pd.DataFrame:
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if sheet is not None and sheet not in book.sheet_names:
             names = ", ".join(map(str, book.sheet_names))
-            raise UserError(
-                f"dataset.sheet: {path} has no sheet {sheet!r} (available: {names}).",
-                setting="dataset.sheet",
-            )
+            raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {names}).")
         return pd.read_excel(book, sheet or 0, na_values=MISSING, keep_default_na=False)
 
 
@@ -213,19 +204,18 @@ def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
     if "" in names:
-        raise UserError(
-            f"dataset.path: column {names.index('') + 1} of {path} has no name; name it, or remove "
+        raise invalid(
+            "path",
+            "unnamed_column",
+            f"column {names.index('') + 1} of {path} has no name; name it, or remove "
             "it if it only numbers the rows.",
-            setting="dataset.path",
-            code="unnamed_column",
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise UserError(
-            f"dataset.path: {path} has more than one column {repeated[0]!r}; column names must be "
-            "unique.",
-            setting="dataset.path",
-            code="duplicate_column",
+        raise invalid(
+            "path",
+            "duplicate_column",
+            f"{path} has more than one column {repeated[0]!r}; column names must be unique.",
         )
 
 

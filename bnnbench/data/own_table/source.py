@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_choice
+from bnnbench.constraints import Checked, OneOf, Seed
+from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.checks import check_numbers, is_constant
 from bnnbench.data.own_table.column_issues import (
     DROP,
@@ -35,7 +36,7 @@ from bnnbench.data.own_table.splitting import (
 )
 from bnnbench.data.own_table.table_warnings import table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
-from bnnbench.data.splits import check_split_settings, seeded_splits
+from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
 from bnnbench.types import Split, Table, UserError
 
@@ -51,7 +52,7 @@ SPLIT_COLUMN_SETTINGS = ("group", "time", "test")
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class OwnTable(Checked):
     """A table in a text (CSV and similar), Excel, parquet or feather file.
 
     All columns are inputs except the target and the columns that define the splits. Numbers are
@@ -87,21 +88,22 @@ class OwnTable:
     summary: str = no_identity("")
     columns: list[str] | None = None
     drop: list[str] | None = None
-    missing: str = REFUSE
-    categorical: str = REFUSE
-    dates: str = REFUSE
+    missing: Annotated[str, OneOf(REFUSE, DROP, IMPUTE)] = REFUSE
+    categorical: Annotated[str, OneOf(REFUSE, ONEHOT)] = REFUSE
+    dates: Annotated[str, OneOf(REFUSE, NUMBERS)] = REFUSE
     group: str | None = None
     time: str | None = None
     test: str | None = None
-    n_splits: int | None = None
-    test_fraction: float = 0.1
-    split_seed: int = 0
-    separator: str = no_identity(AUTO)
-    decimal: str = no_identity(AUTO)
+    n_splits: NumberOfSplits | None = None
+    test_fraction: TestFraction = 0.1
+    split_seed: Seed = 0
+    separator: Annotated[str, OneOf(AUTO, *SEPARATORS)] = no_identity(AUTO)
+    decimal: Annotated[str, OneOf(AUTO, ".", ",")] = no_identity(AUTO)
     encoding: str = no_identity(AUTO)
     sheet: str | None = no_identity(None)
+    key: ClassVar[str] = "dataset"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not self.path:
             raise UserError(
                 "dataset.path must name a file; add dataset.path=FILE.", setting="dataset.path"
@@ -111,11 +113,6 @@ class OwnTable:
                 "dataset.target must name the column to predict; add dataset.target=COLUMN.",
                 setting="dataset.target",
             )
-        check_choice("dataset.missing", self.missing, (REFUSE, DROP, IMPUTE))
-        check_choice("dataset.categorical", self.categorical, (REFUSE, ONEHOT))
-        check_choice("dataset.dates", self.dates, (REFUSE, NUMBERS))
-        check_choice("dataset.separator", self.separator, (AUTO, *SEPARATORS))
-        check_choice("dataset.decimal", self.decimal, (AUTO, ".", ","))
         for key in ("columns", "drop"):
             names = getattr(self, key)
             if names is not None and not isinstance(names, list | tuple):
@@ -132,12 +129,11 @@ class OwnTable:
                 code="two_split_columns",
             )
         if self.test is not None and self.n_splits not in (None, 1):
-            raise UserError(
-                "dataset.n_splits: dataset.test defines a single split; remove dataset.n_splits.",
-                setting="dataset.n_splits",
-                code="single_split",
+            raise invalid(
+                "n_splits",
+                "single_split",
+                "dataset.test defines a single split; remove dataset.n_splits.",
             )
-        check_split_settings(self._count(), self.test_fraction, self.split_seed)
 
     def load(self) -> Table:
         """Read and check the file.
@@ -151,21 +147,21 @@ class OwnTable:
         frame = frame[roles.select(path, [str(name) for name in frame.columns])]
         frame, dropped = self._rows(frame, target)
         if len(frame) < MIN_ROWS:
-            raise UserError(
-                f"dataset.path: {path} has too few rows{dropped and ' without missing values'}: "
+            raise invalid(
+                "path",
+                "too_few_rows",
+                f"{path} has too few rows{dropped and ' without missing values'}: "
                 f"{len(frame)}, and at least {MIN_ROWS} are needed.",
-                setting="dataset.path",
-                code="too_few_rows",
             )
         encodings = self._encodings(path, frame)
         columns = self._numbers(path, frame, encodings)
         targets = columns.pop(target)
         if is_constant(targets):
-            raise UserError(
-                f"dataset.target: column {target!r} is {targets[0]:g} in every row of {path}; "
+            raise invalid(
+                "target",
+                "constant",
+                f"column {target!r} is {targets[0]:g} in every row of {path}; "
                 "choose a column that varies.",
-                setting="dataset.target",
-                code="constant",
             )
         groups = None if self.group is None else _numbered(path, frame[self.group])
         sources = {name: one.column for one in encodings for name in one.features}
@@ -263,11 +259,11 @@ class OwnTable:
 def _numbered(path: Path, column: pd.Series) -> np.ndarray:
     """Return the group index of each row, `[N]`."""
     if column.isna().any():
-        raise UserError(
-            f"dataset.group: column {column.name!r} of {path} has no value in data row "
+        raise invalid(
+            "group",
+            "missing_value",
+            f"column {column.name!r} of {path} has no value in data row "
             f"{int(np.flatnonzero(column.isna())[0]) + 1}.",
-            setting="dataset.group",
-            code="missing_value",
         )
     return np.asarray(np.unique(column.astype(str).to_numpy(str), return_inverse=True)[1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnbench.data.errors import invalid
 from bnnbench.data.splits import MIN_TRAINING_ROWS
 from bnnbench.types import Split, UserError
 
@@ -85,11 +86,11 @@ def split_from_column(tested: np.ndarray) -> tuple[Split, ...]:
         UserError: if there are other values, or all rows are on one side.
     """
     if not np.isin(tested, (0.0, 1.0)).all() or np.ptp(tested) == 0:
-        raise UserError(
-            "dataset.test: the column must hold 1 (or true) for test rows and 0 (or false) for "
+        raise invalid(
+            "test",
+            "invalid_values",
+            "the column must hold 1 (or true) for test rows and 0 (or false) for "
             "training rows, and both must occur.",
-            setting="dataset.test",
-            code="invalid_values",
         )
     split = Split(0, np.flatnonzero(tested == 0), np.flatnonzero(tested == 1))
     _check_training([split])
@@ -99,9 +100,9 @@ def split_from_column(tested: np.ndarray) -> tuple[Split, ...]:
 def _check_training(splits: list[Split]) -> None:
     least = min(len(split.train) for split in splits)
     if least < MIN_TRAINING_ROWS:
-        raise UserError(
-            f"dataset.test_fraction: a split would have {least} training rows, and at least "
+        raise invalid(
+            "test_fraction",
+            "too_few_training_rows",
+            f"a split would have {least} training rows, and at least "
             f"{MIN_TRAINING_ROWS} are needed.",
-            setting="dataset.test_fraction",
-            code="too_few_training_rows",
         )

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from bnnbench.types import UserError
+from bnnbench.data.errors import invalid
 
 AUTO = "auto"
 
@@ -90,11 +90,7 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     with open_text(path, encoding) as file:
         lines = [line for line in islice(file, SAMPLE_LINES) if line.strip()]
     if not lines:
-        raise UserError(
-            f"dataset.path: {path} is empty; it must contain a table.",
-            setting="dataset.path",
-            code="empty_file",
-        )
+        raise invalid("path", "empty_file", f"{path} is empty; it must contain a table.")
     separator = _separator(lines) if separator == AUTO else separator
     cells = [cell for row in split_cells(lines[1:], separator) for cell in row]
     if decimal == AUTO:
@@ -126,10 +122,8 @@ def _bytes(path: Path) -> IO[bytes]:
     archive = zipfile.ZipFile(path)
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if len(names) != 1:
-        raise UserError(
-            f"dataset.path: {path} contains {len(names)} files; unpack the one with the table.",
-            setting="dataset.path",
-            code="archive",
+        raise invalid(
+            "path", "archive", f"{path} contains {len(names)} files; unpack the one with the table."
         )
     return archive.open(names[0])
 

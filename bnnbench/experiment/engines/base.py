@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from bnnbench.constraints import Checked
 from bnnbench.experiment.engines.task import Task
 
 
@@ -55,7 +56,7 @@ def notify(message: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineSettings(ABC):
+class EngineSettings(Checked, ABC):
     """An option of the group `engine`.
 
     Attributes:
@@ -65,6 +66,7 @@ class EngineSettings(ABC):
 
     name: str
     remote: ClassVar[bool] = False
+    key: ClassVar[str] = "engine"
 
     @abstractmethod
     def create_engine(self, workers: int, outputs: Path) -> Engine:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from bnnbench.checks import check_bool, check_int
+from bnnbench.constraints import Count
 from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
 from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
@@ -39,12 +39,10 @@ class Dask(EngineSettings):
 
     address: str | None
     shared: bool = True
-    connect_timeout: int = 600
+    connect_timeout: Count = 600
     remote: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check_bool("engine.shared", self.shared)
-        check_int("engine.connect_timeout", self.connect_timeout)
+    def check(self) -> None:
         if not isinstance(self.address, str) or "://" not in self.address:
             raise UserError(
                 "engine.address must be the address of a Dask scheduler, such as "

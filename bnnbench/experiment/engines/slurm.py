@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Annotated, Any, BinaryIO, ClassVar
 
-from bnnbench.checks import check_int
+from bnnbench.constraints import Count, Whole
 from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
 from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
 from bnnbench.experiment.engines.payload import PayloadCache, pack
@@ -44,18 +44,15 @@ class Slurm(EngineSettings):
     """
 
     partition: str | None = None
-    minutes: int = 240
-    cpus: int = 1
-    gpus: int = 0
-    memory: int = 4
-    max_jobs: int = 1000
+    minutes: Count = 240
+    cpus: Count = 1
+    gpus: Annotated[int, Whole(0)] = 0
+    memory: Count = 4
+    max_jobs: Count = 1000
     sbatch_options: Mapping[str, Any] | None = None
     remote: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        for name in ("minutes", "cpus", "memory", "max_jobs"):
-            check_int(f"engine.{name}", getattr(self, name))
-        check_int("engine.gpus", self.gpus, minimum=0)
+    def check(self) -> None:
         if find_spec("submitit") is None:
             raise UserError("engine=slurm needs submitit; install bnnbench[slurm].", "engine")
         if shutil.which("sbatch") is None:

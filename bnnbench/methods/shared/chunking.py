@@ -28,6 +28,12 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
     return outputs
 
 
+def network_outputs(mlp: MLP, networks: Tensor, inputs: Tensor) -> Tensor:
+    """Return the outputs `[S, R, M, O]` of networks `[S, R, P]` for inputs `[R, M, D]`."""
+    outputs = inputs.new_empty(len(networks), *inputs.shape[:2], mlp.sizes[-1])
+    return predict_outputs(mlp, networks, inputs, outputs)
+
+
 def rows_per_chunk(mlp: MLP, replicas: int) -> int:
     """Return how many rows of every replica fit into memory at once."""
     return max(1, MAX_ACTIVATIONS // (replicas * max(mlp.sizes)))

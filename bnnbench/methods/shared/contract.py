@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from torch import Tensor
 
-from bnnbench.checks import check_between
+from bnnbench.constraints import Between, Checked, ListOf, Word
 from bnnbench.identity import no_identity
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
@@ -23,6 +23,12 @@ from bnnbench.types import Hyper, Prediction, TrainingSet
 
 LEARNED = "learned"
 """Value of a precision that the method learns during the fit."""
+
+LearnablePrecision = Annotated[float | str | None, Word(LEARNED, Between(0))]
+"""A precision: `learned`, a number, or None to search it."""
+
+ShapeAndRate = Annotated[tuple[float, float], ListOf(Between(0), length=2)]
+"""Parameters of a Gamma distribution over a precision."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
+class Method(Checked, ABC):
     """Base class of all methods.
 
     Attributes:
@@ -129,10 +135,7 @@ class Method(ABC):
     trains_network: ClassVar[bool] = True
     max_rows: ClassVar[int | None] = None
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-
-    def __post_init__(self) -> None:
-        for name, value in self.fixed_hyper().items():
-            check_between(f"method.{name}", value, 0, 1 if name == "dropout" else float("inf"))
+    key: ClassVar[str] = "method"
 
     @property
     def family(self) -> str:

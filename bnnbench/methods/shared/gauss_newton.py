@@ -62,10 +62,6 @@ class Curvature(ABC):
         """
 
     @abstractmethod
-    def log_det(self, state: State) -> Tensor:
-        """Return `log det(H + prior I)`, `[R, 1]`."""
-
-    @abstractmethod
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         """Return `g' (H + prior I)^-1 g` for each row's gradient g, `[R, B]`."""
 
@@ -92,9 +88,6 @@ class Diagonal(Curvature):
 
     def invert(self, collected: State, prior: Tensor) -> dict[str, Tensor]:
         return {"variance": 1 / (collected["diagonal"] + prior)}
-
-    def log_det(self, state: State) -> Tensor:
-        return -state["variance"].log().sum(1, keepdim=True)
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         shapes = [(h.shape[2], d.shape[2]) for h, d in gradients]
@@ -142,9 +135,6 @@ class Kronecker(Curvature):
         eigenvectors of repeated eigenvalues could change completely.
         """
         return {**collected, "prior": prior}
-
-    def log_det(self, state: State) -> Tensor:
-        return (self.eigenvalues(state) + state["prior"]).log().sum(1, keepdim=True)
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         prior = state["prior"][:, :, None]
@@ -195,9 +185,6 @@ class Full(Curvature):
             piece.copy_(torch.linalg.solve_triangular(factor, identity, upper=False).mT)
             piece.masked_fill_((failed > 0)[:, None, None], torch.nan)
         return {"root": matrix}
-
-    def log_det(self, state: State) -> Tensor:
-        return -2 * state["root"].diagonal(dim1=1, dim2=2).log().sum(1, keepdim=True)
 
     def variance(self, state: State, gradients: Sequence[Layer]) -> Tensor:
         return torch.bmm(_flat(gradients), state["root"]).square().sum(2)

@@ -8,26 +8,17 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
+from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import State
 from bnnbench.nn import MLP
+from bnnbench.optim import adam_on, adam_state
 from bnnbench.random_streams import Streams
-
-
-def initial_state(task: FitTask, precision: float) -> State:
-    """Return initial means `loc` and parameters `rho`, `[R, P]`, with Adam's moments.
-
-    `softplus(rho)` are the standard deviations, all with the same precision. The means are
-    initialised like the weights of a network.
-    """
-    loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
-    rho = math.log(math.expm1(precision**-0.5))
-    zeros = torch.zeros_like(loc)
-    moments = {"loc_first": zeros, "loc_second": zeros, "rho_first": zeros, "rho_second": zeros}
-    return {"loc": loc, "rho": torch.full_like(loc, rho), **moments}
+from bnnbench.settings import Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +50,41 @@ class VariationalMethod(GaussianMethod):
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        return (streams.normal(samples, mlp.n_weights),)
+
     def complexity(self, posterior: Posterior, streams: Streams) -> Tensor:
         """Return the KL divergence to the Gaussian prior (book, eq. 4.7)."""
         loc, scale = self.moments(posterior)
         prior = posterior.hyper["prior_precision"].rsqrt()
         return kl(loc, scale, torch.zeros_like(prior), prior).sum(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftplusMethod(VariationalMethod):
+    """A method with the posterior `Normal(loc, softplus(rho)^2)`, trained by Adam.
+
+    Attributes:
+        initial_precision: of the posterior, the same for all weights. The means are initialised
+            like the weights of a network.
+    """
+
+    initial_precision: Positive
+
+    def init(self, task: FitTask) -> State:
+        loc = task.mlp.initial(task.streams).expand(task.data.replicas, -1).clone()
+        rho = torch.full_like(loc, math.log(math.expm1(self.initial_precision**-0.5)))
+        return adam_state("loc", loc) | adam_state("rho", rho)
+
+    def descend(
+        self, state: State, d_loc: Tensor, d_scale: Tensor, batch: Batch, training: Training
+    ) -> State:
+        """Update with the gradients with respect to means and deviations, `[R, P]` each."""
+        d_rho = d_scale * torch.sigmoid(state["rho"])
+        return {
+            **adam_on("loc", state, d_loc, batch.bias_correction, training),
+            **adam_on("rho", state, d_rho, batch.bias_correction, training),
+        }
+
+    def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        return posterior.state["loc"], softplus(posterior.state["rho"])

@@ -7,10 +7,15 @@ operations for every data point.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from bnnbench.methods.shared.chunking import rows_per_chunk
+from bnnbench.nn import MLP
 
 Moments = tuple[Tensor, Tensor]
 """Means and variances, or derivatives with respect to them: two tensors of the same shape."""
@@ -18,7 +23,8 @@ Inputs = tuple[Tensor, Tensor | None]
 """Means and variances of a layer's inputs `[R, B, I]`; the variance of data is None."""
 Layer = tuple[Moments, Moments]
 """Moments of the weights `[R, I, O]` and of the biases `[R, 1, O]`."""
-Weights = tuple[Layer, ...]
+Weights = Sequence[Layer]
+LinearMoments = Callable[[Inputs, Layer], Moments]
 Gamma = tuple[Tensor, Tensor]
 """Shape and rate of a Gamma distribution over a precision."""
 
@@ -75,60 +81,48 @@ def rectify_back(out: Rectified, d: Moments) -> Moments:
     )
 
 
+def layers_of(mlp: MLP, moments: Moments) -> Weights:
+    """Split flat moments of the weights, `[R, P]` each, into layers, in the order of `MLP`."""
+    sizes = list(pairwise(mlp.sizes))
+    lengths = [length for fan_in, fan_out in sizes for length in (fan_in * fan_out, fan_out)]
+    pieces = list(zip(*(moment.split(lengths, 1) for moment in moments), strict=True))
+    shaped = [
+        tuple(moment.unflatten(1, (-1, sizes[k // 2][1])).contiguous() for moment in piece)
+        for k, piece in enumerate(pieces)
+    ]
+    return tuple(zip(shaped[::2], shaped[1::2], strict=True))
+
+
 def linear(inputs: Inputs, layer: Layer) -> Moments:
-    """Return the moments of `z W / sqrt(I + 1)`; the last unit of z is 1 (eqs. 4.41 and 4.42).
+    """Return the moments of `z W + b` for independent z, W and b, `[R, B, O]` each.
 
     Args:
         inputs: `[R, B, I]`.
         layer: `[R, I, O]` and the bias `[R, 1, O]`.
-
-    Returns:
-        `[R, B, O]` each.
     """
     z, z_var = inputs
     (w, w_var), (bias, bias_var) = layer
-    units = z.shape[-1] + 1
-    mean = (z @ w + bias) / math.sqrt(units)
     if z_var is None:
-        return mean, ((z * z) @ w_var + bias_var) / units
-    spread = (z * z + z_var) @ w_var + z_var @ (w * w)
-    return mean, (spread + bias_var) / units
+        return z @ w + bias, z.square() @ w_var + bias_var
+    return z @ w + bias, (z.square() + z_var) @ w_var + z_var @ w.square() + bias_var
 
 
-def linear_back(inputs: Moments, layer: Layer, d: Moments) -> Moments:
+def linear_back(inputs: Inputs, layer: Layer, d: Moments) -> Moments:
     """Backpropagate derivatives from the outputs of `linear` (`[R, B, O]`) to its inputs."""
-    z, (w, w_var) = inputs[0], layer[0]
-    units = z.shape[-1] + 1
-    d_mean, d_variance = d[0] / math.sqrt(units), d[1] / units
+    (w, w_var), (d_mean, d_variance) = layer[0], d
     shared = d_variance @ w_var.mT
-    return (
-        d_mean @ w.mT + 2 * z * shared,
-        shared + d_variance @ (w * w).mT,
-    )
+    return d_mean @ w.mT + 2 * inputs[0] * shared, shared + d_variance @ w.square().mT
 
 
-def linear_weights(inputs: Inputs, layer: Layer, d: Moments) -> Layer:
-    """Return derivatives with respect to the moments of weights and biases, for every row.
-
-    Returns:
-        `[R, B, I, O]` and `[R, B, 1, O]`, two of each.
-    """
-    z, z_var = inputs
-    units = z.shape[-1] + 1
-    d_mean, d_variance = (d[0] / math.sqrt(units)).unsqueeze(2), (d[1] / units).unsqueeze(2)
-    square, by_mean = z * z, z.unsqueeze(3) * d_mean
-    if z_var is not None:
-        square = square + z_var
-        by_mean = by_mean + 2 * layer[0][0].unsqueeze(1) * (z_var.unsqueeze(3) * d_variance)
-    return (by_mean, square.unsqueeze(3) * d_variance), (d_mean, d_variance)
-
-
-def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], list[Rectified]]:
+def forward(
+    weights: Weights, inputs: Tensor, linear: LinearMoments = linear
+) -> tuple[Moments, list[Inputs], list[Rectified]]:
     """Propagate Gaussian moments through the network.
 
     Args:
         weights: the layers.
         inputs: `[R, B, D]`.
+        linear: returns the moments of the outputs of a layer.
 
     Returns:
         Moments of the output, `[R, B]` each; the input moments of every layer; and the rectified
@@ -141,6 +135,16 @@ def forward(weights: Weights, inputs: Tensor) -> tuple[Moments, list[Inputs], li
         tape.append((rectified[-1].mean, rectified[-1].variance))
     loc, variance = linear(tape[-1], weights[-1])
     return (loc.squeeze(2), variance.squeeze(2)), tape, rectified
+
+
+def output_moments(
+    mlp: MLP, weights: Weights, inputs: Tensor, linear: LinearMoments = linear
+) -> Moments:
+    """Return the moments of the output, `[R, M]` each; `forward` in chunks of rows."""
+    chunks = inputs.split(rows_per_chunk(mlp, len(inputs)), 1)
+    moments = [forward(weights, chunk, linear)[0] for chunk in chunks]
+    loc, variance = (torch.cat(moment, 1) for moment in zip(*moments, strict=True))
+    return loc, variance
 
 
 def match_gaussian(weights: Moments, derivatives: Moments, real: Tensor) -> Moments:

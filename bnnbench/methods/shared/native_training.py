@@ -8,37 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.minibatch import MinibatchMethod, State
 from bnnbench.methods.shared.snapshots import Snapshots
 from bnnbench.native.trainer import NativeTrainer
-from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
-from bnnbench.random_streams import Request, Streams
-from bnnbench.types import Hyper
-
-State = dict[str, Tensor]
-Noise = tuple[Tensor, ...]
+from bnnbench.random_streams import Request
 
 MAX_NOISE_NUMBERS = 4_000_000  # drawn at once, for all groups: 16 MB of float32
 
 
-class NativelyTrainable(Protocol):
-    """The methods that native training calls; documented in `StochasticMethod`."""
-
-    def kl_weight(self, index: int, batches: int) -> float: ...
-
-    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper: ...
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
-
-
 def train_natively(
-    method: NativelyTrainable,
+    method: MinibatchMethod,
     native_update: NativeUpdate,
     task: FitTask,
     state: State,
@@ -88,7 +73,7 @@ def train_natively(
         yield state, alive
 
 
-def _noise_requests(method: NativelyTrainable, task: FitTask, rows: int) -> list[Request]:
+def _noise_requests(method: MinibatchMethod, task: FitTask, rows: int) -> list[Request]:
     """Return the random numbers drawn by a step on a minibatch of `rows` rows."""
     samples = task.training.samples
     return task.streams.record_requests(lambda s: method.sample_noise(task.mlp, rows, samples, s))

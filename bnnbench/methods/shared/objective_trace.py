@@ -5,32 +5,16 @@ A trace has its own random numbers, so that recording does not change the fit.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
-from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.random_streams import Streams
+from bnnbench.methods.shared.minibatch import MinibatchMethod
 
 TRACE_SAMPLES = 3
 """Weight samples per epoch. Costs at most a tenth of the training time; the noise is small because
 the loss is averaged over the whole training part. Biased only for Rényi divergences estimated from
 samples."""
-
-
-class Traceable(Protocol):
-    """The methods that a trace calls; documented in `StochasticMethod`."""
-
-    @property
-    def likelihood(self) -> Likelihood: ...
-
-    def training_outputs(
-        self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
-    ) -> Tensor: ...
-
-    def complexity(self, posterior: Posterior, streams: Streams) -> Tensor: ...
 
 
 class Trace:
@@ -42,7 +26,7 @@ class Trace:
     term divided by the number of rows.
     """
 
-    def __init__(self, method: Traceable, task: FitTask) -> None:
+    def __init__(self, method: MinibatchMethod, task: FitTask) -> None:
         self._method, self._task = method, task
         self._points: list[tuple[Tensor, Tensor]] = []
 

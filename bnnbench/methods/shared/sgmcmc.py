@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from bnnbench.checks import check_between, check_int
-from bnnbench.methods.shared.chunking import evenly_spaced, predict_outputs
+from bnnbench.constraints import Between, Count
+from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
+from bnnbench.methods.shared.minibatch import Noise
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.methods.shared.trainer import train
-from bnnbench.nn import forward
+from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction
 
@@ -29,24 +30,16 @@ class SGMCMC(StochasticMethod):
     If the chain has more than `evaluation.samples` networks, evenly spaced ones are used.
 
     Attributes:
-        prior_precision: of the weights, biases included, standardised units; None is searched.
         burn_in: fraction of the epochs that is discarded at the start.
         thinning: keep every `thinning`-th network, counted back from the last one.
     """
 
-    prior_precision: float | None = None
-    burn_in: float = 0.5
-    thinning: int = 5
-    own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
+    burn_in: Annotated[float, Between(0, 1, low_included=True)] = 0.5
+    thinning: Count = 5
+    is_stochastic: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("method.burn_in", self.burn_in, 0, 1, low_included=True)
-        check_int("method.thinning", self.thinning)
-
-    @property
-    def is_stochastic(self) -> bool:
-        return False
+    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise:
+        return (streams.normal(1, mlp.n_weights)[0],)
 
     def n_steps(self, task: FitTask) -> int:
         """Return the number of steps of a fit."""
@@ -58,7 +51,6 @@ class SGMCMC(StochasticMethod):
         return range(last, int(self.burn_in * last), -self.thinning)[::-1]
 
     def fit(self, task: FitTask) -> Posterior:
-        task = replace(task, outputs=self.likelihood.outputs)
         posterior = train(self, task, self.saved_steps(task))
         return replace(posterior, diagnostics=self._diagnostics(posterior, task))
 
@@ -81,11 +73,8 @@ class SGMCMC(StochasticMethod):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one mixture component per network."""
-        return self._prediction(posterior, self.sample_weights(posterior, samples, streams), inputs)
-
-    def _prediction(self, posterior: Posterior, networks: Tensor, inputs: Tensor) -> Prediction:
-        outputs = inputs.new_empty(len(networks), *inputs.shape[:2], self.likelihood.outputs)
-        predict_outputs(posterior.mlp, networks, inputs, outputs)
+        networks = self.sample_weights(posterior, samples, streams)
+        outputs = network_outputs(posterior.mlp, networks, inputs)
         return self.likelihood.prediction(outputs, posterior.hyper)
 
     @torch.no_grad()
@@ -99,7 +88,7 @@ class SGMCMC(StochasticMethod):
             posterior.state["chain"].transpose(0, 1),
             task.data.inputs[:, :MAX_DIAGNOSTIC_ROWS],
         )
-        sizes = effective_sample_size(self._prediction(posterior, chain, inputs).loc)
+        sizes = effective_sample_size(network_outputs(posterior.mlp, chain, inputs)[..., 0])
         padding = torch.arange(sizes.shape[1], device=sizes.device) >= posterior.counts
         median = sizes.masked_fill(padding, torch.nan).nanmedian(1).values
         n_kept = torch.full_like(median, len(chain))

@@ -1,75 +1,36 @@
 """The stacked minibatch trainer, which trains R networks with S weight samples each in parallel.
 
-A method supplies its initial state, the noise of a step and the update, as pure functions of
-tensors (`Trainable`).
+A `MinibatchMethod` supplies its initial state, the noise of a step and the update, as pure
+functions of tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.compilation import compiled
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.native_training import Noise, State, train_natively
-from bnnbench.methods.shared.objective_trace import Trace, Traceable
+from bnnbench.methods.shared.minibatch import Batch, MinibatchMethod, State
+from bnnbench.methods.shared.native_training import train_natively
+from bnnbench.methods.shared.objective_trace import Trace
 from bnnbench.methods.shared.snapshots import Snapshots
 from bnnbench.native.gradients import has_native_gradients
-from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
-from bnnbench.settings import Training
-from bnnbench.types import Hyper, TrainingSet
+from bnnbench.types import TrainingSet
 
 NO_STEPS = range(0)
 
 
-class Batch(NamedTuple):
-    """One minibatch of every replica.
-
-    Attributes:
-        inputs: `[R, B, D]`.
-        targets: `[R, B]`.
-        weights: `[R, B]`, 1/(real rows of the batch), 0 on padding: sums to a batch mean.
-        counts: training rows of each replica, `[R, 1]`.
-        steps_taken: number of previous steps of each replica, `[R, 1]`.
-        bias_correction: Adam's `1 / (1 - beta^t)` for both betas, t including this step, `[R, 1]`.
-        kl_weight: weight of the complexity term, `[R, 1]`; 1 on average.
-    """
-
-    inputs: Tensor
-    targets: Tensor
-    weights: Tensor
-    counts: Tensor
-    steps_taken: Tensor
-    bias_correction: tuple[Tensor, Tensor]
-    kl_weight: Tensor
-
-
-class Trainable(Traceable, Protocol):
-    """The methods that the trainer calls; documented in `StochasticMethod`."""
-
-    def native_update(self) -> NativeUpdate | None: ...
-
-    def kl_weight(self, index: int, batches: int) -> float: ...
-
-    def init(self, task: FitTask) -> State: ...
-
-    def effective_hyper(self, state: State, hyper: Hyper) -> Hyper: ...
-
-    def sample_noise(self, mlp: MLP, batch: int, samples: int, streams: Streams) -> Noise: ...
-
-    def update(
-        self, mlp: MLP, training: Training, state: State, hyper: Hyper, batch: Batch, noise: Noise
-    ) -> State: ...
-
-
-def minibatches_by_epoch(task: FitTask, method: Trainable) -> Iterator[list[tuple[Batch, bool]]]:
+def minibatches_by_epoch(
+    task: FitTask, method: MinibatchMethod
+) -> Iterator[list[tuple[Batch, bool]]]:
     """Yield the shuffled minibatches of each epoch, and whether all replicas have rows in each.
 
     Folds differ in size by a row, so a replica can run out one batch before its neighbours. The
@@ -132,17 +93,13 @@ def finite(state: State) -> Tensor:
     return torch.stack([value.isfinite().all(1) for value in state.values()]).all(0)
 
 
-def _update(method: Trainable, *arguments: Any) -> Any:
+def _update(method: MinibatchMethod, *arguments: Any) -> Any:
+    """Call `update`: one function to compile for all methods, which torch specialises for each."""
     return method.update(*arguments)
 
 
-def _compiled_update(method: Trainable) -> Callable[..., State]:
-    # One compiled function for all methods; torch specialises it per method.
-    return partial(compiled(_update), method)
-
-
 @torch.no_grad()
-def train(method: Trainable, task: FitTask, saved_steps: range = NO_STEPS) -> Posterior:
+def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS) -> Posterior:
     """Train R replicas in one stack.
 
     A replica that is not finite at the end of an epoch is reset to the previous epoch's state,
@@ -158,6 +115,7 @@ def train(method: Trainable, task: FitTask, saved_steps: range = NO_STEPS) -> Po
     Returns:
         The fitted posteriors; `diverged` stays on the device.
     """
+    task = replace(task, outputs=method.likelihood.outputs)
     state = method.init(task)
     alive = finite(state)
     counts = torch.tensor(task.data.counts, device=alive.device, dtype=task.data.inputs.dtype)
@@ -178,7 +136,7 @@ def train(method: Trainable, task: FitTask, saved_steps: range = NO_STEPS) -> Po
     return replace(fitted, trace=trace.curves())
 
 
-def native_update_for(method: Trainable, like: Tensor) -> NativeUpdate | None:
+def native_update_for(method: MinibatchMethod, like: Tensor) -> NativeUpdate | None:
     """Return the method's native update if native code supports its likelihood and tensors.
 
     A subclass may have a different `update`, so it must define `native_update` itself.
@@ -191,11 +149,11 @@ def native_update_for(method: Trainable, like: Tensor) -> NativeUpdate | None:
 
 
 def _epochs(
-    method: Trainable, task: FitTask, state: State, alive: Tensor, snapshots: Snapshots
+    method: MinibatchMethod, task: FitTask, state: State, alive: Tensor, snapshots: Snapshots
 ) -> Iterator[tuple[State, Tensor]]:
     """Yield the state after each epoch and which replicas are finite so far, `[R]`."""
     mlp, training, hyper, step = task.mlp, task.training, dict(task.hyper), 0
-    compiled_update = _compiled_update(method) if task.compile else method.update
+    compiled_update = partial(compiled(_update), method) if task.compile else method.update
     for batches in minibatches_by_epoch(task, method):
         before = state
         for batch, all_active in batches:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.data.own_table.splitting import grouped_splits, time_splits
 from bnnbench.types import UserError
@@ -42,6 +41,5 @@ def test_windows_roll_to_the_end() -> None:
 
 
 def test_rows_with_equal_times_cannot_be_split() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("dataset.test_fraction", "too_few_training_rows"):
         time_splits(np.zeros(40), 2, 0.1)
-    assert_user_error(error, "dataset.test_fraction", "too_few_training_rows")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.pbp import random_state
 
-from bnnbench.methods.pbp import unpack
+from bnnbench.methods.pbp import scaled_linear, unpack
 from bnnbench.methods.shared.moment_propagation import forward, match_gamma, rectify, rectify_back
 from bnnbench.nn import MLP
 
@@ -51,7 +51,7 @@ def test_forward_moments_against_monte_carlo() -> None:
     mlp, samples = MLP((2, 6, 1)), 200_000
     state = random_state(mlp, replicas=1)
     inputs = torch.randn(1, 3, 2).double()
-    (loc, variance), _, _ = forward(unpack(mlp, state), inputs)
+    (loc, variance), _, _ = forward(unpack(mlp, state), inputs, scaled_linear)
     drawn = state["loc"] + state["var"].sqrt() * torch.randn(samples, mlp.n_weights).double()
     (w1, b1), (w2, b2) = (
         (w[0], b[0]) for w, b in unpack(mlp, {"loc": drawn, "var": drawn})

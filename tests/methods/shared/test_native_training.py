@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,50 +39,43 @@ pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
 KL = divergence("kl")
 BOTH = Heteroscedastic()
-METHODS: dict[str, StochasticMethod] = {
-    "vadam": Vadam(label="vadam"),
-    "vadam with a narrow initial posterior": Vadam(label="vadam", initial_precision=1e4),
-    "vprop": Vprop(label="vprop"),
-    "vprop by squares": Vprop(label="vprop", square_root=False),
-    "bbb": BBB(label="bbb", divergence=KL),
-    "bbb tempered": BBB(label="bbb", divergence=replace(KL, weight=0.3)),
-    "bbb with exponential weights": BBB(
-        label="bbb", divergence=KL, minibatch_weights="exponential"
-    ),
-    "bbb with a narrow initial posterior": BBB(label="bbb", divergence=KL, initial_precision=1e8),
-    "bbb with a wide initial posterior": BBB(label="bbb", divergence=KL, initial_precision=1e-3),
-    "map": MAP(label="map"),
-    "deep_ensemble": DeepEnsemble(label="deep_ensemble", members=3),
-    "mc_dropout": MCDropout(label="mc_dropout"),
-    "mc_dropout without bias prior": MCDropout(label="m", weight_init="glorot", bias_prior=False),
-    "ivon": IVON(label="ivon"),
-    "ivon of two outputs": IVON(label="ivon", likelihood=BOTH),
-    "vadam of two outputs": Vadam(label="vadam", likelihood=BOTH),
-    "bbb of two outputs": BBB(
-        label="bbb", divergence=KL, likelihood=BOTH, initial_precision=1000.0
-    ),
-    "mc_dropout of two outputs": MCDropout(label="mc_dropout", likelihood=BOTH),
-    "deep_ensemble of two outputs": DeepEnsemble(label="deep_ensemble", likelihood=BOTH),
-    "sgld of two outputs": SGLD(label="sgld", likelihood=BOTH, step_size=0.1),
-    "sgld": SGLD(label="sgld", step_size=0.2, step_offset=3, thinning=3, burn_in=0.2),
-    "renyi_vi": RenyiVI(label="renyi_vi", initial_precision=100.0),
-    "renyi_vi of order 1": RenyiVI(
-        label="r", alpha=1.0, noise_precision="learned", initial_precision=9.0
-    ),
-    "renyi_vi of order 2": RenyiVI(
-        label="r", alpha=2.0, noise_precision="learned", weight_init="normal"
-    ),
-    "renyi_vi of order -inf": RenyiVI(label="r", alpha=-math.inf, initial_precision=9.0),
-    "renyi_vi of order inf": RenyiVI(label="r", alpha=math.inf, noise_precision="learned"),
-    "renyi_vi of two outputs": RenyiVI(label="r", likelihood=BOTH, alpha=0.0),
-    "sghmc": SGHMC(label="sghmc", thinning=2, burn_in=0.5),
-    "swag": SWAG(label="swag", step_size=0.02),
-    "swag without Adam": SWAG(label="swag", burn_in=0.0, momentum=0.5, step_size=0.02),
-    "swag of members and two outputs": SWAG(
-        label="swag", members=3, likelihood=BOTH, step_size=0.02
-    ),
-    "psgld": SGLD(label="psgld", step_size=0.2, step_offset=3, thinning=2, preconditioned=True),
+LEARNED = {"noise_precision": "learned"}
+SHORT_CHAIN = {"step_size": 0.2, "step_offset": 3}
+SETTINGS: dict[str, tuple[Callable[..., StochasticMethod], dict[str, Any]]] = {
+    "vadam": (Vadam, {}),
+    "vadam with a narrow initial posterior": (Vadam, {"initial_precision": 1e4}),
+    "vadam of two outputs": (Vadam, {"likelihood": BOTH}),
+    "vprop": (Vprop, {}),
+    "vprop by squares": (Vprop, {"square_root": False}),
+    "bbb": (BBB, {"divergence": KL}),
+    "bbb tempered": (BBB, {"divergence": replace(KL, weight=0.3)}),
+    "bbb with exponential weights": (BBB, {"divergence": KL, "minibatch_weights": "exponential"}),
+    "bbb with a narrow initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e8}),
+    "bbb with a wide initial posterior": (BBB, {"divergence": KL, "initial_precision": 1e-3}),
+    "bbb of two outputs": (BBB, {"divergence": KL, "likelihood": BOTH, "initial_precision": 1e3}),
+    "map": (MAP, {}),
+    "deep_ensemble": (DeepEnsemble, {"members": 3}),
+    "deep_ensemble of two outputs": (DeepEnsemble, {"likelihood": BOTH}),
+    "mc_dropout": (MCDropout, {}),
+    "mc_dropout without bias prior": (MCDropout, {"weight_init": "glorot", "bias_prior": False}),
+    "mc_dropout of two outputs": (MCDropout, {"likelihood": BOTH}),
+    "ivon": (IVON, {}),
+    "ivon of two outputs": (IVON, {"likelihood": BOTH}),
+    "sgld": (SGLD, SHORT_CHAIN | {"thinning": 3, "burn_in": 0.2}),
+    "sgld of two outputs": (SGLD, {"likelihood": BOTH, "step_size": 0.1}),
+    "psgld": (SGLD, SHORT_CHAIN | {"thinning": 2, "preconditioned": True}),
+    "renyi_vi": (RenyiVI, {"initial_precision": 100.0}),
+    "renyi_vi of order 1": (RenyiVI, LEARNED | {"alpha": 1.0, "initial_precision": 9.0}),
+    "renyi_vi of order 2": (RenyiVI, LEARNED | {"alpha": 2.0, "weight_init": "normal"}),
+    "renyi_vi of order -inf": (RenyiVI, {"alpha": -math.inf, "initial_precision": 9.0}),
+    "renyi_vi of order inf": (RenyiVI, LEARNED | {"alpha": math.inf}),
+    "renyi_vi of two outputs": (RenyiVI, {"likelihood": BOTH, "alpha": 0.0}),
+    "sghmc": (SGHMC, {"thinning": 2, "burn_in": 0.5}),
+    "swag": (SWAG, {"step_size": 0.02}),
+    "swag without Adam": (SWAG, {"burn_in": 0.0, "momentum": 0.5, "step_size": 0.02}),
+    "swag of members": (SWAG, {"members": 3, "likelihood": BOTH, "step_size": 0.02}),
 }
+METHODS = {name: kind(label="m", **own) for name, (kind, own) in SETTINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -268,22 +262,19 @@ def test_recording_the_objective_changes_nothing(name: str) -> None:
         assert torch.equal(value, plain.state[entry])
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
-        BBB(label="bbb", divergence=divergence("renyi")),
-        DeepEnsemble(label="deep_ensemble", adversarial=True),
-        MCDropout(label="mc_dropout", noise="gaussian"),
-        MCDropout(label="mc_dropout", noise="dropconnect"),
-    ],
-    ids=["estimated", "another divergence", "adversarial", "gaussian", "dropconnect"],
-)
-def test_other_updates_are_not_native(
-    method: StochasticMethod, native_calls: list[NativeUpdate]
-) -> None:
-    assert method.native_update() is None
-    assert_alike(fitted(method, Stack().task()), by_torch(method, Stack().task()))
+OTHERS: dict[str, StochasticMethod] = {
+    "estimated": BBB(label="bbb", divergence=monte_carlo(KL, "gaussian")),
+    "another divergence": BBB(label="bbb", divergence=divergence("renyi")),
+    "adversarial": DeepEnsemble(label="deep_ensemble", adversarial=True),
+    "gaussian": MCDropout(label="mc_dropout", noise="gaussian"),
+    "dropconnect": MCDropout(label="mc_dropout", noise="dropconnect"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_updates_are_not_native(name: str, native_calls: list[NativeUpdate]) -> None:
+    assert OTHERS[name].native_update() is None
+    assert_alike(fitted(OTHERS[name], Stack().task()), by_torch(OTHERS[name], Stack().task()))
     assert native_calls == []
 
 

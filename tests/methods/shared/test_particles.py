@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.draws import drawn
 from torch import Tensor
 
 from bnnbench.methods.shared.particles import (
@@ -19,11 +20,6 @@ from bnnbench.methods.shared.particles import (
 )
 
 ONE = torch.ones(1, 1, 1, dtype=torch.float64)
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    """Draw standard normal numbers."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def scaled(name: str, factor: float) -> Drift:

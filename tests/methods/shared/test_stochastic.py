@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.methods import METHODS, Case, class_of
-from support.user_errors import assert_user_error
+from support.methods import METHODS, Case, class_of, takes_likelihood
+from support.user_errors import raises_user_error
 
 from bnnbench.checking.small_fits import small_task, training_set
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.stochastic import StochasticMethod
 from bnnbench.random_streams import Streams
-from bnnbench.types import UserError
 
 
-@pytest.mark.parametrize(
-    "option", [o for o in METHODS if issubclass(class_of(o), StochasticMethod)]
-)
+@pytest.mark.parametrize("option", [o for o in METHODS if takes_likelihood(class_of(o))])
 def test_heteroscedastic_networks_have_no_noise_precision(option: str) -> None:
     config = Case(option).method
-    with pytest.raises(UserError) as error:
+    with raises_user_error("method.noise_precision", "likelihood"):
         type(config)(**{**vars(config), "likelihood": Heteroscedastic(), "noise_precision": 3})
-    assert_user_error(error, "method.noise_precision", "likelihood")
 
 
 def test_the_default_complexity_is_zero() -> None:

@@ -21,10 +21,11 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.methods.shared.hmc.metric import Metric
 from bnnbench.native.gradients import has_native_gradients
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
+from bnnbench.optim import adam_on, adam_state
+from bnnbench.settings import Training
 from bnnbench.types import Hyper, TrainingSet
 
 LOSS, PRIOR = 0, 1
@@ -51,20 +52,11 @@ def posterior_integrator(
     if not has_native_gradients(likelihood, data.inputs):
         return leapfrog_integrator(posterior_target(mlp, likelihood, data, hyper))
 
-    def integrate(
-        position: Tensor,
-        momentum: Tensor,
-        factors: Tensor,
-        size: Tensor,
-        steps: Tensor,
-        metric: Metric | None = None,
-    ) -> LeapfrogResult:
-        roots = metric.flat() if metric else None
-        return LeapfrogResult(
-            *leapfrog_trajectories(mlp, data, position, momentum, factors, size, steps, roots)
+    return lambda position, momentum, factors, size, steps, metric: LeapfrogResult(
+        *leapfrog_trajectories(
+            mlp, data, position, momentum, factors, size, steps, metric.flat() if metric else None
         )
-
-    return integrate
+    )
 
 
 def posterior_target(mlp: MLP, likelihood: Likelihood, data: TrainingSet, hyper: Hyper) -> Target:
@@ -127,3 +119,27 @@ class PrecisionPrior:
         quantile = torch.from_numpy(gammaincinv(shape, uniform.cpu().numpy() + UNIFORM_OFFSET))
         rate = self.rate + parts[self.part].nan_to_num(0, 0, 0)
         return quantile.to(rate.device) / rate
+
+
+@torch.no_grad()
+def map_estimate(
+    target: Target, position: Tensor, factors: Tensor, steps: int, training: Training
+) -> Tensor:
+    """Minimise the potential energy by `steps` steps of Adam.
+
+    Args:
+        target: the density.
+        position: initial positions, `[C, R, P]`.
+        factors: `[2, C, R]`.
+        steps: number of steps.
+        training: learning rate and betas.
+
+    Returns:
+        `[C, R, P]`; the initial position of a chain whose result is not finite.
+    """
+    state = adam_state("loc", position)
+    for step in range(1, steps + 1):
+        _, gradient = target(state["loc"], factors)
+        first, second = (position.new_tensor(1 / (1 - beta**step)) for beta in training.betas)
+        state = adam_on("loc", state, gradient, (first, second), training)
+    return torch.where(state["loc"].isfinite().all(-1, keepdim=True), state["loc"], position)

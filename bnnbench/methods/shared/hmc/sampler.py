@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,7 +20,7 @@ from torch import Tensor
 from bnnbench.methods.shared.hmc.leapfrog import Integrator, energy_error
 from bnnbench.methods.shared.hmc.metric import Curvatures, Metric, MetricAdaptation
 from bnnbench.methods.shared.hmc.step_size import DualAveraging, initial_step_size
-from bnnbench.methods.shared.hmc.trajectory import TrajectoryLength
+from bnnbench.methods.shared.hmc.trajectory import TrajectoryLength, Transition
 from bnnbench.random_streams import Streams
 
 MAX_ENERGY_ERROR = 1000.0
@@ -46,32 +45,6 @@ class Schedule:
     draws: int
     target_acceptance: float = 0.8
     max_leapfrogs: int = 1000
-
-
-class Transition(NamedTuple):
-    """One transition of every chain.
-
-    Attributes:
-        position: new positions, `[C, R, P]`.
-        parts: energy parts at the new positions, `[K, C, R]`.
-        acceptance: acceptance probability, `[C, R]`.
-        divergent: `[C, R]`.
-        start: old positions, `[C, R, P]`.
-        end: ends of the trajectories, accepted or not, `[C, R, P]`.
-        velocity: of the weights at the ends, `[C, R, P]`.
-        time: integration time, `[C, R]`.
-        max_time: maximum integration time, `[C, R]`.
-    """
-
-    position: Tensor
-    parts: Tensor
-    acceptance: Tensor
-    divergent: Tensor
-    start: Tensor
-    end: Tensor
-    velocity: Tensor
-    time: Tensor
-    max_time: Tensor
 
 
 GibbsStep = Callable[[Tensor, Tensor, Tensor], Tensor]

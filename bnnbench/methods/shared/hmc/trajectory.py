@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -15,30 +15,30 @@ LEARNING_RATE, BETA_2, EPSILON = 0.025, 0.95, 1e-8
 """Settings of Adam on the log length, without a first moment."""
 
 
-class TransitionInfo(Protocol):
-    """The result of a transition, as used for adaptation; implemented by `sampler.Transition`.
+class Transition(NamedTuple):
+    """One transition of every chain.
 
     Attributes:
-        start: `[C, R, P]`.
-        end: `[C, R, P]`, accepted or not.
-        velocity: of positions at the end, `[C, R, P]`.
-        time: step size times steps, `[C, R]`.
+        position: new positions, `[C, R, P]`.
+        parts: energy parts at the new positions, `[K, C, R]`.
         acceptance: acceptance probability, `[C, R]`.
+        divergent: `[C, R]`.
+        start: old positions, `[C, R, P]`.
+        end: ends of the trajectories, accepted or not, `[C, R, P]`.
+        velocity: of the weights at the ends, `[C, R, P]`.
+        time: integration time, `[C, R]`.
         max_time: maximum integration time, `[C, R]`.
     """
 
-    @property
-    def start(self) -> Tensor: ...
-    @property
-    def end(self) -> Tensor: ...
-    @property
-    def velocity(self) -> Tensor: ...
-    @property
-    def time(self) -> Tensor: ...
-    @property
-    def acceptance(self) -> Tensor: ...
-    @property
-    def max_time(self) -> Tensor: ...
+    position: Tensor
+    parts: Tensor
+    acceptance: Tensor
+    divergent: Tensor
+    start: Tensor
+    end: Tensor
+    velocity: Tensor
+    time: Tensor
+    max_time: Tensor
 
 
 class TrajectoryLength(Protocol):
@@ -52,7 +52,7 @@ class TrajectoryLength(Protocol):
             uniform: uniform numbers, `[C, R]`.
         """
 
-    def updated(self, transition: TransitionInfo) -> Self:
+    def updated(self, transition: Transition) -> Self:
         """Return the rule adapted to a transition of the warm-up."""
 
     def after_warm_up(self) -> Self:
@@ -84,7 +84,7 @@ class QuarterPeriods:
         length = 0.5 * math.pi * self.quarter_periods * unit
         return length * (1 + self.jitter * (2 * uniform - 1))
 
-    def updated(self, transition: TransitionInfo) -> QuarterPeriods:
+    def updated(self, transition: Transition) -> QuarterPeriods:
         return self
 
     def after_warm_up(self) -> QuarterPeriods:
@@ -123,7 +123,7 @@ class ChEES:
     def lengths(self, factors: Tensor, uniform: Tensor) -> Tensor:
         return self.log_length.exp() * uniform
 
-    def updated(self, transition: TransitionInfo) -> ChEES:
+    def updated(self, transition: Transition) -> ChEES:
         m = self.updates + 1
         gradient = _gradient(transition)
         square = torch.lerp(gradient.square(), self.square, BETA_2)
@@ -137,7 +137,7 @@ class ChEES:
         return ChEES(self.log_average, self.log_average, self.square, self.updates)
 
 
-def _gradient(transition: TransitionInfo) -> Tensor:
+def _gradient(transition: Transition) -> Tensor:
     """Return the gradient of the criterion with respect to the log length, `[R]`."""
     weight = transition.acceptance
     acceptable = (weight > 0)[..., None]  # the ends of other trajectories need not be finite

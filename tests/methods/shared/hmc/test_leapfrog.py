@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from support.draws import drawn
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
@@ -35,9 +36,7 @@ def data(dtype: torch.dtype = torch.float64, rows: int = ROWS) -> TrainingSet:
 
 def problem(mlp: MLP, noise: float = 5.0) -> tuple[Tensor, Tensor, Tensor]:
     """Return positions and momenta `[C, 1, P]`, and factors."""
-    generator = torch.Generator().manual_seed(4)
-    shape = (2, CHAINS, 1, mlp.n_weights)
-    position, momentum = torch.randn(shape, generator=generator, dtype=torch.float64)
+    position, momentum = drawn(2, CHAINS, 1, mlp.n_weights, seed=4)
     return position, momentum, torch.tensor([noise, 2.0]).double().view(2, 1, 1)
 
 
@@ -104,7 +103,7 @@ def test_energy_errors_are_accurate_in_float32(native: bool) -> None:
         posterior_integrator(mlp, Gaussian(), single, {}) if native else leapfrog_integrator(rough)
     )
     exact = leapfrog_integrator(posterior_target(mlp, Gaussian(), double, {}))
-    given = factors.expand(2, CHAINS, 1), same(2e-5), same(20).long()
+    given = factors.expand(2, CHAINS, 1), same(2e-5), same(20).long(), None
     errors = [
         energy_error(start.double(), go(place, start, *given), given[0])
         for go, place, start in (
@@ -134,8 +133,7 @@ def test_gradients_match_finite_differences(
     factors = factors.expand(2, CHAINS, 1)
     target = posterior_target(mlp, likelihood, data(), hyper)
     _, gradient = target(position, factors)
-    generator = torch.Generator().manual_seed(8)
-    direction = torch.randn(position.shape, generator=generator, dtype=torch.float64)
+    direction = drawn(*position.shape, seed=8)
     up, down = (
         (factors * target(position + h * direction, factors)[0]).sum(0) for h in (1e-6, -1e-6)
     )

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 import torch
+from support.draws import drawn
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
@@ -34,8 +35,7 @@ def data() -> TrainingSet:
 
 
 def networks(mlp: MLP) -> Tensor:
-    generator = torch.Generator().manual_seed(4)
-    return torch.randn(CHAINS, 2, mlp.n_weights, generator=generator, dtype=torch.float64)
+    return drawn(CHAINS, 2, mlp.n_weights, seed=4)
 
 
 def factors(loss: float, prior: float) -> Tensor:
