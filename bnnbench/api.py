@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    import pandas as pd
+from bnnbench.results.run_files import read_predictions, read_search, read_splits
+from bnnbench.results.summary import summarise
+from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -44,29 +45,21 @@ class FinishedRun:
     @cached_property
     def splits(self) -> pd.DataFrame:
         """A row per split: scores, seconds, chosen hyper-parameters (`hp.*`)."""
-        from bnnbench.results.run_files import read_splits
-
         return read_splits(self.folder)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """A row per metric: mean, standard deviation, standard error and number of splits."""
-        from bnnbench.results.summary import summarise
-
         return summarise(self.splits)
 
     @cached_property
     def search(self) -> pd.DataFrame:
         """A row per evaluation of the search; empty without a search."""
-        from bnnbench.results.run_files import read_search
-
         return read_search(self.folder)
 
     @cached_property
     def predictions(self) -> pd.DataFrame | None:
         """A row per test point, in original units."""
-        from bnnbench.results.run_files import read_predictions
-
         return read_predictions(self.folder)
 
     def figure(self, name: str) -> Picture:
@@ -75,8 +68,6 @@ class FinishedRun:
         Raises:
             UserError: if there is no such figure.
         """
-        from bnnbench.types import UserError
-
         path = self.folder.figure(name, "png")
         if not path.is_file():
             names = ", ".join(sorted(other.stem for other in path.parent.glob("*.png"))) or "none"
@@ -131,17 +122,16 @@ def fit(*settings: str) -> FinishedRun:
     Raises:
         UserError: if a setting is wrong, or the settings are those of several runs.
     """
-    from bnnbench.config.assemble import build
-    from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_run
+    from bnnbench.config.sweep import sweep_jobs
     from bnnbench.run_all import run_all
-    from bnnbench.types import UserError
 
-    configs = compose_configs(list(settings))
-    if len(configs) != 1:
+    jobs = sweep_jobs(settings)
+    if len(jobs) != 1:
         raise UserError(
-            f"fit takes the settings of one run, not of {len(configs)}.", "settings", "several_runs"
+            f"fit takes the settings of one run, not of {len(jobs)}.", "settings", "several_runs"
         )
-    (folder,) = run_all([build(configs[0])])
+    (folder,) = run_all([build_run(jobs[0])])
     return FinishedRun(folder)
 
 

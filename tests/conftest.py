@@ -17,16 +17,11 @@ import pytest
 import torch
 from hypothesis import settings
 from support.command import Command
-from support.quick import (
-    cached_parsing,
-    cached_yaml_files,
-    no_figures,
-    no_report_figures,
-    without_fsync,
-)
+from support.quick import no_figures, no_report_figures, without_fsync
 from support.tiny_runs import tiny_run
 
 from bnnbench import forks
+from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.data import archive
 from bnnbench.experiment.run import Run
 
@@ -43,10 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Garbage is collected less often, because the collected tests are many objects.
     """
     gc.set_threshold(50_000, 20, 50)
+    use_published_protocols()
     quick = ExitStack()
     quick.enter_context(without_fsync())
-    quick.enter_context(cached_yaml_files())
-    quick.enter_context(cached_parsing())
     config.add_cleanup(quick.close)
 
 

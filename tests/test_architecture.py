@@ -16,6 +16,7 @@ from bnnbench.config.configs import config_folder
 
 PACKAGE = Path(bnnbench.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 # A module may import from its own layer and from those before it.
 LAYERS = [
@@ -128,6 +129,11 @@ def test_only_config_imports_hydra() -> None:
     libraries = {"hydra", "omegaconf"}
     users = {inside(p) for p in FILES if libraries & {name.split(".")[0] for name in imports(p)}}
     assert {name for name in users if not name.startswith("config/")} == OTHER_USERS_OF_HYDRA
+
+
+def test_private_parts_of_hydra_are_not_used() -> None:
+    users = [path for path in (*FILES, *TESTS) if "hydra." + "_internal" in path.read_text()]
+    assert not users
 
 
 def test_only_discovery_imports_suites() -> None:

@@ -15,11 +15,11 @@ from support.command import result_folder
 
 import bnnbench.suites
 from bnnbench import discovery
-from bnnbench.cli.list_options import METRICS, SUITES, parse_words
+from bnnbench.cli.commands.list import METRICS, SUITES, parse_words
+from bnnbench.cli.commands.reproduce import find_sweeps
 from bnnbench.cli.main import build_parser
-from bnnbench.cli.reproduce import find_sweeps
-from bnnbench.config.compose import CONFIG_NAME, to_dict
-from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.compose import to_dict
+from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder
 from bnnbench.config.overrides import quote_overrides
 from bnnbench.config.sweep import job_overrides
 from bnnbench.report.run_output import find_run_page

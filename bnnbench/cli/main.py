@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from bnnbench import __version__
@@ -42,6 +43,13 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
 """
 
 
+COMMANDS = (
+    *("reproduce", "list", "check", "data", "report", "show", "compare", "recommend", "predict"),
+    "completion",
+)
+"""Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
+
+
 class Version(argparse.Action):
     """Prints the version and whether native code is in use, building it first if necessary."""
 
@@ -54,39 +62,20 @@ class Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands except `run`, whose arguments Hydra parses."""
-    from bnnbench.cli import (
-        check,
-        compare,
-        completion,
-        data,
-        list_options,
-        predict,
-        recommend,
-        report,
-        reproduce,
-        show,
-    )
-
-    parser = Parser(
-        prog="bnnbench",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="bnnbench", description=DESCRIPTION)
     parser.add_argument(
         "--version", action=Version, nargs=0, help="print it, and whether native code is in use"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run a method on a data set", add_help=False)
-    reproduce.add_parser(commands)
-    list_options.add_parser(commands)
-    check.add_parser(commands)
-    data.add_parser(commands)
-    report.add_parser(commands)
-    show.add_parser(commands)
-    compare.add_parser(commands)
-    recommend.add_parser(commands)
-    predict.add_parser(commands)
-    completion.add_parser(commands)
+    for name in COMMANDS:
+        module = import_module(f"bnnbench.cli.commands.{name}")
+        command = commands.add_parser(name, help=module.SUMMARY)
+        command.description = getattr(module, "DESCRIPTION", None)
+        command.epilog = getattr(module, "EXAMPLES", None)
+        module.add_arguments(command)
+        if hasattr(module, "run"):
+            command.set_defaults(run=module.run)
     return parser
 
 
@@ -94,14 +83,14 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     _check_working_directory()
     if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
-        from bnnbench.cli.completion import complete
+        from bnnbench.cli.commands.completion import complete
 
         complete(build_parser())
     if "--version" in arguments:
         arguments = ["--version"]
     run_arguments = _run_arguments(arguments)
     if run_arguments is not None:
-        from bnnbench.cli.run import run_command
+        from bnnbench.cli.commands.run import run_command
 
         return run_command(run_arguments)
     if arguments and "=" in arguments[0] and arguments[0][0] != "-":
@@ -127,8 +116,6 @@ def _unknown_argument(arguments: Sequence[str], unknown: Sequence[str]) -> UserE
 
 def _run_arguments(arguments: Sequence[str]) -> list[str] | None:
     """Return the arguments of `run`, including options before it; None for other commands."""
-    if {"-sc", "--shell-completion"} & {*arguments} and "run" not in arguments:
-        return list(arguments)
     first = arguments[0] if arguments else ""
     general_help = first in ("-h", "--help")
     if "run" not in arguments or general_help or not (first == "run" or first.startswith("-")):

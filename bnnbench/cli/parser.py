@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bnnbench.types import UserError
 
@@ -16,6 +16,10 @@ class Parser(argparse.ArgumentParser):
     """Raises `UserError` for a wrong argument; options may come before and after positionals."""
 
     _intermixed = False
+
+    def __init__(self, **settings: Any) -> None:
+        """Keep the line breaks of descriptions."""
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse positionals on both sides of options, where the command allows it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -62,17 +62,6 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def run_filter_from(given: Namespace) -> RunFilter:
-    """Return the selection of runs.
-
-    Raises:
-        UserError: if a metric is unknown.
-    """
-    from bnnbench.results.run_filter import RunFilter
-
-    return RunFilter(given.methods, given.datasets, given.metric)
-
-
 def parse_renames(pairs: Iterable[str]) -> dict[str, str]:
     """Return the printed names by key.
 
@@ -122,10 +111,12 @@ def read_filtered_runs(
     Raises:
         UserError: if there are none, or a name or the file is wrong.
     """
+    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.results.reader import read_runs
     from bnnbench.results.run_filter import filter_runs
     from bnnbench.results.user_published import read_user_published
 
+    use_published_protocols()
     values = read_user_published(published_values) if published_values else None
     runs = read_runs(path, labels)
     return filter_runs(runs if values is None else replace(runs, user_published=values), run_filter)

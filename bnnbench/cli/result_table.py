@@ -7,6 +7,7 @@ from collections.abc import Collection
 import pandas as pd
 
 from bnnbench.cli.console import stdout
+from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.report.run_output import print_run
@@ -14,6 +15,7 @@ from bnnbench.report.run_output import print_run
 
 def show_run(folder: RunFolder) -> None:
     """Print the table of a finished run, its notes and, as the last line, its folder."""
+    use_published_protocols()
     print_run(folder, stdout())
     # Plain print: a path must not be folded at the terminal's width.
     print(f"results: {folder.root}", flush=True)

@@ -1,8 +1,8 @@
-"""Assembles a run from a composed configuration and checks it before anything is written."""
+"""Assembles runs from composed configurations and checks them before anything is written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
 from os.path import expanduser
@@ -12,11 +12,12 @@ from typing import Any
 from bnnbench.checks import check_choice, check_folder
 from bnnbench.config.compatibility import check_groups, check_method_components
 from bnnbench.config.instantiate import Config, instantiate, instantiate_from_groups, target_class
+from bnnbench.config.sweep import Job
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.run import Run
-from bnnbench.types import UserError
+from bnnbench.types import DuplicateConfiguration, UserError
 
 EXECUTION_KEYS = (
     "outputs_dir",
@@ -178,6 +179,53 @@ def available_inputs(config: Config, engine: EngineSettings | None = None) -> Co
             **(method.get("fixed_original_units") or {}),
         },
     }
+
+
+def build_run(job: Job, unused_allowed: bool = False) -> Run:
+    """Build the run of one job.
+
+    Args:
+        job: of a command line.
+        unused_allowed: whether it may have settings that its experiment does not read.
+
+    Raises:
+        UserError: for the first mistake.
+    """
+    run = build(job.resolved())
+    if not unused_allowed:
+        keys = [word.lstrip("+~").partition("=")[0] for word in job.overrides]
+        reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
+    return run
+
+
+def raise_mistake(error: UserError) -> None:
+    """Raise an error, unless its job duplicates another: not every method has a divergence."""
+    if not isinstance(error, DuplicateConfiguration):
+        raise error
+
+
+def build_runs(
+    jobs: Iterable[Job],
+    on_error: Callable[[UserError], object] = raise_mistake,
+    unused_allowed: bool = False,
+) -> list[Run]:
+    """Build the runs of several jobs.
+
+    Args:
+        jobs: of command lines.
+        on_error: called with the error of a job, which is left out.
+        unused_allowed: whether they may have settings that their experiments do not read.
+
+    Raises:
+        UserError: that `on_error` raises.
+    """
+    runs = []
+    for job in jobs:
+        try:
+            runs.append(build_run(job, unused_allowed))
+        except UserError as error:
+            on_error(error)
+    return runs
 
 
 def reject_unused_overrides(

@@ -50,12 +50,8 @@ def auto_setting(name: str, rows: int) -> int:
     return settings[name]
 
 
-def register() -> None:
-    """Register the resolver, which reads the chosen data set to count its rows."""
-    OmegaConf.register_new_resolver(RESOLVER, _resolve, replace=True)
-
-
-def _resolve(name: str, *, _root_: DictConfig) -> int:
+def resolve(name: str, *, _root_: DictConfig) -> int:
+    """Return a setting for the chosen data set, which is read to count its rows."""
     config = OmegaConf.to_container(_root_.dataset, resolve=True)
     assert isinstance(config, dict)
     rows, splits = _dataset_size(json.dumps(config, sort_keys=True))

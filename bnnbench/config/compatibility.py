@@ -8,6 +8,7 @@ from typing import Any
 
 from bnnbench.checks import check_name
 from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import Config, check_type, instantiate
 from bnnbench.types import DuplicateConfiguration, UserError
 
@@ -48,7 +49,7 @@ def check_groups(config: Config) -> None:
 
 def _check_mapping(key: str, value: object) -> None:
     if not isinstance(value, Mapping):
-        raise UserError(f"{key} must be a group of settings, not {value!r}.", key, "not_a_group")
+        raise not_a_mapping(key, value)
 
 
 def _check_name_not_taken(group: str, settings: Mapping[str, Any]) -> None:

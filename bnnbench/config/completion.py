@@ -5,7 +5,9 @@ from __future__ import annotations
 from hydra.core.global_hydra import GlobalHydra
 from hydra.plugins.completion_plugin import DefaultCompletionPlugin
 
-from bnnbench.config.compose import CONFIG_ERRORS, CONFIG_NAME, initialise_hydra
+from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.configs import CONFIG_NAME
+from bnnbench.config.errors import CONFIG_ERRORS
 
 
 def matching_settings(line: str, config_dir: str | None) -> list[str]:

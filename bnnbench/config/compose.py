@@ -1,39 +1,85 @@
-"""Composes configurations, and turns errors of Hydra, OmegaConf and YAML into user errors."""
+"""Initialises Hydra with our folders, caches and resolvers, and resolves configurations."""
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydra.errors import HydraException, OverrideParseException
+from hydra import initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import MarkedYAMLError, YAMLError
 
-from bnnbench.config import auto_protocol, help_choices, search_path
-from bnnbench.config.config_cache import cache_config_files
-from bnnbench.config.configs import (
-    GROUPS,
-    config_folder,
-    config_folders,
-    is_option,
-)
-from bnnbench.config.suggestions import unknown_option
-from bnnbench.notes import one_line
-from bnnbench.types import UserError
+from bnnbench.config import auto_protocol
+from bnnbench.config.configs import GROUPS, config_folder, config_folders, is_option
+from bnnbench.config.errors import CONFIG_ERRORS, not_a_mapping, to_user_error
 
-CONFIG_NAME = "run"
+_config_dirs: ContextVar[tuple[str, ...] | None] = ContextVar("config_dirs", default=None)
+"""The folder of `--config-dir`, if any; None in Hydra's own application, which reads it itself."""
 
-help_choices.register()
-auto_protocol.register()
-search_path.register()
 
-CONFIG_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
-"""Errors of a configuration that cannot be read or composed."""
+CACHED = "cached-"
+"""Beginning of the schemes of sources that read every file once per process."""
+
+_files: dict[tuple[str, str], bytes] = {}
+"""Pickled files by source and name; they do not change while a process runs."""
+
+
+def _cached(kind: type[Any]) -> type[ConfigSource]:
+    """Return a source of Hydra that reads every file once, where `kind` reads it for every job."""
+
+    def load_config(source: ConfigSource, config_path: str) -> ConfigResult:
+        key = source.full_path(), config_path
+        if key not in _files:
+            _files[key] = pickle.dumps(kind.load_config(source, config_path))
+        return pickle.loads(_files[key])  # a copy that the caller may change
+
+    scheme = staticmethod(lambda: CACHED + kind.scheme())
+    return type(f"Cached{kind.__name__}", (kind,), {"scheme": scheme, "load_config": load_config})
+
+
+class ConfigFolders(SearchPathPlugin):
+    """Adds folders to Hydra's search path; called by Hydra whenever it is initialised."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Cache our folder and that of Hydra; append those of plug-ins and of the user."""
+        config_dirs = _config_dirs.get()
+        for entry in search_path.get_path() if config_dirs is not None else ():
+            full = entry.path if "://" in entry.path else f"file://{entry.path}"
+            entry.path = CACHED + full
+        for folder in config_folders()[1:]:
+            search_path.append("bnnbench", f"file://{folder.path}")
+        for given in config_dirs or ():
+            search_path.append("command-line", f"file://{Path(given).absolute()}")
+
+
+@contextmanager
+def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
+    """Initialise Hydra for composing outside of its `main`.
+
+    Args:
+        config_dir: the folder of `--config-dir`, which is searched after `configs`.
+
+    Raises:
+        UserError: for an error of Hydra, OmegaConf or YAML in the body.
+    """
+    token = _config_dirs.set(() if config_dir is None else (config_dir,))
+    try:
+        with initialize_config_dir(str(config_folder()), version_base="1.3"):
+            yield
+    except (*CONFIG_ERRORS, ValueError) as error:  # ValueError: a wrong defaults list
+        raise to_user_error(error, config_dir) from None
+    finally:
+        _config_dirs.reset(token)
 
 
 def to_dict(config: DictConfig) -> dict[str, Any]:
@@ -44,194 +90,35 @@ def to_dict(config: DictConfig) -> dict[str, Any]:
     """
     for group in GROUPS:  # first, since other settings refer to their contents
         if group in config and not isinstance(config[group], DictConfig):
-            raise UserError(
-                f"{group} must be a group of settings, not {config[group]!r}.", group, "not_a_group"
-            )
+            raise not_a_mapping(group, config[group])
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
-    except OmegaConfBaseException as error:
+    except CONFIG_ERRORS as error:
         raise to_user_error(error) from None
 
 
-@contextmanager
-def initialise_hydra(config_dir: str | None = None) -> Iterator[None]:
-    """Initialise Hydra for composing outside of its `main`.
+def _choices() -> str:
+    """Return every group with its options, for the template of `bnnbench run --help`.
 
-    Args:
-        config_dir: the folder of `--config-dir`, which is searched after `configs`.
+    Hydra's own list includes the base files of options.
     """
-    from hydra import initialize_config_dir
-    from hydra._internal.hydra import Hydra
-    from hydra._internal.utils import create_config_search_path
-    from hydra.core.config_search_path import SearchPathQuery
-    from hydra.core.global_hydra import GlobalHydra
-
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        if config_dir is not None:
-            path = create_config_search_path(str(config_folder()))
-            folder = f"file://{Path(config_dir).absolute()}"
-            path.prepend("command-line", folder, SearchPathQuery(provider="schema"))
-            GlobalHydra.instance().clear()
-            Hydra.create_main_hydra2("bnnbench", path)
-        cache_config_files()
-        yield
+    search_path = GlobalHydra.instance().config_loader().get_search_path()
+    return _choices_in(tuple(folder.path or "" for folder in search_path.get_path()))
 
 
-def to_user_error(error: BaseException, config_dir: str | None = None) -> UserError:
-    """Return the user error for an error of Hydra, OmegaConf or YAML.
-
-    Args:
-        error: the original error.
-        config_dir: the folder of `--config-dir`, which may hold the faulty file.
-    """
-    cause: BaseException | None = error
-    while cause is not None:  # raised by one of our resolvers, which reads the data
-        if isinstance(cause, UserError):
-            return cause
-        cause = cause.__cause__ or cause.__context__
-    text = str(error)
-    if isinstance(error, MarkedYAMLError) and error.problem_mark:
-        mark = error.problem_mark
-        return UserError(
-            f"{mark.name}, line {mark.line + 1}: invalid YAML: {error.problem}.", code="yaml"
-        )
-    if isinstance(error, UnicodeDecodeError):
-        byte = error.object[error.start]
-        file = _undecodable_file(config_dir)
-        return UserError(f"{file} is not UTF-8 text (byte {byte:#x}).", code="not_utf8")
-    if isinstance(error, OverrideParseException):
-        return _syntax_error(str(error.override))
-    for pattern, translate in TRANSLATIONS.items():
-        found = re.search(pattern, text)
-        if found:
-            return translate(text, *found.groups())
-    setting = None
-    if text.startswith("Error merging override") and error.__cause__:
-        setting = text.split()[-1].partition("=")[0]
-        text = f"{text.split()[-1]}: {error.__cause__}"
-    lines = [line.strip() for line in text.partition("Config search path:")[0].splitlines()]
-    useful = [line for line in lines if line and not line.startswith(("object_type", "See http"))]
-    message = "; ".join(useful).replace(".;", ";").rstrip(".")
-    return UserError(f"{message}.", setting, "hydra")
-
-
-def _undecodable_file(config_dir: str | None) -> str:
-    """Return the first external file that is not UTF-8; Python does not say which one it was."""
-    folders = [folder.path for folder in config_folders()[1:]]
-    folders += [Path(config_dir)] if config_dir is not None else []
-    for file in (file for folder in folders for file in sorted(folder.glob("*/*.yaml"))):
-        try:
-            file.read_text("utf-8")
-        except UnicodeDecodeError:
-            return str(file)
-        except OSError:
-            continue
-    return "a file of the configuration"
-
-
-def _unknown_option(text: str, group: str, choice: str) -> UserError:
-    if group == "dataset" and "." in choice:
-        own = f"dataset=csv dataset.path={choice} dataset.target=COLUMN"
-        return UserError(
-            f"unknown option dataset={choice}; for your own table, write {own}.", group, "file"
-        )
-    found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
-    has_config_dir = "provider=command-line" in text  # in Hydra's list of folders
-    return unknown_option(
-        group, choice, [name for name in found if is_option(name)], has_config_dir
+@cache  # Hydra resolves the template in every configuration that it composes
+def _choices_in(folders: tuple[str, ...]) -> str:
+    """Return a line for each group; `folders` is the current search path, the key of the cache."""
+    loader = GlobalHydra.instance().config_loader()
+    found = {group: loader.get_group_options(group, ObjectType.CONFIG) for group in GROUPS}
+    return "".join(
+        f"{group}: {', '.join(filter(is_option, sorted(names)))}\n"
+        for group, names in found.items()
     )
 
 
-def _unknown_setting(text: str, key: str) -> UserError:
-    keys, (parent, dot, name) = _all_keys(), key.rpartition(".")
-    # The same name elsewhere is a better guess than a similar name here.
-    close = [known for known in keys if known.rpartition(".")[2] == name]
-    if not close:
-        siblings = [
-            known.rpartition(".")[2] for known in keys if known.rpartition(".")[0] == parent
-        ]
-        close = [parent + dot + one for one in difflib.get_close_matches(name, siblings, n=1)]
-    known = bool(close) and key not in close
-    hint = f"did you mean {close[0]}?" if known else "see `bnnbench run --help`."
-    return UserError(f"unknown setting {key}; {hint}", key, "unknown_setting")
-
-
-def _needs_multirun(text: str, word: str) -> UserError:
-    key = word.partition("=")[0]
-    return UserError(f"{word} has several values: add -m to run all.", key, "needs_multirun")
-
-
-def _missing(text: str, key: str) -> UserError:
-    return UserError(f"{key} needs a value: give {key}=VALUE.", key, "missing")
-
-
-def _not_a_group(text: str, key: str) -> UserError:
-    return UserError(
-        f"{key} must be a group of settings; give single settings as {key}.KEY=VALUE.",
-        key,
-        "not_a_group",
-    )
-
-
-def _unresolved(text: str, source: str, key: str) -> UserError:
-    return UserError(
-        f"{key} is taken from {source}, which does not exist; give {key}=VALUE.", key, "unresolved"
-    )
-
-
-def _ambiguous(text: str, key: str, values: str) -> UserError:
-    values = values.replace("'", "")  # quotes around options that are numbers
-    every = "both" if values.count(",") == 1 else "all"
-    or_list = "" if key in GROUPS else f", or write {key}=[{values}] for a list"
-    return UserError(
-        f"{key}={values} has several values: add -m to run {every}{or_list}.",
-        key,
-        "needs_multirun",
-    )
-
-
-def _syntax_error(word: str) -> UserError:
-    word = one_line(word)
-    key, equals, value = word.partition("=")
-    if not equals or not re.fullmatch(r"[\w./@+~-]+", key):
-        return UserError(f"cannot parse {word} as KEY=VALUE.", key.lstrip("+~"), "syntax")
-    quoted = "'" + value.strip("'\"").replace("'", "\\'") + "'"
-    return UserError(
-        f'cannot parse {word}; if {value} is text, put it in quotes twice: "{key}={quoted}".',
-        key.lstrip("+~"),
-        "syntax",
-    )
-
-
-TRANSLATIONS: dict[str, Callable[..., UserError]] = {
-    r"Could not find '([\w/]+)/([^'/]*)'": _unknown_option,
-    r"Ambiguous value for argument '([^=]+)=(.*)'": _ambiguous,
-    r"Sweep parameters '(.*)' requires --multirun": _needs_multirun,
-    r"Could not override '([\w./@]+)'": _unknown_setting,
-    r"Missing mandatory value: ([\w.]+)": _missing,
-    r"node `([\w.]+)` is not a container": _not_a_group,
-    r"Interpolation key '(.+)' not found\s+full_key: (\S+)": _unresolved,
-}
-"""Patterns of messages of Hydra and OmegaConf; each function gets the message and the groups."""
-
-
-def _all_keys() -> list[str]:
-    """Return the dotted keys of the default configuration, groups included."""
-    from hydra import compose
-    from hydra.core.global_hydra import GlobalHydra
-
-    GlobalHydra.instance().clear()
-    with initialise_hydra():
-        config = compose(CONFIG_NAME)
-
-    def keys(node: Any, prefix: str = "") -> list[str]:
-        found = []
-        for key, value in node.items_ex(resolve=False):
-            if str(key).startswith("_"):  # _target_ is not a setting
-                continue
-            found.append(prefix + str(key))
-            if isinstance(value, DictConfig):
-                found += keys(value, f"{prefix}{key}.")
-        return found
-
-    return keys(config)
+for _source in Plugins.instance().discover(ConfigSource):
+    Plugins.instance().register(_cached(_source))
+Plugins.instance().register(ConfigFolders)
+OmegaConf.register_new_resolver("choices", _choices, replace=True)
+OmegaConf.register_new_resolver(auto_protocol.RESOLVER, auto_protocol.resolve, replace=True)

@@ -10,6 +10,9 @@ from bnnbench.discovery import plugin_configs
 from bnnbench.project import project
 from bnnbench.types import UserError
 
+CONFIG_NAME = "run"
+"""The main configuration, `configs/run.yaml`."""
+
 GROUPS = (
     *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
     *("protocol", "depth"),

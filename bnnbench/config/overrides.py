@@ -41,6 +41,23 @@ MAX_JOBS = 10_000
 """Of one sweep."""
 
 
+def prepare_overrides(words: Sequence[str], sweep: bool = False) -> list[str]:
+    """Check overrides, and quote them for Hydra's grammar.
+
+    Args:
+        words: as typed.
+        sweep: whether a comma in a text separates two texts.
+
+    Raises:
+        UserError: for the first mistake.
+    """
+    check_overrides(words)
+    quoted = quote_overrides(words, sweep)
+    for word in quoted:
+        check_sweep(word)
+    return quoted
+
+
 def check_overrides(words: Sequence[str]) -> None:
     """Reject overrides that are certainly mistakes, or that Hydra would misread.
 

@@ -38,13 +38,12 @@ def unknown_option(
         names: the options of the group.
         has_config_dir: whether the command line names a folder of options.
     """
-    message = f"unknown option {group}={value}"
     close = closest_match(value.strip("[]{}'\" "), names)
-    if close:
-        message += f"; did you mean {close}?"
-    else:
-        message += f" (available: {', '.join(names)})"
-        if not (has_config_dir or group in CLOSED_GROUPS or project() is not None):
-            message += f"; options of your own need a {FILE} in this folder or one above it"
-        message += "."
-    return UserError(message, group, "unknown_option")
+    closed = has_config_dir or group in CLOSED_GROUPS or project() is not None
+    listed = ", ".join(names) + (f"; did you mean {close!r}?" if close else "")
+    own = f"; options of your own need a {FILE} in this folder or one above it"
+    return UserError(
+        f"unknown {group} {value!r} (available: {listed}){'' if close or closed else own}.",
+        group,
+        "unknown_option",
+    )

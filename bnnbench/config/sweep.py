@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hydra import compose
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from bnnbench.config.compose import (
-    CONFIG_ERRORS,
-    CONFIG_NAME,
-    initialise_hydra,
-    to_dict,
-    to_user_error,
-)
-from bnnbench.config.overrides import check_overrides, launcher_error, quote_overrides
+from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.configs import CONFIG_NAME
+from bnnbench.config.overrides import launcher_error, prepare_overrides
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-BASIC_LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+LAUNCHER, SWEEPER = "BasicLauncher", "BasicSweeper"
+"""Classes of Hydra that run jobs one by one in this process, as we do without it."""
 
 DEFAULT_HYDRA_SETTINGS: dict[str, Any] = {
-    "sweeper._target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
     "callbacks": {},
     "run.dir": ".",
     "output_subdir": None,
@@ -32,7 +32,7 @@ DEFAULT_HYDRA_SETTINGS: dict[str, Any] = {
     "job.env_set": {},
     "job_logging.root": None,
 }
-"""With these, Hydra would only run the jobs one by one in this process, as we do without it."""
+"""With these and `SWEEPER`, Hydra would do nothing more than run the jobs."""
 
 
 class Job(NamedTuple):
@@ -40,7 +40,8 @@ class Job(NamedTuple):
 
     Attributes:
         overrides: of this job.
-        config: the composed configuration, unresolved, with the section `hydra`.
+        config: the composed configuration, unresolved; with the section `hydra`, unless Hydra's
+            own application runs the job.
         number: of the job, from 0.
     """
 
@@ -54,6 +55,8 @@ class Job(NamedTuple):
         Raises:
             UserError: if a value is missing or cannot be resolved.
         """
+        if "hydra" not in self.config:
+            return to_dict(self.config)
         with open_dict(self.config.hydra):
             self.config.hydra.runtime.output_dir = os.getcwd()
             self.config.hydra.job.update(num=self.number, id=str(self.number))
@@ -100,21 +103,28 @@ def compose_jobs(overrides: Sequence[str], multirun: bool) -> JobList | None:
         HydraException: if they cannot be composed.
         UserError: if they choose a launcher.
     """
-    from hydra._internal.config_loader_impl import ConfigLoaderImpl
-    from hydra.types import RunMode
-
     given = _parse(overrides)
     shared = _compose_shared(given)
-    if OmegaConf.select(shared.hydra, "launcher._target_") != BASIC_LAUNCHER:
+    if _class_name(shared, "launcher") != LAUNCHER:
         raise launcher_error()
-    settings = DEFAULT_HYDRA_SETTINGS.items()
-    given_here = any(one.key_or_group.startswith("hydra") for one in given)
-    if given_here or any(OmegaConf.select(shared.hydra, key) != value for key, value in settings):
+    if any(one.key_or_group.startswith("hydra") for one in given) or _needs_hydra_app(shared):
         return None
     if multirun or shared.hydra.mode == RunMode.MULTIRUN:
         return JobList(True, _compose_each(given, shared))
-    ConfigLoaderImpl.validate_sweep_overrides_legal(given, RunMode.RUN, from_shell=True)
+    if any(one.is_sweep_override() for one in given):
+        _compose(overrides)  # Hydra raises the error
     return JobList(False, [Job(list(overrides), shared)])
+
+
+def _needs_hydra_app(shared: DictConfig) -> bool:
+    settings = DEFAULT_HYDRA_SETTINGS.items()
+    return _class_name(shared, "sweeper") != SWEEPER or any(
+        OmegaConf.select(shared.hydra, key) != value for key, value in settings
+    )
+
+
+def _class_name(config: DictConfig, plugin: str) -> str:
+    return str(OmegaConf.select(config.hydra, f"{plugin}._target_")).rpartition(".")[2]
 
 
 def job_overrides(overrides: Sequence[str]) -> list[list[str]]:
@@ -129,10 +139,10 @@ def job_overrides(overrides: Sequence[str]) -> list[list[str]]:
     return _split_jobs(given, _compose_shared(given))
 
 
-def compose_configs(
+def sweep_jobs(
     overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
-) -> list[dict[str, Any]]:
-    """Return the resolved configuration of each job of `bnnbench run -m OVERRIDES`.
+) -> list[Job]:
+    """Compose the jobs of `bnnbench run -m OVERRIDES`.
 
     Args:
         overrides: as typed.
@@ -142,21 +152,24 @@ def compose_configs(
     Raises:
         UserError: if a job cannot be composed.
     """
-    check_overrides(overrides)
-    try:
-        with initialise_hydra(config_dir):
-            given = _parse(quote_overrides(overrides, sweep=True))
-            return [
-                job.resolved() for job in _compose_each(given, _compose_shared(given), max_jobs)
-            ]
-    except CONFIG_ERRORS as error:
-        raise to_user_error(error, config_dir) from None
+    prepared = prepare_overrides(overrides, sweep=True)
+    with initialise_hydra(config_dir):
+        given = _parse(prepared)
+        return _compose_each(given, _compose_shared(given), max_jobs)
+
+
+def compose_configs(
+    overrides: Sequence[str], max_jobs: int | None = None, config_dir: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the resolved configuration of each of the `sweep_jobs`.
+
+    Raises:
+        UserError: if a job cannot be composed.
+    """
+    return [job.resolved() for job in sweep_jobs(overrides, max_jobs, config_dir)]
 
 
 def _parse(overrides: Sequence[str]) -> list[Override]:
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
     loader = GlobalHydra.instance().config_loader()  # needed for glob(*)
     return OverridesParser.create(loader).parse_overrides(list(overrides))
 
@@ -166,10 +179,8 @@ def _compose_shared(given: Sequence[Override]) -> DictConfig:
     return _compose([str(one.input_line) for one in given if not one.is_sweep_override()])
 
 
-def _compose(overrides: list[str]) -> DictConfig:
-    from hydra import compose
-
-    return compose(CONFIG_NAME, overrides, return_hydra_config=True)
+def _compose(overrides: Sequence[str]) -> DictConfig:
+    return compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
 
 
 def _compose_each(
@@ -184,10 +195,14 @@ def _compose_each(
 
 
 def _split_jobs(given: Sequence[Override], shared: DictConfig) -> list[list[str]]:
-    """Return the overrides of each job; the sweep of an experiment comes before `given`."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    """Return the overrides of each job; the sweep of an experiment comes before `given`.
 
+    The last override of a key replaces those before it, in their place, as in Hydra.
+    """
     swept = shared.hydra.sweeper.params or {}
-    parsed = _parse([f"{key}={value}" for key, value in swept.items()])
-    (jobs,) = BasicSweeper.split_arguments([*parsed, *given], None)
-    return [[o for o in job if not o.startswith("hydra.")] for job in jobs]
+    choices: dict[str, list[str]] = {}
+    for one in [*_parse([f"{key}={value}" for key, value in swept.items()]), *given]:
+        key, many = one.get_key_element(), one.is_sweep_override()
+        values = one.sweep_string_iterator() if many else [one.get_value_element_as_str()]
+        choices[key] = [f"{key}={value}" for value in values]
+    return [[o for o in job if not o.startswith("hydra.")] for job in product(*choices.values())]

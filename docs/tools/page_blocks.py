@@ -9,12 +9,12 @@ from functools import partial
 import pandas as pd
 from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
 
+from bnnbench.config.published_protocol import published_protocol
 from bnnbench.report.formatting import MISSING, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import BY_KEY
-from bnnbench.results.published.protocol import DATASET_SEARCH_BOUNDS, SEARCH_BOUNDS
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
@@ -143,7 +143,7 @@ def on_bound(splits: pd.DataFrame, dataset: str, name: str, end: str) -> str:
         name: the hyper-parameter.
         end: `upper` or `lower`.
     """
-    low, high = {**SEARCH_BOUNDS, **DATASET_SEARCH_BOUNDS.get(dataset, {})}[f"bounds.{name}"]
+    low, high = published_protocol("mc_dropout", "", dataset)[f"bounds.{name}"]
     is_upper = splits[f"hp.{name}"] > math.sqrt(low * high)
     at_bound = splits["at_bound"].str.split().map(lambda names: name in names)
     chosen = splits[at_bound & (is_upper == (end == "upper"))]

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from figures import DRAWN, MARK, png
 from notebook import page as notebook_page
 
-from bnnbench.cli.list_options import SUITES, summaries
+from bnnbench.cli.commands.list import SUITES, summaries
 from bnnbench.cli.main import build_parser
 from bnnbench.config.configs import GROUPS, find_options
 

@@ -253,9 +253,6 @@ COMMANDS = [
     ["data", "--help"],
     ["data", "fetch", "--help"],
     ["run", "--help"],
-    ["-sc", "install=bash"],
-    ["-sc", "install=nothing"],
-    ["-sc"],
 ]
 
 

@@ -18,8 +18,8 @@ import torch
 from benchmarks.training import EPOCHS, FOLDS, Row, loop_seconds
 from hydra import compose, initialize_config_dir
 
-from bnnbench.config.compose import CONFIG_NAME, initialise_hydra
-from bnnbench.config.configs import config_folder
+from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.sweep import compose_jobs
 
 MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")

@@ -53,19 +53,15 @@ NUMBER = count()
 
 WRONG: dict[str, tuple[Callable[[Table], Any], str, str]] = {
     "a pair": (lambda t: (t.inputs, t.targets), "consistent", "must return a Table, not tuple"),
-    "a column for all": (
-        lambda t: replace(t, inputs=t.inputs[:, 0]), "consistent", "[rows, columns], not [30]",
-    ),
-    "targets as a column": (
-        lambda t: replace(t, targets=t.targets[:, None]), "consistent", "not [30, 1]",
-    ),
+    "a column for all":
+        (lambda t: replace(t, inputs=t.inputs[:, 0]), "consistent", "[rows, columns], not [30]"),
+    "targets as a column":
+        (lambda t: replace(t, targets=t.targets[:, None]), "consistent", "not [30, 1]"),
     "a name too few": (lambda t: replace(t, features=("a",)), "consistent", "2 columns, not 1"),
-    "groups for some": (
-        lambda t: replace(t, groups=np.zeros(5)), "consistent", "`groups` must be [30]",
-    ),
-    "float32": (
-        lambda t: replace(t, inputs=t.inputs.astype(np.float32)), "consistent", "not float32",
-    ),
+    "groups for some":
+        (lambda t: replace(t, groups=np.zeros(5)), "consistent", "`groups` must be [30]"),
+    "float32":
+        (lambda t: replace(t, inputs=t.inputs.astype(np.float32)), "consistent", "not float32"),
     "another name": (lambda t: replace(t, name="x"), "name of its source", "name is 'x'"),
     "a target missing": (
         lambda t: replace(t, targets=np.where(np.arange(30) < 2, np.nan, t.targets)),
@@ -84,12 +80,10 @@ WRONG: dict[str, tuple[Callable[[Table], Any], str, str]] = {
     "divided groups": (
         lambda t: replace(t, groups=np.arange(30) // 15), "no group", "2 groups are in both parts",
     ),
-    "a constant": (
-        lambda t: replace(t, targets=np.ones(30)), "varies", "constant in the training part",
-    ),
-    "other numbers each time": (
-        lambda t: replace(t, targets=t.targets + next(NUMBER)), "twice", "`targets` differ",
-    ),
+    "a constant":
+        (lambda t: replace(t, targets=np.ones(30)), "varies", "constant in the training part"),
+    "other numbers each time":
+        (lambda t: replace(t, targets=t.targets + next(NUMBER)), "twice", "`targets` differ"),
     "other splits each time": (
         lambda t: replace(t, splits=seeded_splits(30, 3, 0.2, next(NUMBER))),
         "loading it twice", "split 0 differs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -102,95 +103,87 @@ def memorising() -> Callable[[Posterior, Tensor, Prediction], Prediction]:
     return change
 
 
+fit, predict = partial(WrongFit, label="w"), partial(WrongPrediction, label="w")
+
 WRONG: Mapping[str, tuple[Any, str, str]] = {
     "a state without replicas": (
-        WrongFit(label="w", after=lambda task, fitted: altered(fitted, lambda v: v[0])),
+        fit(after=lambda task, fitted: altered(fitted, lambda v: v[0])),
         "correct shapes", "state['loc'] must be [3, ...]",
     ),
     "diverged of another type": (
-        WrongFit(label="w", after=lambda t, f: replace(f, diverged=f.diverged.double())),
+        fit(after=lambda t, f: replace(f, diverged=f.diverged.double())),
         "correct shapes", "`diverged` must be [3] of bool",
     ),
     "means without samples": (
-        WrongPrediction(label="w", change=lambda p, x, found: replace(found, loc=found.loc[0])),
+        predict(change=lambda p, x, found: replace(found, loc=found.loc[0])),
         "correct shapes", "`loc` must be [S, 3, 6], not [3, 6]",
     ),
     "noise of another shape": (
-        WrongPrediction(label="w", change=lambda p, x, f: replace(f, noise=torch.ones(3))),
+        predict(change=lambda p, x, f: replace(f, noise=torch.ones(3))),
         "correct shapes", "`noise` [3] does not broadcast to [1, 3, 6]",
     ),
     "no noise": (
-        WrongPrediction(label="w", change=lambda p, x, f: replace(f, noise=0 * f.noise)),
+        predict(change=lambda p, x, f: replace(f, noise=0 * f.noise)),
         "correct shapes", "`noise` must be positive",
     ),
     "an exception": (
-        WrongFit(label="w", before=lambda task: 1 / 0),  # type: ignore[arg-type,return-value]
+        fit(before=lambda task: 1 / 0),  # type: ignore[arg-type,return-value]
         "correct shapes", "ZeroDivisionError in ",
     ),
-    "statistics of the whole stack": (
-        WrongFit(label="w", before=with_mean_targets), "fitted alone", "is fitted alone",
-    ),
-    "influence of other replicas": (
-        WrongFit(label="w", before=with_mean_targets),
-        "do not influence", "changes with the targets",
-    ),
+    "statistics of the whole stack":
+        (fit(before=with_mean_targets), "fitted alone", "is fitted alone"),
+    "influence of other replicas":
+        (fit(before=with_mean_targets), "do not influence", "changes with the targets"),
     "torch's own random numbers": (
-        WrongFit(label="w", after=lambda t, f: altered(f, lambda v: v + torch.randn_like(v))),
+        fit(after=lambda t, f: altered(f, lambda v: v + torch.randn_like(v))),
         "same seed", "use only `task.streams`",
     ),
     "predictions by torch's own random numbers": (
-        WrongPrediction(label="w", change=lambda p, x, f: replace(f, loc=f.loc + torch.rand(1))),
+        predict(change=lambda p, x, f: replace(f, loc=f.loc + torch.rand(1))),
         "same seed", "use only `streams`",
     ),
     "a fixed seed": (
-        WrongFit(label="w", before=lambda t: replace(t, streams=Streams([1, 2], (0, 0, 1),
+        fit(before=lambda t: replace(t, streams=Streams([1, 2], (0, 0, 1),
                                                                      dtype=torch.float64))),
         "other seeds", "fits with two seeds are equal, but `trains_network` is True",
     ),
-    "padding": (WrongFit(label="w", before=counting_padding), "padding", "`task.data.counts`"),
-    "modified data": (WrongFit(label="w", before=in_place), "arguments", "`fit` modifies its data"),
-    "a modified posterior": (
-        WrongPrediction(label="w", change=overwriting), "arguments", "modifies state['loc']",
-    ),
-    "the mean of the rows tested": (
-        WrongPrediction(label="w", change=normalising),
-        "independently", "inputs of other test rows",
-    ),
+    "padding": (fit(before=counting_padding), "padding", "`task.data.counts`"),
+    "modified data": (fit(before=in_place), "arguments", "`fit` modifies its data"),
+    "a modified posterior": (predict(change=overwriting), "arguments", "modifies state['loc']"),
+    "the mean of the rows tested":
+        (predict(change=normalising), "independently", "inputs of other test rows"),
     "unreported divergence": (
-        WrongFit(label="w", after=lambda t, f: replace(f, diverged=torch.zeros(3).bool())),
+        fit(after=lambda t, f: replace(f, diverged=torch.zeros(3).bool())),
         "diverged replica", "`diverged` is [False, False, False]",
     ),
-    "divergence raised": (
-        WrongFit(label="w", before=raising), "without an exception", "ValueError in ",
-    ),
+    "divergence raised": (fit(before=raising), "without an exception", "ValueError in "),
     "a state that is not finite": (
-        WrongFit(label="w", after=lambda t, f: altered(
+        fit(after=lambda t, f: altered(
             f, lambda v: torch.where(f.diverged[:, None], torch.nan, v))),
         "diverged replica", "is not finite",
     ),
     "a prior without effect": (
-        WrongFit(label="w", before=without("prior_precision")),
+        fit(before=without("prior_precision")),
         "hyper-parameter", "do not depend on prior_precision",
     ),
     "undeclared certainty": (
-        WrongPrediction(label="w", change=lambda p, x, f: replace(f, epistemic=f.noise)),
+        predict(change=lambda p, x, f: replace(f, epistemic=f.noise)),
         "uncertainty", "`point_estimate` is True",
     ),
     "infinite means": (
-        WrongPrediction(label="w", change=lambda p, x, f: replace(f, loc=f.loc + torch.inf)),
+        predict(change=lambda p, x, f: replace(f, loc=f.loc + torch.inf)),
         "all scores", "the score rmse is not finite",
     ),
     "no record": (
-        WrongFit(label="w", after=lambda t, f: replace(f, trace={})),
+        fit(after=lambda t, f: replace(f, trace={})),
         "recording", "entries ['loss', 'complexity'], not []",
     ),
     "nothing learned": (
-        WrongFit(label="w", before=lambda t: replace(t, epochs=min(t.epochs, 2))),
+        fit(before=lambda t: replace(t, epochs=min(t.epochs, 2))),
         "reduces the error", "after 60",
     ),
-    "state kept between predictions": (
-        WrongPrediction(label="w", change=memorising()), "test part", "of the test part",
-    ),
+    "state kept between predictions":
+        (predict(change=memorising()), "test part", "of the test part"),
 }  # fmt: skip
 
 

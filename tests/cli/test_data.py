@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 from support.tables import SHAPES
 from support.user_errors import assert_user_error
 
-from bnnbench.cli.data import add_parser
+from bnnbench.cli.main import build_parser
 from bnnbench.types import UserError
 
 
 def run_command(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_parser(parser.add_subparsers())
-    args = parser.parse_args(["data", *arguments])
+    args = build_parser().parse_args(["data", *arguments])
     return int(args.run(args))
 
 

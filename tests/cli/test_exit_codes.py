@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,18 +31,35 @@ FAILURES = {
 }
 
 
+Failing = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def table(table_csv: Path) -> list[str]:
+    """Settings of a run on a small table."""
+    return ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+
+
+@pytest.fixture
+def failing(command: Command, table: list[str], monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Return a function that runs a command in which the first run raises an error."""
+
+    def failing_run(error: BaseException, *words: str) -> tuple[int, str, str]:
+        errors = iter([error])
+
+        def fail(*_: object) -> NoReturn:
+            raise next(errors)
+
+        monkeypatch.setattr(LocalEngine, "finish", fail)
+        return command("run", *table, *TINY, "splits=1", *words)
+
+    return failing_run
+
+
 @pytest.mark.parametrize("name", FAILURES)
-def test_machine_failures(
-    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_machine_failures(failing: Failing, name: str) -> None:
     error, expected, words = FAILURES[name]
-
-    def fail(*arguments: object) -> NoReturn:
-        raise error
-
-    monkeypatch.setattr(LocalEngine, "finish", fail)
-    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-    code, out, errors = command("run", *table, *TINY, "splits=1")
+    code, out, errors = failing(error)
     assert "Error executing" not in errors, "Hydra's message"
     last = errors.strip().splitlines()[-1]
     assert code == expected and out == "" and "Traceback" not in errors
@@ -49,30 +67,23 @@ def test_machine_failures(
     assert (RESUME_HINT in last) == (code == 1)
 
 
-def test_a_bug_keeps_its_traceback(
-    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*arguments: object) -> NoReturn:
-        raise ValueError("a bug")
-
-    monkeypatch.setattr(LocalEngine, "finish", fail)
-    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+def test_a_bug_keeps_its_traceback(failing: Failing) -> None:
     with pytest.raises(ValueError, match="a bug"):
-        command("run", *table, *TINY, "splits=1")
+        failing(ValueError("a bug"))
 
 
-def test_an_interrupted_import_of_a_compiled_module_is_an_interruption(
-    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_import_of_a_compiled_module_is_an_interruption(failing: Failing) -> None:
     """Such a module raises ImportError from KeyboardInterrupt."""
-
-    def fail(*arguments: object) -> NoReturn:
-        raise ImportError("initialization failed") from KeyboardInterrupt()
-
-    monkeypatch.setattr(LocalEngine, "finish", fail)
-    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-    code, _, errors = command("run", *table, *TINY, "splits=1")
+    error = ImportError("initialization failed")
+    error.__cause__ = KeyboardInterrupt()
+    code, _, errors = failing(error)
     assert code == 130 and "bnnbench: interrupted;" in errors
+
+
+def test_a_full_disk_ends_a_sweep(failing: Failing) -> None:
+    code, _, errors = failing(OSError(errno.ENOSPC, "No space left"), "-m", "seed=0,1,2")
+    assert code == 1
+    assert errors.strip().splitlines()[-1].startswith("bnnbench: the disk is full; ")
 
 
 def test_a_message_is_one_line(command: Command) -> None:
@@ -83,9 +94,8 @@ def test_a_message_is_one_line(command: Command) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_a_run(table_csv: Path, tmp_path: Path, number: int, code: int) -> None:
-    words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-    command = [sys.executable, "-m", "bnnbench", "run", *words, "training.epochs=2000", "splits=1"]
+def test_a_signal_ends_a_run(table: list[str], tmp_path: Path, number: int, code: int) -> None:
+    command = [sys.executable, "-m", "bnnbench", "run", *table, "training.epochs=2000", "splits=1"]
     ours = signal.signal(number, signal.SIG_DFL)  # nohup would make the child ignore it
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -102,31 +112,14 @@ def test_a_signal_ends_a_run(table_csv: Path, tmp_path: Path, number: int, code:
 
 
 @pytest.mark.integration
-def test_a_terminal_of_ascii_prints(table_csv: Path, tmp_path: Path) -> None:
-    words = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
+def test_a_terminal_of_ascii_prints(table: list[str], tmp_path: Path) -> None:
     locale = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
-    words += ["method.noise_precision=5", "method.prior_precision=1", "search=none"]
+    words = ["method.noise_precision=5", "method.prior_precision=1", "search=none"]
     words += ["training.final_epochs=1", "evaluation.samples=5", "evaluation.out_of_fold=false"]
-    a_run = ["run", *words, "splits=1"]
+    a_run = ["run", *table, *words, "splits=1"]
     for arguments, more in ((["list"], {"PYTHONIOENCODING": "ascii"}), (a_run, {})):
         environment = {**os.environ, **locale, **more}
         command = [sys.executable, "-m", "bnnbench", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
         assert done.returncode == 0, done.stderr
         assert done.stdout.isascii()
-
-
-def test_a_full_disk_ends_a_sweep(
-    command: Command, table_csv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-
-    def fail(*arguments: object) -> NoReturn:
-        calls.append(arguments)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(LocalEngine, "finish", fail)
-    table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=1"]
-    code, _, errors = command("run", "-m", *table, *TINY, "splits=1", "seed=0,1,2")
-    assert code == 1 and len(calls) == 1
-    assert errors.strip().splitlines()[-1].startswith("bnnbench: the disk is full; ")

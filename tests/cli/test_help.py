@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
+from bnnbench import __version__
 from bnnbench.config.configs import GROUPS, options
+from bnnbench.cpp.library import library
 from bnnbench.discovery import suites
 
 
@@ -65,10 +67,9 @@ def test_run_help_lists_options_without_base_files(command: Command, tmp_path: P
         assert {*listed[group].split(", ")} == {*options(group)} | own
 
 
-def test_the_version_is_ours(command: Command) -> None:
-    for arguments in (["--version"], ["run", "--version"]):
-        code, out, _ = command(*arguments)
-        assert code == 0 and out.startswith("bnnbench ")
+def test_the_version_and_whether_native_code_is_in_use(command: Command) -> None:
+    said = f"bnnbench {__version__}\nnative code: {library().status}\n"
+    assert command("--version") == command("run", "--version") == (0, said, "")
 
 
 @pytest.mark.integration
@@ -99,19 +100,6 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("bnnbench run method=", "method=vadam"), ("bnnbench run dataset=bo", "dataset=boston"),
-     ("bnnbench run training.e", "training.epochs=")],
-)  # fmt: skip
-def test_completion(line: str, expected: str) -> None:
-    environment = {**os.environ, "COMP_LINE": line, "COMP_POINT": str(len(line))}
-    command = [sys.executable, "-m", "bnnbench", "-sc", "query=bash"]
-    out = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert expected in out.stdout.split()
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("line", "expected"),
     [("bnnbench re", {"report", "reproduce"}),
      ("bnnbench report --", {"--error-bars", "--refresh"}),
      ("bnnbench report --error-bars ", {"std", "stderr"}), ("bnnbench report out", {"outputs/"}),
@@ -120,7 +108,9 @@ def test_completion(line: str, expected: str) -> None:
      ("bnnbench list da", {"dataset", "dask"}), ("bnnbench list vad", {"vadam "}),
      ("bnnbench data fetch ya", {"yacht "}),
      ("bnnbench reproduce cin", {"cinelli_book "}), ("bnnbench run --config-d", {"--config-dir "}),
-     ("bnnbench run method=va", {"vadam "}), ("bnnbench run -m method=bbb depth=", {"1", "2"}),
+     ("bnnbench run method=va", {"vadam "}),
+     ("bnnbench run training.e", {"training.epochs="}),
+     ("bnnbench run -m method=bbb depth=", {"1", "2"}),
      ("bnnbench run engine=slurm engine.", {"engine.partition=", "engine.minutes="}),
      ("bnnbench run dataset.path=", {"t.csv"}),
      ("bnnbench run -m method=bbb,va", {"bbb,vadam "}), ("bnnbench completion z", {"zsh "})],

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
+from bnnbench.cli.commands.list import LISTABLE, PLURALS, parse_words
 from bnnbench.cli.describe_option import describe_option
-from bnnbench.cli.list_options import LISTABLE, PLURALS, parse_words
 from bnnbench.config.configs import GROUPS, find_options
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.types import UserError

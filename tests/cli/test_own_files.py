@@ -16,7 +16,7 @@ from support.command import Command, result_folder
 from support.config import TINY
 
 from bnnbench import discovery
-from bnnbench.cli.list_options import summaries
+from bnnbench.cli.commands.list import summaries
 from bnnbench.config.sweep import compose_configs
 from bnnbench.report.run_output import find_run_page
 
@@ -184,9 +184,8 @@ def test_a_project_may_add_data_divergences_and_a_suite(here: Path, command: Com
 
 MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = {
     "invalid TOML": ({"bnnbench.toml": "="}, ["list"], None, "not_toml"),
-    "a missing folder": (
-        {"bnnbench.toml": 'config_dirs = ["conf"]'}, ["run"], "config_dirs", "folder",
-    ),
+    "a missing folder":
+        ({"bnnbench.toml": 'config_dirs = ["conf"]'}, ["run"], "config_dirs", "folder"),
     "a missing class": (
         {"configs/method/mine.yaml": "_target_: nowhere.Mine\nlabel: mine\n"},
         ["check", "method=mine"], "method._target_", "unknown_class",
@@ -206,9 +205,8 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
     ),
     "not UTF-8": ({"configs/method/mine.yaml": "# \udcff"}, ["list"], None, "not_utf8"),
     "not a suite": ({"bnnbench.toml": 'suites = ["mine"]'}, ["list"], "suites", "no_suite"),
-    "a missing suite": (
-        {"bnnbench.toml": 'suites = ["paper"]'}, ["reproduce"], "suites", "import_failed",
-    ),
+    "a missing suite":
+        ({"bnnbench.toml": 'suites = ["paper"]'}, ["reproduce"], "suites", "import_failed"),
     "missing bounds": (
         {"configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"},
         ["check", "method=mine"], "method.protocol.bounds.spread", "missing",
@@ -220,9 +218,8 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
     ),
     "nothing to check": ({}, ["check", "loss=nll"], "KEY=VALUE", None),
     "an unknown option": ({}, ["check", "method=yours"], "method", "unknown_option"),
-    "a missing config folder": (
-        {}, ["check", "method=mine", "--config-dir", "nowhere"], "--config-dir", None,
-    ),
+    "a missing config folder":
+        ({}, ["check", "method=mine", "--config-dir", "nowhere"], "--config-dir", None),
     "a function as a class": (
         {"configs/method/mine.yaml": "_target_: mine.dataclass\nlabel: mine\n"},
         ["check", "method=mine"], "method._target_", "unknown_class",

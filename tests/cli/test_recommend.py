@@ -10,7 +10,7 @@ import pytest
 from support.command import Command
 from support.config import TINY
 
-from bnnbench.cli.recommend import build_runs
+from bnnbench.cli.commands.recommend import comparable_runs
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverages, recommendation
 
@@ -95,6 +95,6 @@ def test_an_unknown_option_is_named_alone(command: Command, line: Path) -> None:
 
 def test_out_of_fold_predictions_are_optional(line: Path) -> None:
     for words, expected in (((), False), (("evaluation.out_of_fold=true",), True)):
-        runs = build_runs(str(line), "y", ["linear", "boosting"], [*SHORT, *words])
+        runs = comparable_runs(str(line), "y", ["linear", "boosting"], [*SHORT, *words])
         found = [run.config["evaluation"]["out_of_fold"] for run in runs]
         assert found == [expected, expected]

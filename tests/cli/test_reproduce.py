@@ -8,7 +8,7 @@ import pytest
 from support.command import Command
 from support.quick import no_figures, no_report_figures
 
-from bnnbench.cli import reproduce
+from bnnbench.cli.commands import reproduce
 from bnnbench.config.configs import config_folder, options
 from bnnbench.config.sweep import job_overrides
 from bnnbench.discovery import Suite, Sweep, suites

@@ -7,8 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from omegaconf import OmegaConf
 from support.command import Command, result_folder
 from support.config import TINY
+
+from bnnbench.cli.commands.run import hydra_arguments
+from bnnbench.cli.sweep_runner import _status_text, join_errors
+from bnnbench.config.sweep import Job, JobList
+from bnnbench.types import UserError
 
 UNSEARCHED = (
     "search=none",
@@ -122,7 +128,8 @@ def test_features_of_hydras_own_application(command: Command, table_csv: Path) -
     assert code == 0, errors
     folder, kept = result_folder(out), Path("kept")
     assert (kept / "config.yaml").is_file() and folder.done.is_file()
-    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.verbose=false")
+    code, out, errors = command("run", "-m", *words, "seed=0,1", "hydra.sweep.dir=swept")
+    assert Path("swept/multirun.yaml").is_file()
     assert code == 0 and out.count("results: ") == 2 and "nothing run" in errors
     assert result_folder(out).root.parent == folder.root.parent
 
@@ -149,3 +156,43 @@ def test_a_launcher_in_a_file_is_refused(
     (tmp_path / "experiment" / "mine.yaml").write_text(head + text)
     refused = ("run", "-m", "--config-dir", str(tmp_path), "experiment=mine", *words)
     command.assert_refused(*refused, setting="hydra/launcher", code="launcher")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-m", "seed=1,2", "--config-dir", "d", "depth=1"),
+     ("seed=1,2", "-m", "depth=1", "--config-dir=d"),
+     ("--config-dir", "d", "seed=1,2", "depth=1", "-m")],
+)  # fmt: skip
+def test_options_may_come_anywhere(words: tuple[str, ...]) -> None:
+    found = hydra_arguments(words)
+    assert found[-2:] == ["seed=1,2", "depth='1'"]
+    assert sorted(" ".join(found[:-2]).replace("=", " ").split()) == ["--config-dir", "-m", "d"]
+
+
+CONFIG = {"dataset": {"name": "diabetes"}, "experiment": {"label": "sprinkler"}}
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (["method=vadam"], "reading diabetes"),
+        (["experiment=sprinkler", "seed=1"], "preparing sprinkler"),
+    ],
+)
+def test_the_status_names_what_is_read(task: list[str], said: str) -> None:
+    job = Job(task, OmegaConf.create(CONFIG))
+    assert _status_text(JobList(False, [job])) == said
+    assert _status_text(JobList(True, [job, job])) == "checking 2 runs"
+
+
+def test_the_status_of_an_invalid_configuration() -> None:
+    job = Job([], OmegaConf.create({**CONFIG, "dataset": None}))
+    assert _status_text(JobList(False, [job])) == "reading the configuration"
+
+
+def test_joined_errors_keep_the_setting_and_code_that_they_share() -> None:
+    joined = join_errors([UserError("a.", "seed", "x"), UserError("b.", "seed", "y")])
+    assert (str(joined), joined.setting, joined.code) == ("a. b.", "seed", None)
+    same = join_errors([UserError(f"{i}.", "seed", "x") for i in (1, 2, 3, 4, 5, 5)])
+    assert str(same).startswith("1. 2. 3. 2 ") and same.code == "x"

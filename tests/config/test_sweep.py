@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra._internal.config_repository import ConfigRepository
 from hydra.errors import HydraException
-from hydra.plugins.config_source import ConfigResult
+from omegaconf import OmegaConf
 
-from bnnbench.config.compose import CONFIG_NAME, initialise_hydra, to_dict
-from bnnbench.config.configs import config_folder
+from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.configs import CONFIG_NAME, config_folder
+from bnnbench.config.overrides import quote_overrides
 from bnnbench.config.sweep import compose_configs, compose_jobs
 
 
@@ -85,16 +86,36 @@ def test_a_configuration_may_refer_to_hydras_section(tmp_path: Path) -> None:
     assert config["method"]["label"] == "by_kl_0"
 
 
-def test_no_file_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    load = ConfigRepository.load_config
+def test_no_file_of_ours_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["method=map,vadam"]
+    before = compose_configs(words)
 
-    def counted(self: ConfigRepository, config_path: str) -> ConfigResult | None:
-        read.append(config_path)
-        return load(self, config_path)
+    def refuse(file: object) -> NoReturn:
+        raise AssertionError(file)
 
-    monkeypatch.setattr(ConfigRepository, "load_config", counted)
-    first, second = compose_configs(["method=map,vadam"])
-    assert "run" in read and "method/map" in read and len({*read}) == len(read)
+    monkeypatch.setattr(OmegaConf, "load", refuse)
+    first, second = compose_configs(words)
     # Changes of one job do not affect the next.
-    assert first["method"]["label"] == "map" and second["method"]["label"] == "vadam"
+    assert first["method"]["label"] == "map" and [first, second] == before
+
+
+LINES = (
+    *(f"experiment={name}" for name in ("book_uci", "gvi_uci", "gp_toy", "toy_1d", "sprinkler")),
+    *(f"method={name}" for name in ("bbb_x2", "mc_dropout_gal2016", "pbp_200", "svgd_liu2016")),
+    *(f"dataset={name} seed=3" for name in ("yacht", "protein", "gp_sample", "csv")),
+    *(f"method=bbb divergence={name}" for name in ("js", "alpha_renyi_2", "kl_prior_posterior")),
+    *("prior=laplace", "loss=beta loss.beta=0.2", "likelihood=heteroscedastic", "depth=2"),
+    *("search=none", "device=cpu", "engine=slurm", "engine=dask workers=2", "splits=[0,3]"),
+    *("protocol=trial", "protocol=trial method=bbb_slang dataset=yacht", "protocol=book"),
+    *("+method.momentum=3", "method.label=mine", "training.epochs=7", "dataset.protocol.width=9"),
+)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("line", LINES)
+def test_caches_change_no_configuration(line: str) -> None:
+    words = quote_overrides(line.split())
+    with initialise_hydra():
+        cached = compose(CONFIG_NAME, words)
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        assert cached == compose(CONFIG_NAME, words)

@@ -6,8 +6,11 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from bnnbench.config.compose import CONFIG_NAME  # registers our resolvers
-from bnnbench.config.configs import GROUPS, config_folder
+from hydra import compose as hydra_compose
+from omegaconf import OmegaConf
+
+from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.configs import CONFIG_NAME, GROUPS
 from bnnbench.config.overrides import quote_overrides
 
 # Settings that make a run fast and keep all of its steps.
@@ -53,10 +56,6 @@ def compose_only(*overrides: str) -> dict[str, Any]:
 
 @cache
 def _composed(name: str | None, overrides: tuple[str, ...]) -> Any:
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from omegaconf import OmegaConf
-
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with initialise_hydra():
         config = hydra_compose(name, overrides=list(overrides))
     return OmegaConf.to_container(config, resolve=True)

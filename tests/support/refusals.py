@@ -9,21 +9,22 @@ from copy import deepcopy
 from functools import cache
 
 import pytest
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from bnnbench.config.assemble import build, reject_unused_overrides
-from bnnbench.config.compose import CONFIG_NAME, to_dict
-from bnnbench.config.configs import GROUPS, config_folder
-from bnnbench.config.overrides import quote_overrides
+from bnnbench.config.assemble import build, build_run, reject_unused_overrides
+from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.configs import CONFIG_NAME, GROUPS
+from bnnbench.config.overrides import prepare_overrides, quote_overrides
+from bnnbench.config.sweep import compose_jobs
 from bnnbench.types import UserError
 from support.user_errors import assert_user_error
 
 
 def assert_refused(
     overrides: list[str], *, setting: str | None = None, code: str | None = None
-) -> None:
+) -> UserError:
     """Assert that `bnnbench run OVERRIDES` ends, before anything runs, with a `UserError`.
 
     Args:
@@ -42,9 +43,38 @@ def assert_refused(
         keys = [word.partition("=")[0] for word in overrides]
         reject_unused_overrides(type(run.experiment), run.config["experiment"], keys)
     assert_user_error(refused, setting, code)
+    return refused.value
+
+
+def assert_line_refused(
+    line: str,
+    *,
+    setting: str | None = None,
+    code: str | None = None,
+    config_dir: str | None = None,
+) -> UserError:
+    """Assert that a line ends in a `UserError` while it is parsed, composed or built.
+
+    Args:
+        line: overrides separated by spaces, after `-m` for a sweep.
+        setting: the setting that the error is about.
+        code: code of the error.
+        config_dir: the folder of `--config-dir`.
+    """
+    words = line.split(" ")
+    multirun = words[0] == "-m"
+    with pytest.raises(UserError) as refused:
+        prepared = prepare_overrides(words[multirun:], multirun)
+        with initialise_hydra(config_dir):
+            jobs = compose_jobs(prepared, multirun)
+        assert jobs is not None
+        for job in jobs.jobs:
+            build_run(job)
+    assert_user_error(refused, setting, code)
+    return refused.value
 
 
 @cache
 def _composed(options: tuple[str, ...]) -> DictConfig:
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with initialise_hydra():
         return compose(CONFIG_NAME, overrides=quote_overrides(options))

@@ -106,6 +106,7 @@ def identity_for(metadata: Mapping[str, Any], **settings: Any) -> dict[str, Any]
         settings: values by name, with two underscores instead of a dot: `training__epochs`.
     """
     epochs = ("training.epochs", "training.final_epochs")
+    like = {**metadata, "dataset": "boston"} if metadata["synthetic"] else metadata
     found: dict[str, Any] = {
         "label": metadata["experiment"],
         "dataset.class": "Synthetic" if metadata["synthetic"] else DATASET_CLASSES[0],
@@ -113,7 +114,7 @@ def identity_for(metadata: Mapping[str, Any], **settings: Any) -> dict[str, Any]
         "method.label": metadata["method"],
         **UNSET_SETTINGS,
         **{{"search": "search.label", "likelihood": "likelihood.label"}.get(name, name): value
-           for name, value in protocol_settings(metadata).items()},
+           for name, value in protocol_settings(like).items()},
         **(dict.fromkeys(epochs, EPOCHS[own]) if (own := metadata["experiment"]) in EPOCHS else {}),
         "likelihood.label": metadata["likelihood"],
         "likelihood.loss": metadata["loss"],

@@ -8,89 +8,24 @@ of single published methods.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bnnbench.results.settings import ABSENT, SEARCHED_BY_DEFAULT, describe_setting
 
-DEFAULT_SETTINGS: Mapping[str, Any] = {
-    "likelihood": "gaussian",
-    "likelihood.loss": "nll",
-    "network.depth": 1,
-    "network.width": 50,
-    "training.epochs": 40,
-    "training.final_epochs": 40,
-    "training.batch_size": 32,
-    "training.learning_rate": 0.01,
-    "evaluation.samples": 100,
-    "search": "bayesian_optimisation",
-    "search.iterations": 30,
-    "search.initial_points": 5,
-    "search.folds": 5,
-    "search.objective": "per_point",
-}
-"""Settings by dotted name, of all methods and data sets except as listed below."""
+COMPARED_SETTINGS = (
+    *("likelihood", "likelihood.loss", "network.depth", "network.width"),
+    *("training.epochs", "training.final_epochs", "training.batch_size", "training.learning_rate"),
+    *("evaluation.samples", "search", "search.iterations", "search.initial_points"),
+    *("search.folds", "search.objective"),
+)
+"""Settings that are compared with the protocol, except as listed below."""
 
-LARGE_DATASET: Mapping[str, Any] = {"training.batch_size": 128}
+ADDED_SETTINGS: Mapping[str, tuple[str, ...]] = {"renyi_vi_2016": ("training.samples",)}
+"""Further settings of single method configurations that are compared."""
 
-DATASET_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    **dict.fromkeys(("kin8nm", "naval", "power", "wine"), LARGE_DATASET),
-    "protein": {**LARGE_DATASET, "network.width": 100},
-}
-
-FAMILY_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "ivon": {
-        "training.learning_rate": 0.03,
-        "training.epochs": 120,
-        "training.final_epochs": 120,
-    },
-    "hmc": {"search": "none", "training.final_epochs": 1500},
-    **{key: {"training.final_epochs": 400} for key in ("bb_alpha_dropout", "mc_dropout")},
-    **{key: {"training.epochs": 400, "training.final_epochs": 400} for key in ("sghmc", "sgld")},
-    "swag": {"training.epochs": 100, "training.final_epochs": 100},
-}
-
-METHOD_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "mc_dropout_x10": {"training.final_epochs": 40},
-    "mc_dropout_gal2016": {
-        "search": "none",
-        "training.learning_rate": 0.001,
-        "training.batch_size": 32,
-        "evaluation.samples": 10_000,
-    },
-    "svgd_liu2016": {
-        "search": "none",
-        "training.epochs": 400,
-        "training.final_epochs": 400,
-        "training.learning_rate": 0.001,
-        "training.batch_size": 100,
-    },
-    "renyi_vi_2016": {
-        "search": "none",
-        "training.samples": 100,
-        "training.final_epochs": 500,
-        "training.learning_rate": 0.001,
-        "training.batch_size": 32,
-    },
-    "bbb_slang": {
-        "training.epochs": 120,
-        "training.final_epochs": 120,
-        "training.batch_size": 10,
-        "evaluation.samples": 20,
-    },
-}
-"""Settings of single method configurations."""
-
-METHOD_DATASET_SETTINGS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("mc_dropout_gal2016", "protein"): {"training.final_epochs": 200},
-    ("renyi_vi_2016", "protein"): {"training.samples": 10, "training.final_epochs": 100},
-    ("bbb_slang", "yacht"): {"training.learning_rate": 0.02},
-    **{
-        ("bbb_slang", name): {"training.batch_size": 100}
-        for name in ("kin8nm", "naval", "power", "protein", "wine")
-    },
-}
-"""Settings of single method configurations on single data sets."""
+OTHER_PRESETS = ("pbp_200",)
+"""Method configurations that differ from the published ones of their family on purpose."""
 
 NOISE_SETTINGS = ("likelihood", "likelihood.loss")
 """Settings of the noise model."""
@@ -112,24 +47,6 @@ METHOD_DEFAULTS: Mapping[str, Any] = {
 }
 """Settings of methods with variants: those of the published values."""
 
-SEARCH_BOUNDS: Mapping[str, tuple[float, float]] = {
-    "bounds.noise_precision": (1.0, math.exp(5)),
-    "bounds.prior_precision": (math.exp(-4), math.exp(4)),
-    "bounds.dropout": (0.005, 0.5),
-}
-"""Search bounds in standardised units."""
-
-NARROW_BOUNDS: Mapping[str, tuple[float, float]] = {
-    "bounds.noise_precision": (math.e, math.exp(5)),
-    "bounds.prior_precision": (math.exp(-3), math.exp(4)),
-}
-
-DATASET_SEARCH_BOUNDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "naval": NARROW_BOUNDS,
-    "power": NARROW_BOUNDS,
-}
-"""Search bounds of the exceptions."""
-
 N_SPLITS, DATASET_N_SPLITS = 20, {"protein": 5}
 """Number of published splits of most data sets, and the exceptions."""
 
@@ -140,26 +57,48 @@ PLAIN_DIVERGENCES = ("", "none", "kl")
 """Divergences of published results: KL, or none."""
 
 
+ProtocolReader = Callable[[str, str, str], Mapping[str, Any]]
+"""Returns the settings of a method, its family and a data set, by dotted name."""
+
+_readers: list[ProtocolReader] = []
+
+
+def set_protocol_reader(read: ProtocolReader) -> None:
+    """Set the source of published protocols: the YAML files, which only the layer above reads."""
+    _readers[:] = [read]
+
+
+def published_settings(method: str, family: str, dataset: str) -> Mapping[str, Any]:
+    """Return all settings of the protocol, with search bounds, as `published_protocol` does.
+
+    `set_protocol_reader` must have been called.
+    """
+    (read,) = _readers
+    return read(method, family, dataset)
+
+
 def protocol_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings for the `dataset`, `family` and `method` of a run."""
-    settings = {
-        **DEFAULT_SETTINGS,
-        **DATASET_SETTINGS.get(run["dataset"], {}),
-        **FAMILY_SETTINGS.get(run["family"], {}),
-        **METHOD_SETTINGS.get(run["method"], {}),
-        **METHOD_DATASET_SETTINGS.get((run["method"], run["dataset"]), {}),
-    }
-    return {name: settings[name] for name in RELEVANT_SETTINGS.get(run["family"], tuple(settings))}
+    settings = _settings_of(run)
+    names = (*COMPARED_SETTINGS, *ADDED_SETTINGS.get(run["method"], ()))
+    return {name: settings[name] for name in RELEVANT_SETTINGS.get(run["family"], names)}
 
 
 def expected_settings(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's settings with `METHOD_DEFAULTS` and search bounds."""
-    return {
-        **METHOD_DEFAULTS,
-        **SEARCH_BOUNDS,
-        **DATASET_SEARCH_BOUNDS.get(run["dataset"], {}),
-        **protocol_settings(run),
-    }
+    return {**METHOD_DEFAULTS, **search_bounds(run), **protocol_settings(run)}
+
+
+def search_bounds(run: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the protocol's search bounds, in standardised units, by dotted name."""
+    settings = _settings_of(run)
+    return {name: ends for name, ends in settings.items() if name.startswith("bounds.")}
+
+
+def _settings_of(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    family = str(run["family"])
+    method = family if run["method"] in OTHER_PRESETS else str(run["method"])
+    return published_settings(method, family, str(run["dataset"]))
 
 
 def has_protocol(run: Mapping[str, Any]) -> bool:
@@ -187,11 +126,10 @@ def noise_differences(run: Mapping[str, Any]) -> tuple[str, ...]:
 
     Such a run is another model, so its other settings are not compared.
     """
+    protocol = _settings_of(run)
     noise_settings = {name: run["settings"].get(name) for name in NOISE_SETTINGS}
     return tuple(
-        describe_setting(n, value)
-        for n, value in noise_settings.items()
-        if value != DEFAULT_SETTINGS[n]
+        describe_setting(n, value) for n, value in noise_settings.items() if value != protocol[n]
     )
 
 
@@ -224,8 +162,7 @@ def settings_differing_from(
     defaults = {
         **METHOD_DEFAULTS,
         **UNSET_SETTINGS,
-        **SEARCH_BOUNDS,
-        **DATASET_SEARCH_BOUNDS.get(run["dataset"], {}),
+        **search_bounds(run),
     }
     defaults = {
         n: v

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnbench.results.published.protocol import (
-    DATASET_SETTINGS,
-    DEFAULT_SETTINGS,
-    FAMILY_SETTINGS,
-    METHOD_DATASET_SETTINGS,
-    METHOD_SETTINGS,
+    COMPARED_SETTINGS,
     RELEVANT_SETTINGS,
     divergence_difference,
     missing_splits,
+    published_settings,
     settings_differing_from,
 )
 from bnnbench.results.settings import ABSENT, describe_setting
@@ -36,27 +33,20 @@ HMC = "HMC (1x50 BNN, HMC-1)"
 UNDOCUMENTED_METHODS = (HMC,)
 """Methods whose priors, noise and other settings were not published."""
 
-LARGE_DATASETS = ("kin8nm", "naval", "power", "wine")
+PRESETS: Mapping[str, str] = {
+    BBVI: "bbb_x2",
+    SLANG: "bbb_slang",
+    DROPOUT: "mc_dropout_gal2016",
+}
+"""The method configuration with the published settings, by the paper's name of the method."""
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    VADAM: {"search.objective": "joint"},
-    VPROP: {"search.objective": "joint"},
-    BBVI: {"search.objective": "joint", "training.samples": 20},
-    SLANG: {**METHOD_SETTINGS["bbb_slang"], "training.samples": 4},
-    DROPOUT: METHOD_SETTINGS["mc_dropout_gal2016"],
+    name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""
 
-PUBLISHED_DATASET_SETTINGS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    **{(BBVI, name): {"training.samples": 10} for name in LARGE_DATASETS},
-    **{
-        (SLANG, n): {**METHOD_DATASET_SETTINGS["bbb_slang", n], "training.samples": 2}
-        for n in LARGE_DATASETS
-    },
-    (SLANG, "yacht"): METHOD_DATASET_SETTINGS["bbb_slang", "yacht"],
-    (DROPOUT, "protein"): METHOD_DATASET_SETTINGS["mc_dropout_gal2016", "protein"],
-}
-"""Further deviations on single data sets."""
+KNOWN_SAMPLES = (BBVI, SLANG)
+"""Methods whose number of samples per step was published."""
 
 MINOR_SETTINGS = ("training.samples", "evaluation.samples", "search.objective")
 """Settings whose differences are reported but do not prevent a comparison."""
@@ -88,14 +78,11 @@ def difference(run: Mapping[str, Any], method: str) -> Difference:
     """
     if method in UNDOCUMENTED_METHODS:
         return Difference("settings that were not published", False, 0, known=False)
-    known = {
-        **DEFAULT_SETTINGS,
-        **DATASET_SETTINGS.get(run["dataset"], {}),
-        **FAMILY_SETTINGS.get(run["family"], {}),
-        **PUBLISHED_SETTINGS.get(method, {}),
-        **PUBLISHED_DATASET_SETTINGS.get((method, run["dataset"]), {}),
-    }
-    expected = {name: known[name] for name in RELEVANT_SETTINGS.get(run["family"], tuple(known))}
+    family = str(run["family"])
+    settings = published_settings(PRESETS.get(method, family), family, str(run["dataset"]))
+    names = (*COMPARED_SETTINGS, *(("training.samples",) if method in KNOWN_SAMPLES else ()))
+    known = {name: settings[name] for name in RELEVANT_SETTINGS.get(family, names)}
+    expected = {**known, **PUBLISHED_SETTINGS.get(method, {})}
     differing = settings_differing_from(run, expected)
     other, fewer = list(divergence_difference(run)), list(missing_splits(run))
     changed = [describe_setting(n, "unknown" if v is ABSENT else v) for n, v in differing.items()]

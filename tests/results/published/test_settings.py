@@ -15,7 +15,7 @@ from bnnbench.results.published.settings import (
     BBVI,
     DROPOUT,
     PBP,
-    PUBLISHED_DATASET_SETTINGS,
+    PRESETS,
     PUBLISHED_SETTINGS,
     SLANG,
     VADAM,
@@ -33,7 +33,7 @@ from bnnbench.results.settings import flatten
 
 def test_every_method_with_known_settings_is_published() -> None:
     names = {*published_uci()["method"], *published_modern()["method"]}
-    assert {*PUBLISHED_SETTINGS, *(method for method, _ in PUBLISHED_DATASET_SETTINGS)} <= names
+    assert {*PUBLISHED_SETTINGS, *PRESETS} <= names
     assert {name for methods in COUNTERPARTS.values() for name in methods} <= names
 
 

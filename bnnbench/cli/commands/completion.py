@@ -6,17 +6,20 @@ argcomplete completes commands and their options; Hydra completes the settings o
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bnnbench.cli.list_options import all_names, metrics
+from bnnbench.cli.commands.list import all_names, metrics
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.discovery import suites
+from bnnbench.types import UserError
 
 SHELLS = ("bash", "zsh", "fish")
 
-HELP = """\
+SUMMARY = "print the shell code for completion on Tab"
+
+DESCRIPTION = """\
 Print the shell code that completes commands, options, settings and paths on Tab:
 
   eval "$(bnnbench completion)"                 bash; a line for ~/.bashrc
@@ -25,23 +28,16 @@ Print the shell code that completes commands, options, settings and paths on Tab
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command `completion`."""
-    parser = commands.add_parser(
-        "completion",
-        help="print the shell code for completion on Tab",
-        description=HELP,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("shell", nargs="?", choices=SHELLS, default="bash", metavar="SHELL")
-    parser.set_defaults(run=lambda given: completion_command(given.shell))
 
 
-def completion_command(shell: str) -> int:
+def run(given: Namespace) -> int:
     """Print the shell code."""
     from argcomplete import shellcode
 
-    print(shellcode(["bnnbench"], shell=shell))
+    print(shellcode(["bnnbench"], shell=given.shell))
     return 0
 
 
@@ -54,8 +50,7 @@ def complete(parser: ArgumentParser) -> None:
     from argcomplete import CompletionFinder
     from argcomplete.completers import DirectoriesCompleter
 
-    from bnnbench.cli.run_arguments import DRY_RUN
-    from bnnbench.config.hydra_options import option_parser
+    from bnnbench.cli.commands.run import DRY_RUN, option_parser
 
     commands = _commands(parser)
     run = commands["run"]
@@ -96,7 +91,6 @@ def settings(prefix: str, **_: Any) -> list[str]:
     """Return the settings of `run` that complete a word."""
     from argcomplete.completers import FilesCompleter
 
-    from bnnbench.cli.run_arguments import find_config_dir
     from bnnbench.config.completion import matching_settings
     from bnnbench.config.overrides import PATH_KEYS, quote_overrides
 
@@ -110,7 +104,18 @@ def settings(prefix: str, **_: Any) -> list[str]:
     words = before.removesuffix(prefix).split()
     given = quote_overrides([word for word in words if "=" in word and word[0] != "-"], sweep=True)
     line = " ".join([*(["-m"] if {"-m", "--multirun"} & {*words} else []), *given, prefix])
-    return matching_settings(line, find_config_dir(words))
+    return matching_settings(line, _config_dir(words))
+
+
+def _config_dir(words: Sequence[str]) -> str | None:
+    """Return the existing folder that `--config-dir` names, if any; `words` may be incomplete."""
+    from bnnbench.cli.commands.run import option_parser
+
+    try:
+        given = option_parser().parse_known_args(list(words))[0].config_dir
+    except UserError:  # the value is missing
+        return None
+    return given if given is not None and os.path.isdir(given) else None
 
 
 def _data_sets(**_: Any) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bnnbench.results.reader import Runs
+
+SUMMARY = "compare methods by a Bayesian test"
 
 DESCRIPTION = """\
 Compare finished runs by the Bayesian correlated t-test on the splits that they share.
@@ -36,15 +38,8 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `compare`."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="compare methods by a Bayesian test",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "paths", metavar="PATH", nargs="*", type=Path, help="one or two folders (default: outputs)"
     )
@@ -58,33 +53,34 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--published", action="store_true", help="compare with published results instead"
     )
-    parser.set_defaults(run=lambda given: compare_command(given.paths, given.rope, given.published))
 
 
-def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool = False) -> int:
+def run(given: Namespace) -> int:
     """Print the comparison.
 
     Raises:
         UserError: if there is nothing to compare, or an option is wrong.
     """
-    check_between("--rope", rope, 0, low_included=True)
-    if len(paths) > 2 or (published and len(paths) > 1):
+    check_between("--rope", given.rope, 0, low_included=True)
+    if len(given.paths) > (1 if given.published else 2):
         raise UserError("compare takes one or two folders; with --published, only one.", "PATH")
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
+    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.results.pairing import MIN_COMMON_SPLITS
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.significance import tally
 
-    folders = [read_runs(path) for path in paths or [Path("outputs")]]
+    use_published_protocols()
+    folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
         note_omitted_runs(runs)
         require_scores(runs)
     console = stdout()
-    if published:
+    if given.published:
         console.print(_published_table(folders[0]))
         return 0
-    pairs = _pairs(folders, rope)
+    pairs = _pairs(folders, given.rope)
     if pairs.empty:
         raise UserError(
             f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
@@ -93,7 +89,7 @@ def compare_command(paths: Sequence[Path], rope: float = 0.01, published: bool =
             "few_common_splits",
         )
     for metric, group in pairs.groupby("metric", sort=False):
-        console.print(_table(f"{metric} (ROPE {rope:g})", group))
+        console.print(_table(f"{metric} (ROPE {given.rope:g})", group))
     console.print(_plain("wins, ties, losses", tally(pairs)))
     for note in _notes(folders):
         console.print(note, highlight=False)

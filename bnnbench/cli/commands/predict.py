@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.checks import check_between
 from bnnbench.cli.report_options import split_names
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from bnnbench.data.own_table.text_file import TextFormat
     from bnnbench.prediction.final_model import FinalModel
+
+SUMMARY = "predict new rows with the method of a run"
 
 DESCRIPTION = """\
 Predict the rows of a file with the method of a finished run.
@@ -48,15 +50,8 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `predict`."""
-    parser = subparsers.add_parser(
-        "predict",
-        help="predict new rows with the method of a run",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("folder", metavar="RUN", type=Path, help="the folder of a finished run")
     parser.add_argument("file", metavar="FILE", type=Path, help="new rows: CSV, Excel, parquet")
     parser.add_argument(
@@ -81,10 +76,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="A,B",
         help="columns of FILE to copy to the output (default: all that the model does not use)",
     )
-    parser.set_defaults(run=run)
 
 
-def run(arguments: Any) -> int:
+def run(arguments: Namespace) -> int:
     """Write the predictions, and print notes on the rows."""
     check_between("--interval", arguments.interval, 0, 1)
     if arguments.output is not None and arguments.output.is_dir():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.notes import note, status_message
 from bnnbench.types import DuplicateConfiguration, UserError
@@ -24,6 +24,8 @@ DEFAULT_OVERRIDES = (
     "evaluation.out_of_fold=false",
 )
 """A shorter protocol, the same for all methods."""
+
+SUMMARY = "find out which method suits your table"
 
 DESCRIPTION = """\
 Find out which method suits a table. Each method runs on the same ten splits with the same short
@@ -47,15 +49,9 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `recommend`."""
-    parser = subparsers.add_parser(
-        "recommend",
-        help="find out which method suits your table",
-        description=DESCRIPTION.format(methods=", ".join(METHODS)),
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = DESCRIPTION.format(methods=", ".join(METHODS))
     parser.add_argument("file", metavar="FILE", help="the table: CSV, Excel, parquet")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
     parser.add_argument(
@@ -70,11 +66,11 @@ def add_parser(subparsers: Any) -> None:
         nargs="*",
         help="settings of every run, as for `bnnbench run`",
     )
-    parser.set_defaults(run=run)
 
 
-def run(given: Any) -> int:
-    runs = build_runs(given.file, given.target, given.methods.split(","), given.overrides)
+def run(given: Namespace) -> int:
+    """Compare the methods, or print the plan."""
+    runs = comparable_runs(given.file, given.target, given.methods.split(","), given.overrides)
     return show_plans(runs) if given.dry_run else recommend(runs)
 
 
@@ -101,21 +97,21 @@ def recommend(runs: Sequence[Run]) -> int:
     Returns:
         0, or 1 if every run diverged.
     """
-    from bnnbench.cli.report import report_command
+    from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.result_table import all_diverged_message
+    from bnnbench.cli.sweep_runner import note_warnings
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverages, recommendation
     from bnnbench.run_all import run_all
 
-    for warning in runs[0].experiment.warnings():
-        note(f"{warning}.")
+    note_warnings(runs)
     folders = run_all(runs, say=note)
     message = all_diverged_message("every run", folders)
     if message:
         note(message)
         return 1
     place = folders[0].root.parents[1]
-    report_command(place)
+    write_and_show(place)
     finished = read_runs(place)
     found = recommendation(finished)
     for sentence in found.sentences(coverages(finished)):
@@ -124,7 +120,7 @@ def recommend(runs: Sequence[Run]) -> int:
     return 0
 
 
-def build_runs(
+def comparable_runs(
     file: str, target: str, methods: Sequence[str], overrides: Sequence[str]
 ) -> list[Run]:
     """Build the runs of the methods that work on this table, and print a note for the others.
@@ -138,46 +134,47 @@ def build_runs(
     Raises:
         UserError: if a setting is wrong, or fewer than two methods can be compared.
     """
-    from bnnbench.config.assemble import build
-    from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_runs
+    from bnnbench.config.sweep import sweep_jobs
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]
     given = {word.partition("=")[0] for word in overrides}
     defaults = [word for word in DEFAULT_OVERRIDES if word.partition("=")[0] not in given]
     outputs = [] if "outputs_dir" in given else ["outputs_dir=outputs/recommend"]
-    runs: list[Run] = []
-    errors: list[str] = []
     lines = [[*words, *defaults, *outputs, *overrides, f"method={method}"] for method in methods]
+    errors: list[UserError] = []
+
+    def leave_out(error: UserError) -> None:
+        if (error.setting or "").startswith("dataset"):
+            raise error  # about the table, so it concerns all methods
+        if not isinstance(error, DuplicateConfiguration):
+            errors.append(error)
+
     with status_message(f"reading {Path(file).name}"):
-        for config in [config for line in lines for config in compose_configs(line)]:
-            try:
-                runs.append(build(config))
-            except DuplicateConfiguration:
-                continue
-            except UserError as error:
-                if not runs and not errors:
-                    raise  # most likely about the table, so it concerns all methods
-                errors.append(str(error))
+        runs = build_runs((job for line in lines for job in sweep_jobs(line)), leave_out)
+    if errors and not runs:
+        raise errors[0]
     if len(runs) < 2:
         raise UserError(
-            " ".join(["fewer than two methods can be compared.", *errors]), "--methods", "too_few"
+            " ".join(["fewer than two methods can be compared.", *map(str, errors)]),
+            "--methods",
+            "too_few",
         )
-    for message in errors:
-        note(f"left out: {message}")
+    for error in errors:
+        note(f"left out: {error}")
     return runs
 
 
 def _check(methods: Sequence[str], overrides: Sequence[str]) -> None:
     from bnnbench.config.configs import options
+    from bnnbench.config.suggestions import unknown_option
 
+    known = list(options("method"))
     for method in methods:
-        if method not in options("method"):
-            raise UserError(
-                f"--methods: unknown method {method!r}; see `bnnbench list method`.",
-                "--methods",
-                "unknown_option",
-            )
+        if method not in known:
+            error = unknown_option("method", method, known)
+            raise UserError(f"--methods: {error}", "--methods", error.code)
     for word in overrides:
         if "=" not in word:
             raise UserError(f"{word} is not a setting: write KEY=VALUE.", "KEY=VALUE", "syntax")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
@@ -15,8 +16,10 @@ from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
+    from bnnbench.report.blocks import Style
     from bnnbench.results.reader import Runs
-    from bnnbench.results.run_filter import RunFilter
+
+SUMMARY = "collect finished runs in tables and figures"
 
 DESCRIPTION = """\
 Collect every finished run at or below PATH in tables and figures, written to PATH/report:
@@ -71,15 +74,9 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `report`."""
-    parser = subparsers.add_parser(
-        "report",
-        help="collect finished runs in tables and figures",
-        description=DESCRIPTION + describe_suites(),
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.description = DESCRIPTION + describe_suites()
     parser.add_argument(
         "path",
         metavar="PATH",
@@ -114,13 +111,14 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--open", action="store_true", help="open report.html in the browser")
     report_options.add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(given: Namespace) -> int:
     """Write the report that the parsed arguments ask for."""
     names = report_options.parse_renames(given.rename)
-    run_filter = report_options.run_filter_from(given)
+    from bnnbench.results.run_filter import RunFilter
+
+    run_filter = RunFilter(given.methods, given.datasets, given.metric)
     if given.style == "paper":
         from bnnbench.cli.paper import paper_command
 
@@ -128,26 +126,18 @@ def run(given: Namespace) -> int:
             if getattr(given, option):
                 name = f"--{option.replace('_', '-')}"
                 raise UserError(f"{name} does not work with --style paper.", name)
-        return paper_command(
-            given.path,
-            run_filter,
-            names,
-            given.error_bars or "stderr",
-            given.output_dir,
-            given.published_values,
-        )
+        return paper_command(given, run_filter, names)
     if names:
         raise UserError("--rename needs --style paper.", "--rename")
-    return report_command(
-        given.path,
-        given.error_bars or "std",
-        given.output_dir,
-        given.refresh,
-        all_published=given.all_published,
-        run_filter=run_filter,
-        published_values=given.published_values,
-        open_page=given.open,
-    )
+    from bnnbench.cli.console import open_in_browser
+    from bnnbench.report.blocks import Style
+
+    style = Style(given.error_bars or "std", given.all_published, run_filter)
+    values, refresh = given.published_values, given.refresh
+    page = write_and_show(given.path, style, given.output_dir, None, values, refresh)
+    if given.open:
+        open_in_browser(page)
+    return 0
 
 
 def refresh_runs(runs: Runs, processes: int) -> None:
@@ -171,29 +161,23 @@ def describe_suites() -> str:
     return "".join(f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
 
 
-def report_command(
+def write_and_show(
     path: Path,
-    error_bars: str = "std",
+    style: Style | None = None,
     output_dir: Path | None = None,
-    refresh: bool = False,
     labels: Collection[str] | None = None,
-    all_published: bool = False,
-    run_filter: RunFilter | None = None,
     published_values: Path | None = None,
-    open_page: bool = False,
-) -> int:
-    """Write the report, print its table and, as the last line, the page to open.
+    refresh: bool = False,
+) -> Path:
+    """Write the report, print its table and, as the last line, the page, which is returned.
 
     Args:
         path: an outputs folder, or any folder inside one.
-        error_bars: `std` or `stderr`.
+        style: what it shows; everything if not given.
         output_dir: where to write; `path/report` if not given.
-        refresh: whether to rewrite summary and figures of each run first.
         labels: of the experiments to include; all of them if not given.
-        all_published: whether to list the published values of all methods.
-        run_filter: selection of runs and metrics; all of them if not given.
         published_values: a file of further published values.
-        open_page: whether to open it in the browser.
+        refresh: whether to rewrite summary and figures of each run first.
 
     Raises:
         UserError: if `path` contains no finished run, a name or the file is wrong, or the report
@@ -203,26 +187,24 @@ def report_command(
     # Slow to import (pandas, matplotlib), and not needed for `bnnbench --help`.
     from joblib import cpu_count
 
-    from bnnbench.cli.console import open_in_browser, stdout
+    from bnnbench.cli.console import stdout
     from bnnbench.report.blocks import Style
     from bnnbench.report.report_writer import results_table, write_report
-    from bnnbench.results.run_filter import RunFilter
 
-    style = Style(error_bars, all_published, run_filter or RunFilter())
-    runs = report_options.read_filtered_runs(path, labels, style.run_filter, published_values)
+    style = style or Style()
+    read = partial(
+        report_options.read_filtered_runs, path, labels, style.run_filter, published_values
+    )
+    runs = read()
     note_omitted_runs(runs)
     with report_write_errors(path, output_dir):
         if refresh:
             refresh_runs(runs, cpu_count())
-            runs = report_options.read_filtered_runs(
-                path, labels, style.run_filter, published_values
-            )
+            runs = read()
         for message in runs.recomputed:
             note(message)
         report = write_report(runs, style, output_dir, cpu_count())
     if len(runs.scored):
         stdout().print(results_table(runs, style))
     print(f"report: {report.html}")
-    if open_page:
-        open_in_browser(report.html)
-    return 0
+    return report.html

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 from bnnbench.types import UserError
+
+SUMMARY = "print the results of a finished run, and open its page"
 
 DESCRIPTION = """\
 Print the table and the notes of a finished run again, as `bnnbench run` did.
@@ -23,28 +24,16 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `show`."""
-    parser = subparsers.add_parser(
-        "show",
-        help="print the results of a finished run, and open its page",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "folder", metavar="RUN", type=Path, help="the folder of a run, or one that contains it"
     )
     parser.add_argument("--open", action="store_true", help="open its page in the browser")
-    parser.set_defaults(run=lambda given: show_command(given.folder, given.open))
 
 
-def show_command(path: Path, open_page: bool = False) -> int:
-    """Print the results of a run and return 0.
-
-    Args:
-        path: a folder with one finished run.
-        open_page: whether to write its page and open it.
+def run(given: Namespace) -> int:
+    """Print the results of a run; write its page and open it, if that is asked for.
 
     Raises:
         UserError: if there is no such run, or its page cannot be written.
@@ -53,12 +42,14 @@ def show_command(path: Path, open_page: bool = False) -> int:
     from bnnbench.cli.result_table import show_run
     from bnnbench.experiment.find_run import find_run
 
-    folder = find_run(path)
-    if not open_page:
+    folder = find_run(given.folder)
+    if not given.open:
         show_run(folder)
         return 0
+    from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.report.run_html import write_run_html
 
+    use_published_protocols()
     try:
         page = write_run_html(folder)
     except PermissionError as error:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from argparse import REMAINDER, ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bnnbench.discovery import SIZES, Sweep, suites
 from bnnbench.notes import note, status_message
-from bnnbench.types import DuplicateConfiguration, UserError
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.experiment.run import Run
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 SMALL, ALL = "small", "all"
 """Names that stand for the quick part of every suite, and for all suites."""
+
+SUMMARY = "run published experiments, resumable, with reports"
 
 DESCRIPTION = """\
 Reproduce published experiments, each with its report. Finished runs are kept, so the same command
@@ -37,16 +38,10 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command `reproduce`."""
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in suites())
-    parser = subparsers.add_parser(
-        "reproduce",
-        help="run published experiments, resumable, with reports",
-        description=DESCRIPTION.format(small=SMALL, all=ALL, suites=lines),
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+    parser.description = DESCRIPTION.format(small=SMALL, all=ALL, suites=lines)
     parser.add_argument(
         "name",
         metavar="NAME",
@@ -63,15 +58,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the number of runs and their estimated time"
     )
-    parser.set_defaults(run=_reproduce)
-
-
-def _reproduce(given: Namespace) -> int:
-    from bnnbench.cli.run_arguments import DRY_RUN
-
-    # argparse takes every word after NAME for an override.
-    overrides = [word for word in given.overrides if word != DRY_RUN]
-    return reproduce(given.name, overrides, given.dry_run or DRY_RUN in given.overrides)
 
 
 def find_sweeps(name: str) -> list[Sweep]:
@@ -93,28 +79,8 @@ def find_sweeps(name: str) -> list[Sweep]:
     return [sweep for suite in chosen for sweep in suite.sweeps if size in sweep.sizes]
 
 
-def sweep_overrides(sweep: Sweep, given: Sequence[str]) -> list[str]:
-    """Return the overrides that its runs are composed of."""
-    return [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
-
-
-@contextmanager
-def name_experiment_in_errors(experiment: str) -> Iterator[None]:
-    """Put the name of the experiment before errors; a setting may suit others."""
-    try:
-        yield
-    except UserError as error:
-        message = f"experiment={experiment}: {error}"
-        raise UserError(message, error.setting, error.code) from None
-
-
-def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
+def run(given: Namespace) -> int:
     """Run and report all experiments; an error of one run does not stop the others.
-
-    Args:
-        name: of a suite, `small` or `all`.
-        given: overrides for every run.
-        dry_run: whether to print the plan instead.
 
     Returns:
         0, or 1 if all runs of an experiment diverged.
@@ -122,14 +88,17 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     Raises:
         UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
+    from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.result_table import all_diverged_message, show_run
     from bnnbench.run_all import run_all
 
-    sweeps = find_sweeps(name)
+    # argparse takes every word after NAME for an override.
+    overrides = [word for word in given.overrides if word != "--dry-run"]
+    sweeps = find_sweeps(given.name)
     for sweep in sweeps:
-        _build_runs(sweep, given, max_jobs=1)  # reports mistakes that all runs share early
-    runs = [_build_runs(sweep, given) for sweep in sweeps]
-    if dry_run:
+        _build_runs(sweep, overrides, max_jobs=1)  # reports mistakes that all runs share early
+    runs = [_build_runs(sweep, overrides) for sweep in sweeps]
+    if given.dry_run or overrides != given.overrides:
         from bnnbench.cli.plan import show_sweeps
 
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
@@ -138,7 +107,7 @@ def reproduce(name: str, given: Sequence[str], dry_run: bool = False) -> int:
     errors: list[UserError] = []
     run_all([run for some in runs for run in some], show_run, errors.append, note)
     for report in _report_folders(sweeps, runs):
-        _write_report(report)
+        write_and_show(report.path, output_dir=report.output_dir, labels=report.labels)
     messages = [
         all_diverged_message(f"every run of experiment={sweep.experiment}", _finished(some))
         for sweep, some in zip(sweeps, runs, strict=True)
@@ -159,20 +128,18 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
     """Build all runs of a sweep, or the first few.
 
     Raises:
-        UserError: if a setting is wrong.
+        UserError: if a setting is wrong, with the name of the experiment.
     """
-    runs = []
-    with (
-        name_experiment_in_errors(sweep.experiment),
-        status_message(f"checking every run of {sweep.experiment}"),
-    ):
-        from bnnbench.config.assemble import build
-        from bnnbench.config.sweep import compose_configs
+    from bnnbench.config.assemble import build_runs
+    from bnnbench.config.sweep import sweep_jobs
 
-        for config in compose_configs(sweep_overrides(sweep, given), max_jobs):
-            with suppress(DuplicateConfiguration):  # not every method has a divergence
-                runs.append(build(config))
-    return runs
+    words = [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
+    try:
+        with status_message(f"checking every run of {sweep.experiment}"):
+            return build_runs(sweep_jobs(words, max_jobs), unused_allowed=True)
+    except UserError as error:
+        message = f"experiment={sweep.experiment}: {error}"
+        raise UserError(message, error.setting, error.code) from None
 
 
 class Report(NamedTuple):
@@ -206,9 +173,3 @@ def _report_folders(sweeps: Sequence[Sweep], runs: Sequence[Sequence[Run]]) -> l
         before = found.get(place, Report(outputs)).labels or frozenset()
         found[place] = Report(outputs, before | {label}, ReportFolder.below(place).root)
     return [one for place, one in found.items() if one.labels or place.is_dir()]
-
-
-def _write_report(report: Report) -> None:
-    from bnnbench.cli.report import report_command
-
-    report_command(report.path, output_dir=report.output_dir, labels=report.labels)

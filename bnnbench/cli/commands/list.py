@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bnnbench.cli.describe_option import base_options, describe_option
 from bnnbench.config.configs import GROUPS, Option, find_options
@@ -16,7 +15,9 @@ from bnnbench.types import UserError
 SUITES, METRICS = "suite", "metric"
 """Listed in addition to config groups."""
 
-HELP = """\
+SUMMARY = "list methods, data sets, experiments, suites and other options"
+
+DESCRIPTION = """\
 List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
 
   bnnbench list                    the names of all options, by group, and of all suites
@@ -46,30 +47,23 @@ bnnbench list suite NAME    show the experiments of a suite with their settings"
 GLOSSARY_NOTE = "formulas and other columns: docs/reference/metrics.md, or glossary.md in a report"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command `list`."""
-    parser = commands.add_parser(
-        "list",
-        help="list methods, data sets, experiments, suites and other options",
-        description=HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "words", nargs="*", metavar="GROUP or OPTION", help=f"groups: {', '.join(LISTABLE)}"
     )
-    parser.set_defaults(run=lambda parsed: list_command(parsed.words))
 
 
-def list_command(words: Sequence[str]) -> int:
+def run(given: Namespace) -> int:
     """Print an overview, the options of groups, or the details of options.
 
     Raises:
         UserError: if a word is neither a group nor an option.
     """
-    if not words:
+    if not given.words:
         print(_overview())
         return 0
-    found = parse_words(words)
+    found = parse_words(given.words)
     print("\n".join(_option(group, name) if name else _group(group) for group, name in found))
     return 0
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bnnbench.data.archive import Status
 
+SUMMARY = "fetch or verify the UCI data sets"
+
 FETCH_HELP = """\
 Download UCI data sets to the data folder and check every file against its published SHA-256.
 
@@ -34,9 +36,8 @@ Exit code 0: all given sets are intact; 1: at least one is corrupt or missing.
 """
 
 
-def add_parser(subparsers: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the commands `data fetch` and `data verify`."""
-    parser = subparsers.add_parser("data", help="fetch or verify the UCI data sets")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     fetch = _add_command(commands, "fetch", "download UCI sets to the data folder", FETCH_HELP)
     fetch.add_argument(
@@ -46,12 +47,12 @@ def add_parser(subparsers: Any) -> None:
         metavar="DIR",
         help="copy from DIR instead of downloading",
     )
-    fetch.set_defaults(run=lambda args: fetch_command(args.names, args.source, args.dir))
+    fetch.set_defaults(run=run_fetch)
     verify = _add_command(commands, "verify", "check the files of the UCI sets", VERIFY_HELP)
-    verify.set_defaults(run=lambda args: verify_command(args.names, args.dir))
+    verify.set_defaults(run=run_verify)
 
 
-def fetch_command(names: Sequence[str], source: Path | None, directory: Path) -> int:
+def run_fetch(given: argparse.Namespace) -> int:
     """Fetch the named sets, or all nine.
 
     Raises:
@@ -59,13 +60,13 @@ def fetch_command(names: Sequence[str], source: Path | None, directory: Path) ->
     """
     from bnnbench.data import archive
 
-    for name in _checked_names(names):
-        archive.fetch([name], directory, source)
-        print(f"{name}: {len(archive.checksums(name))} files intact in {directory}")
+    for name in _checked_names(given.names):
+        archive.fetch([name], given.dir, given.source)
+        print(f"{name}: {len(archive.checksums(name))} files intact in {given.dir}")
     return 0
 
 
-def verify_command(names: Sequence[str], directory: Path) -> int:
+def run_verify(given: argparse.Namespace) -> int:
     """Print the status of the named sets, or of all nine; return 0 if all are intact, else 1.
 
     Raises:
@@ -73,9 +74,9 @@ def verify_command(names: Sequence[str], directory: Path) -> int:
     """
     from bnnbench.data import archive
 
-    found = archive.verify(_checked_names(names), directory)
+    found = archive.verify(_checked_names(given.names), given.dir)
     if sys.stdout.isatty():
-        _print_table(found, directory)
+        _print_table(found, given.dir)
     else:
         for status in found:
             print(f"{status.name}: {status.message}")
@@ -111,7 +112,6 @@ def _add_command(commands: Any, name: str, summary: str, text: str) -> argparse.
         name,
         help=summary,
         description=text,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all nine)")
     parser.add_argument(

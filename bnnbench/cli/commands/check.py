@@ -1,0 +1,111 @@
+"""`bnnbench check`: tests a method, a divergence or a data set against its contract."""
+
+from __future__ import annotations
+
+import inspect
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnbench.notes import status_message
+from bnnbench.project import make_importable
+from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from bnnbench.config.subjects import Subject
+
+CHECKED_GROUPS = ("method", "dataset", "divergence")
+
+SUMMARY = "test a method, divergence or data set of your own"
+
+DESCRIPTION = """\
+Test that a method, a divergence or a data set satisfies the contract that every run relies on. One
+line is printed for each test, with a reason if it fails.
+
+  bnnbench check method=mine                  a method of your own
+  bnnbench check method=mine likelihood=heteroscedastic method.momentum=0.5
+  bnnbench check dataset=mine                 reading, disjoint splits, finite values
+  bnnbench check divergence=mine              gradients, minimum, training
+  bnnbench check method=mine,vadam            one after the other
+  bnnbench check method=mine --config-dir DIR
+
+A method is fitted to three small training sets in one stack. Its output must have the right shapes;
+a replica must not depend on the other replicas, on padding or on the test set; divergence must be
+reported without raising; every hyper-parameter must have an effect; training must reduce the error.
+
+To add a method, put three files in a folder: an empty bnnbench.toml, mine.py with a class, and
+configs/method/mine.yaml with `_target_: mine.NameOfTheClass` and `label: mine` (see the complete
+example in docs/tutorials/your_own_method.md). Data sets and divergences are added in the same way.
+
+Exit code 0: all tests pass; 1: at least one fails.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "settings",
+        nargs="+",
+        metavar="KEY=VALUE",
+        help="method=NAME, dataset=NAME or divergence=NAME, and settings of `bnnbench run`",
+    )
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+
+
+def run(given: Namespace) -> int:
+    """Run all tests and print their results.
+
+    Returns:
+        0 if all pass, else 1.
+
+    Raises:
+        UserError: if the settings name nothing to check, or it cannot be instantiated.
+    """
+    groups = [g for g in CHECKED_GROUPS if any(word.startswith(f"{g}=") for word in given.settings)]
+    if not groups:
+        raise UserError(
+            f"nothing to check: give {' or '.join(f'{group}=NAME' for group in CHECKED_GROUPS)}; "
+            "see `bnnbench check --help`.",
+            "KEY=VALUE",
+        )
+    if given.config_dir is not None:
+        if not Path(given.config_dir).is_dir():
+            raise UserError(
+                f"--config-dir must be a folder, but {given.config_dir} is not.", "--config-dir"
+            )
+        make_importable([Path(given.config_dir).resolve(), Path.cwd()])
+    with status_message(f"composing {' '.join(given.settings)}"):
+        from bnnbench.config.subjects import make_subject
+        from bnnbench.config.sweep import compose_configs
+
+        configs = compose_configs(given.settings, config_dir=given.config_dir)
+    failed, checked = False, []
+    for config in configs:
+        for group in groups:
+            if config[group] in checked:
+                continue
+            checked.append(config[group])
+            with status_message(f"preparing {group}={_label(config[group])}"):
+                subject = make_subject(group, config)
+            failed |= not _show(f"{group}={_label(config[group])}", subject)
+    return int(failed)
+
+
+def _label(config: dict[str, Any]) -> str:
+    return str(config.get("label", config.get("name")))
+
+
+def _show(name: str, subject: Subject) -> bool:
+    """Print the results of a subject and return whether all tests passed."""
+    print(f"{name}, {subject.cls.__name__} of {inspect.getfile(subject.cls)}")
+    found = []
+    for result in subject.results:
+        found.append(result)
+        word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
+        print(f"  {word:7}  {result.name}", flush=True)
+        if result.failure:
+            print(f"           {result.failure.rstrip('.')}.")
+    holding = sum(result.was_run and not result.failure for result in found)
+    whole = holding == len(found)
+    print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")
+    return whole

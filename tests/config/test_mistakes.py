@@ -1,0 +1,236 @@
+"""Every mistake in the settings of a run is a `UserError` about its setting, with its code.
+
+tests/cli/test_mistakes.py checks what the command line makes of such errors.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.refusals import assert_line_refused, assert_refused
+from support.user_errors import assert_user_error
+
+from bnnbench.config.configs import GROUPS
+from bnnbench.config.suggestions import closest_match
+from bnnbench.config.sweep import compose_configs
+from bnnbench.types import UserError
+
+LINES: dict[tuple[str | None, str | None], str] = {
+    ("method", "unknown_option"):
+        "method=vadm | method=PBP | method=mine | method=3 | method= | method=[vadm] "
+        "| -m method=bbb,vadamm",
+    ("depth", "unknown_option"): "depth=-1",
+    ("experiment", "unknown_option"): "experiment=_gvi",
+    ("dataset", "file"): "dataset=my.csv",
+    ("training.epoch", "unknown_setting"): "training.epoch=3",
+    ("dataset.splits", "unknown_setting"): "dataset.splits=2",
+    ("method.init_from", "unknown_setting"): "method=vadam method.init_from=map",
+    ("dataset.n_splits", "unknown_setting"): "dataset=boston dataset.n_splits=2",
+    ("sede", "unknown_setting"): "sede=3",
+    ("method.momentum", "unknown_setting"): "+method.momentum=3",
+    ("training.speed", "unknown_setting"): "+training.speed=3",
+    ("network.skip", "unknown_setting"): "+network.skip=3",
+    ("loss.speed", "unknown_setting"): "loss=beta +loss.speed=3",
+    ("seed", "syntax"): "seed=[1 | seed=1\n2 | seed",
+    (None, "no_key"): "=1",
+    ("seed", "not_utf8"): "seed=\udcff",
+    ("seed", "removed"): "~seed",
+    ("method", "removed"): "~method",
+    ("foo", "no_effect"): "+foo=1",
+    ("dataset", "added"): "+dataset=boston",
+    ("method", "needs_multirun"): "method=[vadam,bbb] | method=vadam,bbb",
+    ("depth", "needs_multirun"): "depth=1,2,3",
+    ("splits", "needs_multirun"): "splits=0,3",
+    ("seed", "needs_multirun"): "seed=range(3)",
+    ("seed", "range"): "-m seed=range(0,inf) | -m seed=range(3,0)",
+    ("depth", "range"): "-m depth=range(0,3)",
+    ("seed", "interval"): "-m seed=interval(0,1)",
+    ("method", "glob"): "-m method=glob(zz*)",
+    ("hydra/launcher", "launcher"): "-m hydra.launcher.n_jobs=2",
+    ("outputs_dir", None): f"outputs_dir=null | outputs_dir= | outputs_dir=a/{'x' * 300}",
+    ("outputs_dir", "bracket"): "outputs_dir=[a]",
+    ("data_dir", None): "data_dir=",
+    ("training", "not_a_group"): "training=null",
+    ("network", "not_a_group"): "network=null",
+    ("dataset.path", None): "dataset=csv",
+    ("dataset.path", "file_not_found"): "dataset=csv dataset.path=no.csv dataset.target=y",
+    ("training.samples", "unresolved"): "dataset.protocol.sample_budget=medium",
+    ("method.noise_precision", "likelihood"):
+        "likelihood=heteroscedastic method.noise_precision=3",
+    ("likelihood", "not_accepted"):
+        "method=pbp likelihood=heteroscedastic | method=pbp loss=gamma",
+    ("prior", "not_accepted"): "method=map prior=laplace",
+    ("splits", "count_out_of_range"): "splits=99",
+    ("splits", "repeated"): "splits=[0,0]",
+    ("training.betas", "not_a_list"): "training.betas=[0.9] | training.betas=0.9",
+    ("dataset.n_splits", "too_large"): "dataset.n_splits=1000000",
+    ("splits", "unknown_split"): "splits=[0,20]",
+    ("search.initial_points", "too_many"): "search.initial_points=31",
+    ("search", None): "search=none | protocol=trial search=none",
+    ("dataset.protocol.bounds", "not_a_group"): "dataset.protocol.bounds=text",
+    ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
+    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods",
+    ("search._target_", "not_a_dataclass"): "search._target_=collections.Counter",
+    ("experiment._target_", "wrong_type"): "experiment._target_=bnnbench.settings.Network",
+    ("bounds.noise_precision", None): " | ".join(
+        f"dataset.protocol.bounds.noise_precision={ends}"
+        for ends in ("[3,2]", "[1,inf]", "[nan,2]", "[a,2]")
+    ),
+    ("dataset.test_fraction", "no_test_rows"): "dataset.test_fraction=0.0001",
+    ("dataset.test_fraction", "too_few_training_rows"): "dataset.test_fraction=0.9999",
+    **{(group, "unknown_option"): f"{group}=null" for group in GROUPS if group != "method"},
+}  # fmt: skip
+"""Lines that are refused, by the setting and the code of the error."""
+
+CASES = [(line, *error) for error, lines in LINES.items() for line in lines.split(" | ")]
+
+SUGGESTIONS = {
+    "method=vadm": "did you mean 'vadam'?",
+    "method=PBP": "did you mean 'pbp'?",
+    "method=mine": "bnnbench.toml",
+    "method=[vadm]": "did you mean 'vadam'?",
+    "training.epoch=3": "training.epochs",
+    "dataset.splits=2": "splits",
+    "sede=3": "seed",
+    "method=vadam,bbb": "-m",
+    "splits=0,3": "splits=[0,3]",
+    "dataset=my.csv": "dataset=csv dataset.path=my.csv",
+    "outputs_dir=[a]": "outputs_dir=./[a]",
+}
+"""What the error suggests."""
+
+VALUES = f"""
+training.epochs=many training.epochs=1.5 training.epochs={"9" * 30} training.samples=0
+training.learning_rate=-1 training.betas=[0.9,1.0]
+training.dtype=half training.compile=yes network.width=0 evaluation.samples=0
+seed=x seed=-1 workers=0 workers=100000 figures=svg search.iterations=0
+search.folds=1 search.folds=1000 experiment.label=.x divergence.label= loss.label={"x" * 101}
+dataset.name=a/b method.label=../evil method.label=null method.label={"x" * 300}
+method.prior_precision=-1 method.noise_precision=high method.initial_precision=0
+"""
+
+VALUES_OF_METHODS = {
+    "mc_dropout": "dropout=1 noise=foo",
+    "practical_vi": "curvature=exact initial_precision=-1",
+    "ivon": "initial_curvature=0",
+    "svgd": "drift=away noise_precision=known",
+    "vprop": "square_root=maybe",
+    "bbb": "minibatch_weights=even",
+    "pbp": "prior_update=foo batch_size=0",
+    "sgld": "step_decay=0.5",
+    "sghmc": "friction=1",
+    "deep_ensemble": "members=0 adversarial=often adversarial_step=0",
+    "laplace": "curvature=exact last_layer=no predictive=probit prior_precision_by=taste "
+               "initial_prior_precision=0",
+}  # fmt: skip
+
+WRONG_VALUES = (
+    *VALUES.split(),
+    *(
+        f"method={m} method.{word}"
+        for m, words in VALUES_OF_METHODS.items()
+        for word in words.split()
+    ),
+    "dataset=boston dataset.features=5",
+    "loss=beta loss.beta=1",
+    "loss=gamma loss.gamma=wide",
+    "method=laplace method.prior_precision_by=marginal_likelihood method.prior_precision=2",
+    "method=laplace depth=2 method.curvature=full",
+    "method=laplace method.last_layer=true network.width=2000 method.curvature=full",
+)
+"""The last setting of each line is wrong."""
+
+ROWS = "".join(f"{i},{i % 7},{i % 5}.5\n" for i in range(30))
+
+TABLES = {
+    "a,b,y\n" + ROWS: ("dataset.target", "unknown_column"),
+    "a,b,price\n" + ROWS + "1,green,2\n": ("dataset.path", "column_issue"),
+    "a,b,price\n" + ROWS + "1,,2\n": ("dataset.path", "column_issue"),
+    "a,b,price\n1,2,3\n2,3,4\n3,4,6\n": ("dataset.path", "too_few_rows"),
+    "a,b,price\n" + "".join(f"{i},{i % 7},5\n" for i in range(30)): ("dataset.target", "constant"),
+}
+
+METHOD = "_target_: broken_module.Mine\nlabel: mine\n"
+
+FILES = {
+    ("_target_: x.y\n  label: [\n", ""): (None, "yaml"),
+    ("\tlabel: x\n", ""): (None, "yaml"),
+    ("label: 1\nlabel: 2\n", ""): (None, "yaml"),
+    ("- a\n", ""): ("method", "not_a_group"),
+    ("defaults: [none]\n", ""): (None, "hydra"),
+    ("defaults: 3\n", ""): (None, "hydra"),
+    ("label: mine\n", ""): ("method._target_", "missing"),
+    ("_target_: nowhere.Mine\nlabel: mine\n", ""): ("method._target_", "unknown_class"),
+    (METHOD, ""): ("method._target_", "unknown_class"),
+    (METHOD, "x = (\n"): ("method._target_", "import_error"),
+    (METHOD, "x = 1 / 0\n"): ("method._target_", "import_error"),
+    (METHOD, "import nowhere\n"): ("method._target_", "import_error"),
+    (METHOD, "class Mine:\n    label: str\n"): ("method._target_", "not_a_dataclass"),
+    (METHOD, "from dataclasses import dataclass\n@dataclass\nclass Mine:\n    label: str\n"):
+        ("method", "wrong_type"),
+}  # fmt: skip
+"""The YAML file of a method and its module, with the setting and the code of the error."""
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("line", "setting", "code"), CASES)
+def test_a_line_is_refused(line: str, setting: str | None, code: str | None) -> None:
+    error = assert_line_refused(line, setting=setting, code=code)
+    assert SUGGESTIONS.get(line, "") in str(error)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("vadm", "vadam"), ("PBP", "pbp"), ("dropout", "mc_dropout"), ("mine", None), ("10", None)],
+)
+def test_the_closest_name_is_suggested(word: str, expected: str | None) -> None:
+    assert closest_match(word, ["vadam", "pbp", "mc_dropout", "1"]) == expected
+
+
+@pytest.mark.parametrize("line", WRONG_VALUES)
+def test_a_value_is_refused(line: str) -> None:
+    words = line.split()
+    assert_refused(words, setting=words[-1].partition("=")[0])
+
+
+@pytest.mark.parametrize("text", TABLES, ids=str)
+def test_a_bad_table_is_named(text: str) -> None:
+    Path("bad.csv").write_text(text)
+    setting, code = TABLES[text]
+    words = ["dataset=csv", "dataset.path=bad.csv", "dataset.target=price"]
+    error = assert_refused(words, setting=setting, code=code)
+    assert "bad.csv" in str(error)
+
+
+@pytest.mark.parametrize(("text", "module"), FILES)
+def test_errors_in_files_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, module: str
+) -> None:
+    setting, code = FILES[text, module]
+    Path("method").mkdir()
+    Path("method/mine.yaml").write_text(text)
+    Path("broken_module.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "broken_module", raising=False)
+    error = assert_line_refused("method=mine", setting=setting, code=code, config_dir=str(tmp_path))
+    sys.modules.pop("broken_module", None)
+    if code in ("yaml", "hydra"):
+        assert "mine.yaml, line " in str(error) or "'method/mine'" in str(error)
+    if code == "import_error":
+        assert "broken_module.py, line 1" in str(error)
+
+
+def test_a_file_of_ones_own_that_is_not_utf8(tmp_path: Path) -> None:
+    Path("method").mkdir()
+    Path("method/mine.yaml").write_bytes("label: Größe\n".encode("latin-1"))
+    with pytest.raises(UserError) as error:
+        compose_configs(["method=mine"], config_dir=str(tmp_path))
+    assert_user_error(error, code="not_utf8")
+    assert "method/mine.yaml" in str(error.value) and "0xf6" in str(error.value)
