@@ -16,7 +16,13 @@ from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import state_file
-from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, RELU_RATIO, SYMBOLS
+from bnnbench.suites.lam_density_ratio.names import (
+    CONTRASTS,
+    DIVERGENCES,
+    KIND,
+    RELU_RATIO,
+    SYMBOLS,
+)
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.repetition import Repetition, run_repetitions
 from bnnbench.suites.lam_density_ratio.schedule import (
@@ -26,7 +32,6 @@ from bnnbench.suites.lam_density_ratio.schedule import (
     Schedule,
 )
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
-from bnnbench.suites.lam_density_ratio.tables import KIND
 from bnnbench.types import DuplicateConfiguration, UserError
 
 STEP_SECONDS = 1.2e-3

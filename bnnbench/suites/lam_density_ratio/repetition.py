@@ -16,8 +16,8 @@ from bnnbench.suites.lam_density_ratio.metrics import (
     nearest_neighbour_kl,
     sliced_wasserstein,
 )
+from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
-from bnnbench.suites.lam_density_ratio.tables import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.trainer import State, Trainer, TrainingLog
 
 KL_ROUNDS = 20

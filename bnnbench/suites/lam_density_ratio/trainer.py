@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.metrics import DRAWS, average_kl
+from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.networks import BufferedNetwork
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
 from bnnbench.suites.lam_density_ratio.stack import Problem, Replica, Stack, TrainedNetwork
-from bnnbench.suites.lam_density_ratio.tables import NOT_FINITE, OK, STUCK
 
 STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
 """An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""

@@ -1,4 +1,4 @@
-"""A small network that learns `log q / p` of two Gaussians from samples, and its estimates.
+"""Small networks that learn `log q / p` of two Gaussians from samples, and their estimates.
 
 For `q = Normal(d, 1)` and `p = Normal(0, 1)`, `log q / p = d u - d^2 / 2` and
 `KL(q || p) = d^2 / 2`. The sample mean of the ratio over `p` has variance `(exp(d^2) - 1) / N`,
@@ -10,21 +10,22 @@ not a lower bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, relu
 
 from bnnbench.random_streams import derive_seed
-
-TRAINED, EXACT = "trained", "exact ratio"
-"""Values of the column `ratio`: the source of the ratio."""
+from bnnbench.suites.lam_density_ratio.theory.names import EXACT_RATIO, TRAINED
 
 LEARNING_RATE = 3e-3
+
+Layers = list[tuple[Tensor, Tensor]]
+"""Weights `[R, in, out]` and biases `[R, 1, out]` of each layer of `R` networks."""
 
 
 @dataclass(frozen=True)
@@ -44,32 +45,26 @@ class TrainingSettings:
     sample_sets: int
 
 
-class Network:
-    """`R` networks with one input, two hidden ReLU layers and the output `log r`.
+def initial_layers(replicas: int, width: int, generator: torch.Generator) -> Layers:
+    """Return networks with one input, two hidden layers and the output `log r`.
 
-    Args:
-        replicas: number of networks.
-        width: width of both hidden layers.
-        generator: source of the Xavier-uniform weights.
+    The weights are Xavier-uniform, the biases zero.
     """
-
-    def __init__(self, replicas: int, width: int, generator: torch.Generator) -> None:
-        sizes = (1, width, width, 1)
-        self.weights = [self._layer(replicas, *shape, generator) for shape in pairwise(sizes)]
-        self.biases = [torch.zeros(replicas, 1, size, requires_grad=True) for size in sizes[1:]]
-
-    @staticmethod
-    def _layer(replicas: int, inputs: int, outputs: int, generator: torch.Generator) -> Tensor:
+    layers = []
+    for inputs, outputs in pairwise((1, width, width, 1)):
         limit = (6 / (inputs + outputs)) ** 0.5
         weight = limit * (2 * torch.rand(replicas, inputs, outputs, generator=generator) - 1)
-        return weight.requires_grad_()
+        bias = torch.zeros(replicas, 1, outputs)
+        layers.append((weight.requires_grad_(), bias.requires_grad_()))
+    return layers
 
-    def __call__(self, points: Tensor) -> Tensor:
-        """Return `log r` `[R, N]` at points `[R, N]`."""
-        hidden = points[..., None]
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            hidden = torch.baddbmm(bias, relu(hidden) if layer else hidden, weight)
-        return hidden[..., 0]
+
+def log_ratio(layers: Layers, points: Tensor) -> Tensor:
+    """Return the outputs of ReLU networks, `log r` `[R, N]` at points `[R, N]`."""
+    hidden = points[..., None]
+    for number, (weight, bias) in enumerate(layers):
+        hidden = torch.baddbmm(bias, relu(hidden) if number else hidden, weight)
+    return hidden[..., 0]
 
 
 def sample_bounds(under_q: Tensor, under_p: Tensor) -> dict[str, Tensor]:
@@ -90,23 +85,24 @@ def draw_samples(
 
 def train_networks(
     separations: Tensor, divergence: str, settings: TrainingSettings, generator: torch.Generator
-) -> Network:
+) -> Layers:
     """Return networks that maximise the lower bound of a divergence, one per separation `[R]`."""
-    network = Network(len(separations), settings.width, generator)
-    optimiser = torch.optim.Adam([*network.weights, *network.biases], LEARNING_RATE)
+    layers = initial_layers(len(separations), settings.width, generator)
+    weights, biases = zip(*layers, strict=True)
+    optimiser = torch.optim.Adam([*weights, *biases], LEARNING_RATE)
     for _ in range(settings.steps):
         q, p = draw_samples(separations, settings.samples, generator)
         optimiser.zero_grad()
-        loss = -sample_bounds(network(q), network(p))[divergence].sum()
+        loss = -sample_bounds(log_ratio(layers, q), log_ratio(layers, p))[divergence].sum()
         loss.backward()
         optimiser.step()
-    return network
+    return layers
 
 
 def estimates(
     kl_values: Sequence[float], settings: TrainingSettings, repetitions: int, seed: int
-) -> Iterator[dict[str, Any]]:
-    """Yield the estimates of both bounds, with a trained ratio and with the exact one.
+) -> pd.DataFrame:
+    """Return the estimates of both bounds, with a trained ratio and with the exact one.
 
     Args:
         kl_values: `KL(q || p)` of each pair, nats.
@@ -114,34 +110,31 @@ def estimates(
         repetitions: number of networks per pair and bound, all in one stack.
         seed: seed of the experiment.
 
-    Yields:
-        Rows `kl`, `repetition`, `sample_set`, `divergence` of the bound, `ratio` (`TRAINED` or
-        `EXACT`), `bound`, and `log_ratio`, the mean of `log r` over `q`, which estimates
+    Returns:
+        Columns `kl`, `repetition`, `sample_set`, `divergence` of the bound, `ratio` (`TRAINED` or
+        `EXACT_RATIO`), `bound`, and `log_ratio`, the mean of `log r` over `q`, which estimates
         `KL(q || p)`.
     """
-    replicas = [(kl, repetition) for kl in kl_values for repetition in range(repetitions)]
-    separations = torch.tensor([math.sqrt(2 * kl) for kl, _ in replicas])
+    kls = [kl for kl in kl_values for _ in range(repetitions)]
+    networks = {"kl": kls, "repetition": [*range(repetitions)] * len(kl_values)}
+    separations = torch.tensor([math.sqrt(2 * kl) for kl in kls])
+    d = separations[:, None]
+    tables = []
     for divergence in ("kl_posterior_prior", "gan"):
         generator = torch.Generator().manual_seed(derive_seed(seed, "trained ratio"))
-        network = train_networks(separations, divergence, settings, generator)
+        layers = train_networks(separations, divergence, settings, generator)
         for number in range(settings.sample_sets):
             samples = draw_samples(separations, settings.samples, generator)
-            d = separations[:, None]
+            labels = {**networks, "sample_set": number, "divergence": divergence}
             with torch.no_grad():
                 log_ratios = {
-                    TRAINED: [network(u) for u in samples],
-                    EXACT: [d * (u - d / 2) for u in samples],
+                    TRAINED: [log_ratio(layers, u) for u in samples],
+                    EXACT_RATIO: [d * (u - d / 2) for u in samples],
                 }
             for ratio, (under_q, under_p) in log_ratios.items():
                 bound = sample_bounds(under_q, under_p)[divergence].tolist()
                 means = under_q.mean(1).tolist()
-                for (kl, repetition), value, mean in zip(replicas, bound, means, strict=True):
-                    yield {
-                        "kl": kl,
-                        "repetition": repetition,
-                        "sample_set": number,
-                        "divergence": divergence,
-                        "ratio": ratio,
-                        "bound": value,
-                        "log_ratio": mean,
-                    }
+                tables.append(
+                    pd.DataFrame({**labels, "ratio": ratio, "bound": bound, "log_ratio": means})
+                )
+    return pd.concat(tables, ignore_index=True)
