@@ -165,7 +165,7 @@ class Evidence:
 def thesis_evidence() -> Evidence:
     """Return the thesis's own numbers."""
     lengths = {
-        cell: thesis.THESIS_SETTINGS[cell.setting, cell.contrast]["iterations"][0]
+        cell: thesis.thesis_settings(cell.setting, cell.contrast)["iterations"][0]
         for cell in thesis.published_values()
     }
     return Evidence(thesis.printed_tables(), iterations=lengths)

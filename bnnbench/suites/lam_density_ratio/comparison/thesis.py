@@ -28,6 +28,7 @@ import pandas as pd
 from bnnbench.results.settings import format_value
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO, label
+from bnnbench.suites.lam_density_ratio.schedule import SCHEDULES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
 
 REPETITIONS = 30
@@ -59,35 +60,15 @@ SETTING_OF_SCHEDULE = {
 }
 """The thesis's setting with which a schedule is compared."""
 
-OPTIMAL = {"pretraining_steps": (5000,), "samples": (200,), "decay_from": (1.0,)}
+SCHEDULE_OF_SETTING = {"undertrained": "undertrained", "optimal": "published"}
+"""The schedule of the thesis's programs."""
 
-UNDERTRAINED = {
-    "pretraining_steps": (5000,),
-    "estimator_steps": (11,),
-    "estimator_rate": (4e-5,),
-    "posterior_rate": (2e-4,),
-    "decay_from": (1.0,),
+OTHER_VALUES = {
+    ("optimal", "prior", "estimator_steps"): (101,),
+    ("optimal", "joint", "estimator_steps"): (51, 100),
+    ("undertrained", "prior", "samples"): (200,),
 }
-
-THESIS_SETTINGS: Mapping[tuple[str, str], Mapping[str, tuple[Any, ...]]] = {
-    ("optimal", "prior"): {
-        **OPTIMAL,
-        "estimator_steps": (100, 101),
-        "iterations": (10_000,),
-        "estimator_rate": (1e-4,),
-        "posterior_rate": (1e-4,),
-    },
-    ("optimal", "joint"): {
-        **OPTIMAL,
-        "estimator_steps": (50, 51, 100),
-        "iterations": (40_000,),
-        "estimator_rate": (1e-5,),
-        "posterior_rate": (1e-5,),
-    },
-    ("undertrained", "prior"): {**UNDERTRAINED, "iterations": (2000,), "samples": (100, 200)},
-    ("undertrained", "joint"): {**UNDERTRAINED, "iterations": (4000,), "samples": (200,)},
-}
-"""By setting and contrast, the values that count as those of the thesis."""
+"""By setting, contrast and name, further values that count as those of the thesis."""
 
 COMMON_SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "numerics": ("published",),
@@ -174,6 +155,16 @@ def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:
     return {"average_kl": floor, "average_kl_last5": floor, "kl": 0.0, "nelbo": nelbo}
 
 
+def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:
+    """Return the values that count as those of the thesis, that of its programs first."""
+    schedule = SCHEDULES[SCHEDULE_OF_SETTING[setting]][contrast]
+    return {
+        name: (value, *OTHER_VALUES.get((setting, contrast, name), ()))
+        for name, value in schedule.items()
+        if name not in ("evaluate_every", "repetitions")
+    }
+
+
 def deviating_settings(metadata: Mapping[str, Any], setting: str) -> Iterator[str]:
     """Yield every setting of a run that differs from the thesis, such as `iterations 4000`.
 
@@ -181,7 +172,7 @@ def deviating_settings(metadata: Mapping[str, Any], setting: str) -> Iterator[st
         metadata: metadata of the run.
         setting: `optimal` or `undertrained`.
     """
-    settings = {**COMMON_SETTINGS, **THESIS_SETTINGS[setting, metadata["contrast"]]}
+    settings = {**COMMON_SETTINGS, **thesis_settings(setting, metadata["contrast"])}
     for name, values in settings.items():
         actual = metadata[name]
         if actual not in values:

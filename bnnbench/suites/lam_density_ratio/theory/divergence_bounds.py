@@ -24,7 +24,7 @@ from bnnbench.suites.lam_density_ratio.theory.bounds import (
     powers,
     shifts,
 )
-from bnnbench.suites.lam_density_ratio.theory.trained_ratio import TrainingSettings, estimates
+from bnnbench.suites.lam_density_ratio.theory.trained_ratio import estimates
 
 PAIRS: Mapping[str, DensityPair] = {
     "shifted Gaussians": DensityPair(gaussian(1.0, 1.0), gaussian(0.0, 1.0)),
@@ -38,6 +38,9 @@ FAMILIES = {
     "shift": (shifts, np.linspace(0, 1, 81), 0.0),
 }
 """Families of ratios: constructor, values of the parameter, and the value of the exact ratio."""
+
+AT_EXACT = "bound at the exact ratio"
+"""Name of the approximation."""
 
 EXACT, TRAINED = "exact", "trained"
 """The units: bounds by quadrature, and estimates from samples."""
@@ -77,8 +80,15 @@ class DivergenceBounds(TableExperiment):
         if case == EXACT:
             curves = family_curves()
             return {names.FAMILIES: curves, ANSWERS: [*exact_answers(curves), *equality_answers()]}
-        settings = TrainingSettings(self.width, self.training_steps, self.samples, self.sample_sets)
-        rows = estimates(self.kl_values, settings, self.repetitions, self.seed)
+        rows = estimates(
+            self.kl_values,
+            repetitions=self.repetitions,
+            width=self.width,
+            steps=self.training_steps,
+            samples=self.samples,
+            sample_sets=self.sample_sets,
+            seed=self.seed,
+        )
         return {names.ESTIMATES: rows, ANSWERS: sampled_answers(rows, self.samples)}
 
 
@@ -112,9 +122,14 @@ def exact_answers(curves: pd.DataFrame) -> Iterator[Answer]:
         exact = float(rows["exact"].iloc[0])
         quantity = names.DIVERGENCE_QUANTITY[str(divergence)]
         bound = float(at_exact["bound"].iloc[0])
-        yield Answer(quantity, names.AT_EXACT, bound, str(pair), exact=exact)
+        yield Answer(quantity, AT_EXACT, bound, str(pair), exact=exact)
         gap = float((others["exact"] - others["bound"]).min())
-        yield Answer(names.MIN_GAP.format(quantity), "all other ratios", gap, str(pair))
+        yield Answer(
+            f"smallest gap of {quantity} away from the exact ratio",
+            "all other ratios",
+            gap,
+            str(pair),
+        )
 
 
 def equality_answers() -> Iterator[Answer]:
@@ -128,7 +143,9 @@ def equality_answers() -> Iterator[Answer]:
     }
     for key, (loss, remark) in losses.items():
         name = thesis_names.DIVERGENCES[key]
-        yield Answer(names.LOSS_AT_EQUALITY, name, float(loss[0]), exact=remark, published=remark)
+        yield Answer(
+            "loss of the exact ratio if q = p", name, float(loss[0]), exact=remark, published=remark
+        )
 
 
 def sampled_answers(rows: pd.DataFrame, samples: int) -> Iterator[Answer]:
@@ -148,7 +165,7 @@ def sampled_answers(rows: pd.DataFrame, samples: int) -> Iterator[Answer]:
                 yield Answer(names.FRACTION_ABOVE.format(quantity), name, above, setting)
             if ratio == names.TRAINED:
                 quantity = names.DIVERGENCE_QUANTITY["kl_posterior_prior"]
-                name = names.LOG_RATIO_MEAN.format(thesis_names.DIVERGENCES[key])
+                name = f"mean log ratio, trained by {thesis_names.DIVERGENCES[key]}"
                 value = float(group["log_ratio"].median())
                 yield Answer(quantity, name, value, setting, exact=float(kl))
         spread = math.sqrt(math.expm1(2 * float(kl)) / samples)

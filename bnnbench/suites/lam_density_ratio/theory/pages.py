@@ -40,6 +40,9 @@ functionals_figures = Figures(
     lambda folder: (read_functionals(folder), read_record(folder).metadata)
 )
 
+FAMILY_FORMULAS = {"power": "r*^c", "shift": "r* + delta"}
+"""Families of ratios that contain the exact ratio `r*`."""
+
 BOUND_NAMES = {"kl_posterior_prior": "bound of reverse KL", "gan": "bound of the GAN divergence"}
 
 RATIOS = {
@@ -56,8 +59,8 @@ RATIOS = {
 )
 def families(run: SavedTables) -> Figure:
     """Draw both bounds over both families of ratios, with a colour per pair of densities."""
-    figure, panels = new_figure(9.5, 6.2, len(names.FAMILY_FORMULAS), len(BOUND_NAMES))
-    keys = [(divergence, family) for divergence in BOUND_NAMES for family in names.FAMILY_FORMULAS]
+    figure, panels = new_figure(9.5, 6.2, len(FAMILY_FORMULAS), len(BOUND_NAMES))
+    keys = [(divergence, family) for divergence in BOUND_NAMES for family in FAMILY_FORMULAS]
     for axes, (divergence, family) in zip(panels, keys, strict=True):
         pairs = run.rows(names.FAMILIES, divergence=divergence, family=family)
         for colour, (pair, rows) in zip(PALETTE, pairs.groupby("pair", sort=False), strict=False):
@@ -67,7 +70,7 @@ def families(run: SavedTables) -> Figure:
             exact = rows[rows["distance"] == 0]
             axes.plot(exact["parameter"], exact["bound"], "o", color=colour, markersize=6)
         variable = {"power": "c", "shift": "delta"}[family]
-        axes.set_xlabel(f"{variable} of the ratio {names.FAMILY_FORMULAS[family]}")
+        axes.set_xlabel(f"{variable} of the ratio {FAMILY_FORMULAS[family]}")
         axes.set_ylabel(f"{BOUND_NAMES[divergence]} [nats]")
     legend(figure, panels[0], columns=3)
     figure.supxlabel(

@@ -50,6 +50,8 @@ MAX_PRE_ACTIVATION = 6.0
 SATURATION_START, SATURATION_STOP, SATURATION_STEP = -60.0, 100.0, 0.5
 """Grid of pre-activations at which rounded slopes are compared with exact ones."""
 
+SATURATION_POINT = "pre-activation from which the slope is wrong in single precision"
+
 SLOPE_TOLERANCE = 0.01
 """Largest accepted error of a slope, relative to one plus its exact size."""
 
@@ -120,7 +122,9 @@ def optima(q: float, p: float) -> Iterator[Answer]:
         best = int(functional.loss(outputs, *_filled(outputs, q, p)).argmin())
         exact = float(optimum(key[1], q_tensor, p_tensor))
         setting = f"q = {q:g}, p = {p:g}"
-        yield Answer(names.OPTIMUM, label(*key), outputs[best].item(), setting, exact=exact)
+        yield Answer(
+            "output of least loss", label(*key), outputs[best].item(), setting, exact=exact
+        )
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,9 @@ def derivative_errors(points: Points) -> Iterator[Answer]:
         true = derivatives(functional.loss, outputs, q, p)
         for order, formula, actual in zip(("first", "second"), printed, true, strict=True):
             error = ((formula - actual).abs() / (q + p + actual.abs())).max().item()
-            yield Answer(names.DERIVATIVE_ERROR.format(order), label(*key), error, exact=0.0)
+            yield Answer(
+                f"{order} derivative as printed, largest error", label(*key), error, exact=0.0
+            )
 
 
 def comparisons(points: Points) -> Iterator[Answer]:
@@ -172,7 +178,9 @@ def comparisons(points: Points) -> Iterator[Answer]:
         optimum(name, q + points.change, p) - optimum(name, q, p)
         for name in ("class_probability", "ratio")
     )
-    yield Answer(names.MAX_STEP_RATIO, "D / r", float((d_step / r_step).abs().max()))
+    yield Answer(
+        "largest ratio of the optima's steps", "D / r", float((d_step / r_step).abs().max())
+    )
 
     outputs = {name: ACTIVATIONS[name](points.pre_activation) for name in ESTIMATORS}
     curvature, slope = {}, {}
@@ -193,7 +201,7 @@ def comparisons(points: Points) -> Iterator[Answer]:
         steep = slope[divergence, "class_probability"]
         yield excess("slope", name, steep, slope[divergence, other])
     for key, values in curvature.items():
-        yield Answer(names.MIN_CURVATURE, label(*key), values.min().item())
+        yield Answer("smallest second derivative in the output", label(*key), values.min().item())
 
 
 def in_pre_activation(points: Points) -> Iterator[Answer]:
@@ -205,10 +213,8 @@ def in_pre_activation(points: Points) -> Iterator[Answer]:
         for order, by_estimator in zip(("first", "second"), zip(*both, strict=True), strict=True):
             stack = torch.stack(by_estimator)
             spread = (stack.amax(0) - stack.amin(0)) / (q + p + stack.abs().amax(0))
-            name, approximation = (
-                names.IN_PRE_ACTIVATION.format(order),
-                f"{title}, {names.ALL_ESTIMATORS}",
-            )
+            name = names.IN_PRE_ACTIVATION.format(order)
+            approximation = f"{title}, {names.ALL_ESTIMATORS}"
             yield Answer(name, approximation, spread.max().item(), exact=0.0)
 
 
@@ -254,6 +260,6 @@ def saturation_answers(rows: pd.DataFrame) -> Iterator[Answer]:
     for (divergence, estimator, side), points in wrong:
         name = f"{label(divergence, estimator)}, draws of {side}"
         if (points > 0).any():
-            yield Answer(names.SATURATION_POINT, name, float(points[points > 0].min()), "above")
+            yield Answer(SATURATION_POINT, name, float(points[points > 0].min()), "above")
         if (points < 0).any():
-            yield Answer(names.SATURATION_POINT, name, float(points[points < 0].max()), "below")
+            yield Answer(SATURATION_POINT, name, float(points[points < 0].max()), "below")

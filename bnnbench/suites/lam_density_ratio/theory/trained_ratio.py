@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pandas as pd
@@ -26,23 +25,6 @@ LEARNING_RATE = 3e-3
 
 Layers = list[tuple[Tensor, Tensor]]
 """Weights `[R, in, out]` and biases `[R, 1, out]` of each layer of `R` networks."""
-
-
-@dataclass(frozen=True)
-class TrainingSettings:
-    """Settings of the training and of the estimates.
-
-    Attributes:
-        width: width of both hidden layers.
-        steps: number of Adam steps, each on fresh samples.
-        samples: samples of `q` and of `p` per step and per sample set.
-        sample_sets: number of sample sets from which each trained network makes estimates.
-    """
-
-    width: int
-    steps: int
-    samples: int
-    sample_sets: int
 
 
 def initial_layers(replicas: int, width: int, generator: torch.Generator) -> Layers:
@@ -83,31 +65,44 @@ def draw_samples(
     return separations[:, None] + q, p
 
 
-def train_networks(
-    separations: Tensor, divergence: str, settings: TrainingSettings, generator: torch.Generator
-) -> Layers:
-    """Return networks that maximise the lower bound of a divergence, one per separation `[R]`."""
-    layers = initial_layers(len(separations), settings.width, generator)
+def train(
+    layers: Layers,
+    separations: Tensor,
+    divergence: str,
+    steps: int,
+    samples: int,
+    generator: torch.Generator,
+) -> None:
+    """Maximise the lower bound of a divergence with networks for the separations `[R]`."""
     weights, biases = zip(*layers, strict=True)
     optimiser = torch.optim.Adam([*weights, *biases], LEARNING_RATE)
-    for _ in range(settings.steps):
-        q, p = draw_samples(separations, settings.samples, generator)
+    for _ in range(steps):
+        q, p = draw_samples(separations, samples, generator)
         optimiser.zero_grad()
         loss = -sample_bounds(log_ratio(layers, q), log_ratio(layers, p))[divergence].sum()
         loss.backward()
         optimiser.step()
-    return layers
 
 
 def estimates(
-    kl_values: Sequence[float], settings: TrainingSettings, repetitions: int, seed: int
+    kl_values: Sequence[float],
+    *,
+    repetitions: int,
+    width: int,
+    steps: int,
+    samples: int,
+    sample_sets: int,
+    seed: int,
 ) -> pd.DataFrame:
     """Return the estimates of both bounds, with a trained ratio and with the exact one.
 
     Args:
         kl_values: `KL(q || p)` of each pair, nats.
-        settings: settings of the training.
         repetitions: number of networks per pair and bound, all in one stack.
+        width: width of both hidden layers.
+        steps: number of Adam steps, each on fresh samples.
+        samples: samples of `q` and of `p` per step and per sample set.
+        sample_sets: number of sample sets from which each trained network makes estimates.
         seed: seed of the experiment.
 
     Returns:
@@ -122,14 +117,15 @@ def estimates(
     tables = []
     for divergence in ("kl_posterior_prior", "gan"):
         generator = torch.Generator().manual_seed(derive_seed(seed, "trained ratio"))
-        layers = train_networks(separations, divergence, settings, generator)
-        for number in range(settings.sample_sets):
-            samples = draw_samples(separations, settings.samples, generator)
+        layers = initial_layers(len(separations), width, generator)
+        train(layers, separations, divergence, steps, samples, generator)
+        for number in range(sample_sets):
+            points = draw_samples(separations, samples, generator)
             labels = {**networks, "sample_set": number, "divergence": divergence}
             with torch.no_grad():
                 log_ratios = {
-                    TRAINED: [log_ratio(layers, u) for u in samples],
-                    EXACT_RATIO: [d * (u - d / 2) for u in samples],
+                    TRAINED: [log_ratio(layers, u) for u in points],
+                    EXACT_RATIO: [d * (u - d / 2) for u in points],
                 }
             for ratio, (under_q, under_p) in log_ratios.items():
                 bound = sample_bounds(under_q, under_p)[divergence].tolist()
