@@ -29,9 +29,7 @@ N_DIRECTIONS = 32
 def log_unnormalised(samples: Tensor, observations: Tensor) -> Tensor:
     """Return `log p(x|z) + log p(z)` without the prior's constant, `[..., K, n]`.
 
-    Args:
-        samples: `[..., K, n, 2]`.
-        observations: `[K]`.
+    `samples` are `[..., K, n, 2]` and `observations` `[K]`.
     """
     mean = sprinkler.BASE_MEAN + samples.clamp_min(0).pow(3).sum(-1)
     prior = samples.square().sum(-1) / (2 * sprinkler.PRIOR_VARIANCE)

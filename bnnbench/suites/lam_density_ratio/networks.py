@@ -231,17 +231,7 @@ class BufferedNetwork:
         add: bool = False,
         to_inputs: bool = False,
     ) -> Tensor:
-        """Compute the derivatives of a loss after `forward`.
-
-        Args:
-            slope: gradient of the loss at the outputs, `[R, out, B]`; overwritten.
-            gradients: buffers for the gradients of the parameters; None to skip these.
-            add: whether to add to `gradients` instead of overwriting them.
-            to_inputs: whether to compute the gradient at `inputs`.
-
-        Returns:
-            The gradient at `inputs`, `[R, in, B]`, in a buffer. Undefined unless `to_inputs`.
-        """
+        """Compute the derivatives of a loss after `forward`, as `Layers.backward` does."""
         slope = self._head.backward(slope, gradients.head[1:] if gradients else None, add)
         relu_backward(slope, self._head.inputs)
         torch.bmm(self._parameters.head[0][:, : self._width], slope, out=self._main_slope)

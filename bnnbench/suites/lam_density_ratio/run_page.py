@@ -109,16 +109,14 @@ def run_table(folder: RunFolder) -> Table:
     run = read_sprinkler(folder)
     exact, thesis = exact_scores(run.metadata), run.published
     mark = " (settings differ)" if run.deviations else ""
+    published = {"average_kl": (f"{thesis.mean:.4f}", f"{thesis.std:.4f}")} if thesis else {}
+    thesis_columns = (f"thesis{mark}", "thesis std") if thesis else ()
     rows = []
     for column, name in SCORES.items():
         sample = run.sample(column)
-        cells = [name, plus_minus(sample.mean, sample.stderr), format_number(sample.std, ".2g")]
-        cells.append(format_number(exact.get(column, nan), ".5g"))
-        if thesis:
-            is_published = column == "average_kl"
-            cells += [f"{thesis.mean:.4f}", f"{thesis.std:.4f}"] if is_published else ["", ""]
-        rows.append(tuple(cells))
-    thesis_columns = (f"thesis{mark}", "thesis std") if thesis else ()
+        ours = plus_minus(sample.mean, sample.stderr), format_number(sample.std, ".2g")
+        exact_score = format_number(exact.get(column, nan), ".5g")
+        rows.append((name, *ours, exact_score, *published.get(column, ("",) * len(thesis_columns))))
     numbers = number_columns("mean ± stderr", "std", "exact", *thesis_columns)
     size = f"{len(run.repetitions)} repetitions, {run.failed} failed"
     title = f"{run.name}, {run.metadata['schedule']}: {size}"

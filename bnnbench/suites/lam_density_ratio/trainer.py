@@ -130,12 +130,16 @@ class Trainer:
         nelbo = self.stack.generator_step(factor * schedule.posterior_rate)
         self._detect_failures(losses, nelbo)
         if schedule.evaluates_after(self.iteration):
-            scores = {name: s.tolist() for name, s in self._evaluate(self.iteration).items()}
-            for k, log in enumerate(self.logs):
-                if log.status == OK:
-                    own = {name: values[k] for name, values in scores.items()}
-                    losses_ = {"estimator_loss": log.estimator_loss, "nelbo": log.nelbo}
-                    log.curve.append({"iteration": self.iteration, **own, **losses_})
+            self._record()
+
+    def _record(self) -> None:
+        """Add a row to the curve of each pair that has not failed."""
+        scores = {name: values.tolist() for name, values in self._evaluate(self.iteration).items()}
+        for k, log in enumerate(self.logs):
+            if log.status == OK:
+                own = {name: values[k] for name, values in scores.items()}
+                row = {"iteration": self.iteration, **own}
+                log.curve.append({**row, "estimator_loss": log.estimator_loss, "nelbo": log.nelbo})
 
     def _detect_failures(self, losses: Tensor, nelbo: Tensor | None) -> None:
         """Detect failed pairs and freeze them.

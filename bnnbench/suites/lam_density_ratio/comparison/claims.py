@@ -15,6 +15,7 @@ import numpy as np
 
 from bnnbench.results.claims import CheckResult, Claim, Claims, NotTestable, check_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
+    MIN_REPETITIONS,
     Evidence,
     SprinklerRun,
     thesis_evidence,
@@ -25,7 +26,6 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
     EXPONENTIAL,
     LOWER_MEAN,
     LOWER_MEAN_AND_STD,
-    MIN_REPETITIONS,
     NO_DIFFERENCE,
     RELU,
     SIGNIFICANCE,
@@ -34,13 +34,10 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
     cells,
     complete_groups,
     do_not_differ,
-    find_sample,
     for_every_case,
     gan_cells,
     groups,
-    has_enough,
     is_better,
-    not_enough,
     pairwise_p_values,
     under_kl,
 )
@@ -68,7 +65,7 @@ claims = Claims()
 def prior_contrast_converges_faster(evidence: Evidence) -> Iterator[Case]:
     for prior in (*cells("optimal", "prior"), *cells("undertrained", "prior")):
         joint = replace(prior, contrast="joint")
-        end, level = find_sample(evidence, prior), find_sample(evidence, joint).mean
+        end, level = evidence.sample(prior), evidence.sample(joint).mean
         if math.isnan(end.mean + level):
             continue
         if prior in evidence.runs:
@@ -139,9 +136,9 @@ def exponential_beats_relu(evidence: Evidence) -> CheckResult:
 def exponential_equals_classifier(evidence: Evidence) -> CheckResult:
     pair = (EXPONENTIAL["prior"], "6.1"), (CLASSIFIER["prior"], "5.1")
     for cell, table in pair:
-        if not has_enough(evidence, cell, table=table):
-            raise not_enough(evidence, [cell], table)
-    test = welch(*(find_sample(evidence, cell, table) for cell, table in pair))
+        if not evidence.has_enough(cell, table=table):
+            raise evidence.not_enough([cell], table)
+    test = welch(*(evidence.sample(cell, table) for cell, table in pair))
     (first, _), (second, _) = pair
     note = evidence.deviation_note((first, second))
     return abs(test.difference) < 0.002, f"{first.name} minus {second.name}: {test}{note}"
@@ -156,12 +153,12 @@ def exponential_equals_classifier(evidence: Evidence) -> CheckResult:
 def is_at_floor(evidence: Evidence) -> CheckResult:
     six = cells("optimal", "prior")
     excess = {
-        cell: find_sample(evidence, cell).mean - AVERAGE_KL_FLOOR
+        cell: evidence.sample(cell).mean - AVERAGE_KL_FLOOR
         for cell in six
-        if has_enough(evidence, cell)
+        if evidence.has_enough(cell)
     }
     if not excess:
-        raise not_enough(evidence, six)
+        raise evidence.not_enough(six)
     text = ", ".join(f"{cell.name} {value:+.4f}" for cell, value in excess.items())
     holds = all(abs(value) < 0.005 for value in excess.values())
     return holds, f"mean minus {AVERAGE_KL_FLOOR}: {text}{evidence.deviation_note(excess)}"
@@ -239,7 +236,7 @@ def reverse_kl_is_better(evidence: Evidence, contrast: str) -> CheckResult:
 @for_every_case()
 def means_are_in_order(evidence: Evidence) -> Iterator[Case]:
     for group in complete_groups(evidence, "undertrained"):
-        means = {SYMBOLS[cell.estimator]: find_sample(evidence, cell).mean for cell in group}
+        means = {SYMBOLS[cell.estimator]: evidence.sample(cell).mean for cell in group}
         ends = ", ".join(f"{symbol} {mean:.4f}" for symbol, mean in means.items())
         name = f"{group[0].contrast}, {DIVERGENCES[group[0].divergence]}"
         yield [*means.values()] == sorted(means.values()), f"{name}: {ends}", group
@@ -274,7 +271,7 @@ def estimators_differ(evidence: Evidence) -> CheckResult:
 )
 def half_deviation_is_significant(evidence: Evidence) -> CheckResult:
     complete = complete_groups(evidence, "undertrained")
-    samples = [[find_sample(evidence, cell) for cell in group] for group in complete]
+    samples = [[evidence.sample(cell) for cell in group] for group in complete]
     size = max(sample.size for group in samples for sample in group)
     p = welch(Sample(0.5, 1.0, size), Sample(0.0, 1.0, size)).p
     pairs = [pair for group in samples for pair in combinations(group, 2)]

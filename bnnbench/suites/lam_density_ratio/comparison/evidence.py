@@ -12,6 +12,7 @@ import pandas as pd
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
 from bnnbench.results.saved_tables import read_table
@@ -19,6 +20,9 @@ from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
+
+MIN_REPETITIONS = 10
+"""Number of repetitions below which a test has too little power."""
 
 REPETITION_COLUMNS = ("repetition", "average_kl", "average_kl_last5", "kl", "sliced_wasserstein")
 
@@ -151,6 +155,23 @@ class Evidence:
     model_runs: Mapping[Cell, SprinklerRun] = field(default_factory=dict)
     iterations: Mapping[Cell, int] = field(default_factory=dict)
     others: tuple[SprinklerRun, ...] = ()
+
+    def sample(self, cell: Cell, table: str = "") -> Sample:
+        """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
+        number = table or thesis.TABLE_NUMBERS[cell.setting, cell.contrast]
+        return self.tables.get(number, {}).get(cell, Sample())
+
+    def has_enough(self, *cells: Cell, table: str = "") -> bool:
+        """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
+        return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
+
+    def not_enough(self, cells: Iterable[Cell], table: str = "") -> NotTestable:
+        """Return why a claim is not tested: the configurations that lack repetitions."""
+        lacking = (cell for cell in cells if not self.has_enough(cell, table=table))
+        labels = [f"{cell.setting} {cell.name}" for cell in lacking]
+        rest = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
+        text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(labels[:2])}{rest}"
+        return NotTestable(text)
 
     def available(self, cells: Iterable[Cell]) -> dict[Cell, SprinklerRun]:
         """Return the runs among some configurations."""

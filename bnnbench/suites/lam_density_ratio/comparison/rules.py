@@ -5,14 +5,14 @@ The rules on means apply to the thesis's own tables too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import combinations
 
 from bnnbench.results.claims import CheckResult, NotTestable
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, f_test, welch
+from bnnbench.suites.lam_density_ratio.comparison.statistics import f_test, welch
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 from bnnbench.suites.lam_density_ratio.names import (
     CONTRASTS,
@@ -22,19 +22,8 @@ from bnnbench.suites.lam_density_ratio.names import (
     SYMBOLS,
 )
 
-MIN_REPETITIONS = 10
-"""Number of repetitions below which a test has too little power."""
-
 SIGNIFICANCE = 0.05
 """Significance level of the tests."""
-
-TABLE_NUMBERS = {
-    ("optimal", "prior"): "8.1",
-    ("optimal", "joint"): "8.2",
-    ("undertrained", "prior"): "9.1",
-    ("undertrained", "joint"): "9.2",
-}
-"""The table with the six configurations of each setting and contrast."""
 
 Group = tuple[Cell, ...]
 """The configurations D, r and T of one setting, contrast and divergence."""
@@ -84,30 +73,6 @@ ALL_RELU = tuple(
     for setting in ("optimal", "undertrained")
     for cell in RELU.values()
 )
-
-
-def find_sample(evidence: Evidence, cell: Cell, table: str = "") -> Sample:
-    """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
-    number = table or TABLE_NUMBERS[cell.setting, cell.contrast]
-    return evidence.tables.get(number, {}).get(cell, Sample())
-
-
-def has_enough(evidence: Evidence, *cells: Cell, table: str = "") -> bool:
-    """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
-    return all(find_sample(evidence, cell, table).size >= MIN_REPETITIONS for cell in cells)
-
-
-def not_enough(evidence: Evidence, cells: Iterable[Cell], table: str = "") -> NotTestable:
-    """Return the reason why a claim is not tested: the configurations that lack repetitions."""
-    names = [
-        f"{cell.setting} {cell.name}"
-        for cell in cells
-        if not has_enough(evidence, cell, table=table)
-    ]
-    rest = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    return NotTestable(
-        f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(names[:2])}{rest}"
-    )
 
 
 LOWER_MEAN = f"lower mean average KL, Welch's p below {SIGNIFICANCE}, in every available pair"
@@ -161,11 +126,11 @@ def is_better(
         spread: whether its standard deviation must be lower too.
         min_pairs: number of pairs that must be available.
     """
-    available = [pair for pair in pairs if has_enough(evidence, *pair, table=table)]
+    available = [pair for pair in pairs if evidence.has_enough(*pair, table=table)]
     if len(available) < min_pairs:
-        raise not_enough(evidence, (cell for pair in pairs for cell in pair), table)
+        raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
     for pair in available:
-        better, other = (find_sample(evidence, cell, table) for cell in pair)
+        better, other = (evidence.sample(cell, table) for cell in pair)
         test = welch(other, better)
         significant = test.difference > 0 and test.p < SIGNIFICANCE
         stds = f", sd {better.std:.4f} against {other.std:.4f}" if spread else ""
@@ -177,10 +142,10 @@ def is_better(
 def do_not_differ(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]:
     """Check whether the means of each group do not differ significantly."""
     members = [cell for group in groups for cell in group]
-    if not has_enough(evidence, *members):
-        raise not_enough(evidence, members)
+    if not evidence.has_enough(*members):
+        raise evidence.not_enough(members)
     for group in groups:
-        samples = [find_sample(evidence, cell) for cell in group]
+        samples = [evidence.sample(cell) for cell in group]
         means = [sample.mean for sample in samples]
         value, p = f_test(samples)
         divergences = dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
@@ -193,9 +158,9 @@ def do_not_differ(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]
 
 def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
     """Return the groups whose configurations all have enough repetitions."""
-    complete = [group for group in groups(setting) if has_enough(evidence, *group)]
+    complete = [group for group in groups(setting) if evidence.has_enough(*group)]
     if not complete:
-        raise not_enough(evidence, cells(setting))
+        raise evidence.not_enough(cells(setting))
     return complete
 
 
@@ -204,4 +169,4 @@ def pairwise_p_values(evidence: Evidence, group: Group) -> Iterator[tuple[str, f
     for a, b in combinations(group, 2):
         symbols = f"{SYMBOLS[a.estimator]} and {SYMBOLS[b.estimator]}"
         name = f"{CONTRASTS[a.contrast]}, {DIVERGENCES[a.divergence]}, {symbols}"
-        yield name, welch(find_sample(evidence, a), find_sample(evidence, b)).p
+        yield name, welch(evidence.sample(a), evidence.sample(b)).p

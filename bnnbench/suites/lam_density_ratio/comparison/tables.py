@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import combinations
 from string import ascii_lowercase
 from typing import Any
@@ -76,89 +77,80 @@ Cells = Mapping[str, Callable[[Row], str]]
 """The text of a row's cells by title of the column."""
 
 
-def number(name: str, form: str) -> Callable[[Row], str]:
+def as_number(name: str, form: str) -> Callable[[Row], str]:
     """Return a function that formats one number of a row."""
     return lambda row: format_number(row[name], form)
 
 
-def mean(name: str, error: str = "{}_stderr") -> Callable[[Row], str]:
+def with_error(name: str, error: str = "{}_stderr") -> Callable[[Row], str]:
     """Return a function that formats one number of a row with its standard error."""
     return lambda row: plus_minus(row[name], row[error.format(name)])
 
 
+def as_text(name: str) -> Callable[[Row], str]:
+    """Return a function that returns one text of a row."""
+    return lambda row: str(row[name])
+
+
 COMPARISON: Cells = {
-    "Ours": mean("mean", "stderr"),
-    "Std": number("std", ".4f"),
-    "Thesis": number("thesis_mean", ".4f"),
-    "Thesis std": number("thesis_std", ".4f"),
-    "Difference": number("difference", "+.4f"),
+    "Ours": with_error("mean", "stderr"),
+    "Std": as_number("std", ".4f"),
+    "Thesis": as_number("thesis_mean", ".4f"),
+    "Thesis std": as_number("thesis_std", ".4f"),
+    "Difference": as_number("difference", "+.4f"),
     "z": lambda row: format_z(row["z"]),
 }
 
+PAIR: Cells = {"Pair": as_text("pair")}
+
 TESTS: Cells = {
-    "Ours": number("difference", "+.4f"),
-    "p": number("p", ".2g"),
-    "Thesis": number("thesis_difference", "+.4f"),
-    "Thesis p": number("thesis_p", ".2g"),
+    "Ours": as_number("difference", "+.4f"),
+    "p": as_number("p", ".2g"),
+    "Thesis": as_number("thesis_difference", "+.4f"),
+    "Thesis p": as_number("thesis_p", ".2g"),
 }
 
 RUNS: Cells = {
     "Repetitions": lambda row: f"{row['repetitions'] - row['failed']} of {row['repetitions']}",
-    "Average KL": mean("average_kl"),
-    "Median average KL": number("average_kl_median", ".4f"),
-    "KL": mean("kl"),
-    "Sliced Wasserstein": mean("sliced_wasserstein"),
+    "Average KL": with_error("average_kl"),
+    "Median average KL": as_number("average_kl_median", ".4f"),
+    "KL": with_error("kl"),
+    "Sliced Wasserstein": with_error("sliced_wasserstein"),
 }
 
 SHARED: Cells = {
     "Repetitions": lambda row: str(row["repetitions"]),
-    "First distance": number("first_distance", ".4f"),
-    "Last distance": number("last_distance", ".4f"),
-    "Independent distance": number("independent_distance", ".4f"),
-    "Difference": mean("difference"),
+    "First distance": as_number("first_distance", ".4f"),
+    "Last distance": as_number("last_distance", ".4f"),
+    "Independent distance": as_number("independent_distance", ".4f"),
+    "Difference": with_error("difference"),
 }
 
 
 def blocks_of(
     name: str, rows: Sequence[Row], labels: Cells, numbers: Cells, texts: Cells | None = None
 ) -> Iterator[Block]:
-    """Yield a table and the file with its rows at full precision.
-
-    Args:
-        name: of the file.
-        rows: the rows.
-        labels: the first columns.
-        numbers: the columns of numbers.
-        texts: the last columns.
-    """
-    last = {} if texts is None else texts
-    cells = [*labels.values(), *numbers.values(), *last.values()]
-    columns = (
-        *label_columns(*labels),
-        *number_columns(*numbers),
-        *(Column(title, "text") for title in last),
-    )
+    """Yield a table and, at full precision, the file `name` with its rows."""
+    texts = texts or {}
+    cells = [*labels.values(), *numbers.values(), *texts.values()]
+    last = (Column(title, "text") for title in texts)
+    columns = (*label_columns(*labels), *number_columns(*numbers), *last)
     yield Table(columns, tuple(tuple(cell(row) for cell in cells) for row in rows))
     yield DataFile(name, pd.DataFrame(rows))
 
 
-def text(name: str) -> Callable[[Row], str]:
-    """Return a function that returns one text of a row."""
-    return lambda row: str(row[name])
-
-
 def table_blocks(evidence: Evidence) -> Iterator[Block]:
     """Yield every table with at least one run, each with its tests."""
-    for number_, title in TABLES.items():
-        if not evidence.tables.get(number_):
+    for number, title in TABLES.items():
+        if not evidence.tables.get(number):
             continue
-        yield Heading(f"Table {number_}: {title}", 3)
-        suffix = number_.replace(".", "_")
-        yield from comparison_blocks(evidence, number_, f"density_ratio_table_{suffix}")
-        if tests := list(test_rows(evidence, number_)):
+        yield Heading(f"Table {number}: {title}", 3)
+        suffix = number.replace(".", "_")
+        yield from comparison_blocks(evidence, number, f"density_ratio_table_{suffix}")
+        if tests := list(test_rows(evidence, number)):
             name = f"density_ratio_tests_{suffix}"
-            yield from blocks_of(name, tests, {"Pair": text("pair")}, TESTS)
-        yield from author_blocks(evidence, number_)
+            yield from blocks_of(name, tests, PAIR, TESTS)
+        yield from author_blocks(evidence, number)
 
 
 def comparison_blocks(evidence: Evidence, number: str, name: str) -> Iterator[Block]:
@@ -197,15 +189,16 @@ def comparison_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]
             "settings_differ": ", ".join(run.deviations) if run else "",
             "repetitions": len(run.repetitions) if run else 0,
             "failed": run.failed if run else 0,
-            "mean": sample.mean,
-            "std": sample.std,
-            "stderr": sample.stderr,
-            "thesis_mean": theirs.mean,
-            "thesis_std": theirs.std,
-            "thesis_stderr": theirs.stderr,
+            **_columns(sample, "{}"),
+            **_columns(theirs, "thesis_{}"),
             "difference": sample.mean - theirs.mean,
             "z": z,
         }
+
+
+def _columns(sample: Sample, name: str) -> dict[str, float]:
+    """Return mean, standard deviation and standard error by column, such as `thesis_mean`."""
+    return {name.format(key): getattr(sample, key) for key in ("mean", "std", "stderr")}
 
 
 def test_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]:
@@ -221,12 +214,8 @@ def test_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]:
             thesis_test = welch(theirs[first], theirs[second])
             yield {
                 "pair": f"{first.name} - {second.name}",
-                "difference": our_test.difference,
-                "t": our_test.t,
-                "p": our_test.p,
-                "thesis_difference": thesis_test.difference,
-                "thesis_t": thesis_test.t,
-                "thesis_p": thesis_test.p,
+                **asdict(our_test),
+                **{f"thesis_{name}": value for name, value in asdict(thesis_test).items()},
             }
 
 
@@ -254,9 +243,9 @@ def run_blocks(runs: Sequence[SprinklerRun]) -> Iterator[Block]:
     """Yield a table of every run, with scores that need no kernel density too."""
     rows = sorted(map(run_row, runs), key=lambda row: row["configuration"])
     labels = {
-        name.capitalize(): text(name) for name in ("configuration", "numerics", "observations")
+        name.capitalize(): as_text(name) for name in ("configuration", "numerics", "observations")
     }
-    differences = {"Differs from the thesis in": text("settings_differ")}
+    differences = {"Differs from the thesis in": as_text("settings_differ")}
     yield Heading("Every run", 3)
     yield Paragraph(RUN_STATEMENT)
     yield from blocks_of("density_ratio_runs", rows, labels, RUNS, differences)
@@ -289,7 +278,7 @@ def shared_blocks(evidence: Evidence) -> Iterator[Block]:
     if rows := list(shared_rows(evidence)):
         yield Heading("Effect of rounding", 3)
         yield Paragraph(SHARED_STATEMENT)
-        yield from blocks_of("density_ratio_shared_starts", rows, {"Pair": text("pair")}, SHARED)
+        yield from blocks_of("density_ratio_shared_starts", rows, PAIR, SHARED)
 
 
 def shared_rows(evidence: Evidence) -> Iterator[dict[str, Any]]:

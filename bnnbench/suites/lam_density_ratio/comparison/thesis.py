@@ -53,6 +53,14 @@ TABLES = {
     "9.2": "undertrained estimators, joint contrast",
 }
 
+TABLE_NUMBERS = {
+    ("optimal", "prior"): "8.1",
+    ("optimal", "joint"): "8.2",
+    ("undertrained", "prior"): "9.1",
+    ("undertrained", "joint"): "9.2",
+}
+"""The table with the six configurations of each setting and contrast."""
+
 SETTING_OF_SCHEDULE = {
     "undertrained": "undertrained",
     "published": "optimal",
@@ -143,9 +151,6 @@ def exact_scores(metadata: Mapping[str, Any]) -> dict[str, float]:
 
     With the joint contrast the NELBO is the divergence of the observations' distribution from the
     model's: zero if they are drawn from the model, infinite for atoms.
-
-    Args:
-        metadata: metadata of the run.
     """
     known = tuple(metadata["data"]) == OBSERVATIONS
     floor = AVERAGE_KL_FLOOR if known else math.nan
@@ -166,12 +171,7 @@ def thesis_settings(setting: str, contrast: str) -> dict[str, tuple[Any, ...]]:
 
 
 def deviating_settings(metadata: Mapping[str, Any], setting: str) -> Iterator[str]:
-    """Yield every setting of a run that differs from the thesis, such as `iterations 4000`.
-
-    Args:
-        metadata: metadata of the run.
-        setting: `optimal` or `undertrained`.
-    """
+    """Yield every setting of a run that differs from the thesis, such as `iterations 4000`."""
     settings = {**COMMON_SETTINGS, **thesis_settings(setting, metadata["contrast"])}
     for name, values in settings.items():
         actual = metadata[name]
