@@ -7,7 +7,7 @@ C15 and C16, on losses at a point, are lemmas; tests check them, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -31,18 +31,17 @@ from bnnbench.suites.lam_density_ratio.comparison.rules import (
     SIGNIFICANCE,
     Case,
     Group,
+    by_divergence,
     cells,
     complete_groups,
     do_not_differ,
     for_every_case,
-    gan_cells,
     groups,
     is_better,
     pairwise_p_values,
-    under_kl,
 )
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, welch
-from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR
+from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR, Cell
 from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, ESTIMATORS, SYMBOLS
 
 EARLY_ITERATIONS = 500
@@ -95,10 +94,8 @@ def classifier_beats_relu(evidence: Evidence) -> CheckResult:
     "all runs of it",
 )
 def relu_fails_often(evidence: Evidence) -> CheckResult:
-    runs = evidence.available(ALL_RELU).values()
-    total, stuck = sum(len(run.repetitions) for run in runs), sum(run.stuck for run in runs)
-    if total < MIN_REPETITIONS:
-        raise NotTestable(f"{total} repetitions of the ReLU ratio, fewer than {MIN_REPETITIONS}")
+    runs, total = _repetitions(evidence, ALL_RELU, "ReLU")
+    stuck = sum(run.stuck for run in runs)
     return 0.25 * total <= stuck <= 0.75 * total, f"{stuck} of {total} are stuck"
 
 
@@ -108,13 +105,20 @@ def relu_fails_often(evidence: Evidence) -> CheckResult:
     rule="no repetition of the exponential ratio fails",
 )
 def exponential_never_fails(evidence: Evidence) -> CheckResult:
-    runs = evidence.available(EXPONENTIAL.values()).values()
-    total, failed = sum(len(run.repetitions) for run in runs), sum(run.failed for run in runs)
-    if total < MIN_REPETITIONS:
-        raise NotTestable(
-            f"{total} repetitions of the exponential ratio, fewer than {MIN_REPETITIONS}"
-        )
+    runs, total = _repetitions(evidence, EXPONENTIAL.values(), "exponential")
+    failed = sum(run.failed for run in runs)
     return failed == 0, f"{failed} of {total} fail"
+
+
+def _repetitions(
+    evidence: Evidence, cells: Iterable[Cell], ratio: str
+) -> tuple[list[SprinklerRun], int]:
+    """Return the runs of some configurations, and their number of repetitions if it suffices."""
+    runs = list(evidence.available(cells).values())
+    total = sum(len(run.repetitions) for run in runs)
+    if total < MIN_REPETITIONS:
+        raise NotTestable(f"{total} repetitions of the {ratio} ratio, fewer than {MIN_REPETITIONS}")
+    return runs, total
 
 
 @claims(
@@ -207,8 +211,7 @@ def joint_estimators_do_not_differ(evidence: Evidence) -> CheckResult:
     rule=LOWER_MEAN_AND_STD,
 )
 def reverse_kl_is_more_consistent(evidence: Evidence) -> CheckResult:
-    pairs = [(under_kl(gan), gan) for gan in gan_cells("optimal", "joint")]
-    return is_better(evidence, pairs, spread=True, min_pairs=3)
+    return is_better(evidence, by_divergence("optimal", "joint"), spread=True, min_pairs=3)
 
 
 @claims(
@@ -224,8 +227,7 @@ def reverse_kl_is_more_consistent(evidence: Evidence) -> CheckResult:
     contrast="joint",
 )
 def reverse_kl_is_better(evidence: Evidence, contrast: str) -> CheckResult:
-    pairs = [(under_kl(gan), gan) for gan in gan_cells("undertrained", contrast)]
-    return is_better(evidence, pairs, min_pairs=3)
+    return is_better(evidence, by_divergence("undertrained", contrast), min_pairs=3)
 
 
 @claims(
@@ -293,10 +295,9 @@ def _standardised_difference(first: Sample, second: Sample) -> float:
 
 def runs_under_both(evidence: Evidence) -> Iterator[tuple[Group, SprinklerRun, SprinklerRun]]:
     """Yield each undertrained estimator's configurations, and its runs with GAN and reverse KL."""
-    for gan in gan_cells("undertrained"):
-        pair = (gan, under_kl(gan))
-        if len(runs := evidence.available(pair)) == 2:
-            yield pair, runs[pair[0]], runs[pair[1]]
+    for kl, gan in by_divergence("undertrained"):
+        if len(runs := evidence.available((gan, kl))) == 2:
+            yield (gan, kl), runs[gan], runs[kl]
 
 
 @claims(

@@ -48,14 +48,10 @@ def cells(setting: str, *contrasts: str) -> Group:
     return tuple(cell for group in groups(setting, *contrasts) for cell in group)
 
 
-def under_kl(gan: Cell) -> Cell:
-    """Return the configuration that differs in its divergence only."""
-    return replace(gan, divergence="kl_posterior_prior")
-
-
-def gan_cells(setting: str, *contrasts: str) -> Iterator[Cell]:
-    """Yield the configurations of one setting with the GAN divergence."""
-    return (cell for cell in cells(setting, *contrasts) if cell.divergence == "gan")
+def by_divergence(setting: str, *contrasts: str) -> list[tuple[Cell, Cell]]:
+    """Return every estimator with reverse KL and with GAN."""
+    gan = (cell for cell in cells(setting, *contrasts) if cell.divergence == "gan")
+    return [(replace(cell, divergence="kl_posterior_prior"), cell) for cell in gan]
 
 
 RELU, EXPONENTIAL, CLASSIFIER = (
@@ -73,7 +69,6 @@ ALL_RELU = tuple(
     for setting in ("optimal", "undertrained")
     for cell in RELU.values()
 )
-
 
 LOWER_MEAN = f"lower mean average KL, Welch's p below {SIGNIFICANCE}, in every available pair"
 

@@ -32,7 +32,7 @@ ITERATIONS = np.array([0, 100, 200, 300, 400, 500, 600, 1000, 1500, 2000])
 
 D, R, T = rules.estimators("undertrained", "prior", "gan")
 JOINT = replace(T, contrast="joint")
-KL = rules.under_kl(T)
+KL = replace(T, divergence="kl_posterior_prior")
 
 
 def holds(check: Callable[..., CheckResult], evidence: Evidence, **arguments: Any) -> bool | None:
