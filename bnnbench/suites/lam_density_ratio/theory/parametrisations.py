@@ -83,44 +83,39 @@ class EstimatorParametrisations(TableExperiment):
         """Return the curves of Fig. 9.1, the rounded slopes, and the answers."""
         points = random_points(self.points, derive_seed(self.seed, "points"))
         saturation = saturation_slopes()
+        q, p = torch.tensor([self.q, self.p], dtype=torch.float64)
         answers = [
-            *optima(self.q, self.p),
+            *optima(q, p),
             *derivative_errors(points),
             *comparisons(points),
             *in_pre_activation(points),
             *saturation_answers(saturation),
         ]
-        curves = loss_curves(self.q, self.p)
+        curves = loss_curves(q, p)
         return {ANSWERS: answers, names.FUNCTIONALS: curves, names.SATURATION: saturation}
 
 
-def loss_curves(q: float, p: float) -> pd.DataFrame:
+def loss_curves(q: Tensor, p: Tensor) -> pd.DataFrame:
     """Return the six panels of Fig. 9.1: columns `divergence`, `estimator`, `output`, `loss`."""
     panels = []
     for (divergence, estimator), functional in FUNCTIONALS.items():
         limits = SHOWN_PRE_ACTIVATIONS[estimator]
         outputs = ACTIVATIONS[estimator](torch.linspace(*limits, SHOWN_POINTS, dtype=torch.float64))
-        losses = functional.loss(outputs, *_filled(outputs, q, p))
+        losses = functional.loss(outputs, q, p)
         keys = {"divergence": divergence, "estimator": estimator}
         panels.append(pd.DataFrame({**keys, "output": outputs, "loss": losses}))
     return pd.concat(panels)
 
 
-def _filled(like: Tensor, *values: float) -> tuple[Tensor, ...]:
-    """Return a tensor in the shape of `like` for each value."""
-    return tuple(torch.full_like(like, value) for value in values)
-
-
-def optima(q: float, p: float) -> Iterator[Answer]:
+def optima(q: Tensor, p: Tensor) -> Iterator[Answer]:
     """Yield the minimiser of each loss on a fine grid, with the exact one of the lemmas."""
-    q_tensor, p_tensor = (torch.tensor(value, dtype=torch.float64) for value in (q, p))
     # Integers are scaled last, so that the middle of the grid is exactly log q / p.
     steps = torch.arange(-GRID_STEPS, GRID_STEPS + 1, dtype=torch.float64)
-    grid = torch.log(q_tensor / p_tensor) + MAX_PRE_ACTIVATION * steps / GRID_STEPS
+    grid = torch.log(q / p) + MAX_PRE_ACTIVATION * steps / GRID_STEPS
     for key, functional in FUNCTIONALS.items():
         outputs = ACTIVATIONS[key[1]](grid)
-        best = int(functional.loss(outputs, *_filled(outputs, q, p)).argmin())
-        exact = float(optimum(key[1], q_tensor, p_tensor))
+        best = int(functional.loss(outputs, q, p).argmin())
+        exact = float(optimum(key[1], q, p))
         setting = f"q = {q:g}, p = {p:g}"
         yield Answer(
             "output of least loss", label(*key), outputs[best].item(), setting, exact=exact
