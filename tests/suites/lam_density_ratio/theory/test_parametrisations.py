@@ -10,7 +10,6 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.command import result_folder
-from support.refusals import assert_refused
 
 from bnnbench.results.answers import read_answers, value_of
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
@@ -173,8 +172,3 @@ def test_the_whole_experiment(command: Command) -> None:
     assert FUNCTIONALS_PAGE.statements[1][2].check(changed)[0] is True
     changed = run.with_columns("answers", value=-1.0)
     assert FUNCTIONALS_PAGE.statements[0][2].check(changed)[0] is False
-
-
-@pytest.mark.parametrize("setting", ["experiment.q", "experiment.p", "experiment.points"])
-def test_a_mistake_names_its_setting(setting: str) -> None:
-    assert_refused(["experiment=estimator_parametrisations", f"{setting}=0"], setting=setting)
