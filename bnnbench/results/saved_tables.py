@@ -67,16 +67,24 @@ def table_reader(
     """
 
     def read(folder: RunFolder) -> SavedTables:
-        tables = {name: _read(folder, name, columns, optional) for name, columns in numbers.items()}
+        tables = {
+            name: read_table(folder, name, columns, optional) for name, columns in numbers.items()
+        }
         return SavedTables({ANSWERS: read_answers(folder), **tables})
 
     return read
 
 
-def _read(
-    folder: RunFolder, name: str, numbers: Iterable[str], optional: Iterable[str]
+def read_table(
+    folder: RunFolder, name: str, numbers: Iterable[str], optional: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Read `<name>.csv`.
+    """Read `<name>.csv`, in which missing texts become empty.
+
+    Args:
+        folder: of the run.
+        name: of the table.
+        numbers: columns that must exist and hold numbers.
+        optional: tables that may be missing; they are read as empty.
 
     Raises:
         UserError: if the file is missing, unless optional, or is not such a table.

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio.networks import Parameters
 from bnnbench.suites.lam_density_ratio.objectives import Objective
+from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.schedule import Schedule
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS
-from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
 
 
 def reference_network(weights: Parameters, inputs: Tensor, observations: Tensor) -> Tensor:

@@ -7,14 +7,15 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.run_output import write_run_output
+from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, posterior_samples
-from bnnbench.suites.lam_density_ratio.tables import CURVES, OK, REPETITIONS, SAMPLES
 from support.config import compose
 from support.tiny_runs import no_page
 
@@ -33,7 +34,7 @@ def sprinkler(outputs: Path, *overrides: str) -> Run:
         overrides: settings of the experiment, such as `estimator=ratio`, and `seed=1`.
     """
     own = [word if word.startswith("seed=") else f"experiment.{word}" for word in overrides]
-    return build(compose("experiment=sprinkler", *own, f"outputs_dir={outputs}"))
+    return build(compose("experiment=sprinkler", *own, "workers=1", f"outputs_dir={outputs}"))
 
 
 @cache
@@ -71,20 +72,13 @@ def finished_run(
     wave = np.where(share <= 0.3, jitter * (-1.0) ** np.arange(EVALUATIONS), 0)
     states = [OK] * len(ends) if status is None else status
     for k, (unit, end, state) in enumerate(zip(run.experiment.units(), ends, states, strict=True)):
-        falling = end + (early - end) * (0.01**share - 0.01) / 0.99
-        measures = {
-            "average_kl": falling,
+        curve = pd.DataFrame({
+            "repetition": k,
+            "iteration": (share * total).round().astype(int),
+            "average_kl": end + (early - end) * (0.01**share - 0.01) / 0.99,
             "estimator_loss": 1 + wave,
             "nelbo": 4 + nelbo_slope * share,
-        }
-        curve = [
-            {
-                "repetition": k,
-                "iteration": round(s * total),
-                **{n: c[i] for n, c in measures.items()},
-            }
-            for i, s in enumerate(share)
-        ]
+        }).to_dict("records")  # fmt: skip
         last = {
             "repetition": k, "average_kl": end, "average_kl_last5": end, "kl": end - 1.3239,
             "sliced_wasserstein": 0.05, "estimator_loss": 1.0, "nelbo": 4 + nelbo_slope,

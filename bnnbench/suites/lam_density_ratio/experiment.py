@@ -9,25 +9,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from bnnbench.checks import check_between, check_choice, check_int
+from bnnbench.checks import check_choice
+from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_settings
 from bnnbench.experiment.base import Experiment, Member
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
-from bnnbench.suites.lam_density_ratio import state_file
-from bnnbench.suites.lam_density_ratio.names import CONTRASTS, DIVERGENCES, RELU_RATIO, SYMBOLS
+from bnnbench.suites.lam_density_ratio import names, state_file
 from bnnbench.suites.lam_density_ratio.objectives import Objective
+from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.repetition import Repetition, run_repetitions
-from bnnbench.suites.lam_density_ratio.schedule import (
-    FULL_SCHEDULES,
-    MAX_REPETITIONS,
-    SCHEDULES,
-    Schedule,
-)
-from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
-from bnnbench.suites.lam_density_ratio.tables import KIND
+from bnnbench.suites.lam_density_ratio.schedule import FULL_SCHEDULES, SCHEDULES, Schedule
 from bnnbench.types import DuplicateConfiguration, UserError
+
+CONFIGURATION = ("contrast", "divergence", "estimator")
+"""Settings that name a run."""
+
+MAX_SAMPLES = 20_000
+"""Draws per observation and step that fit into memory."""
+
+MAX_REPETITIONS = 1000
+"""Each repetition writes one or two files and takes a minute or more."""
+
+Count = Annotated[int | None, Whole()]
+
+Rate = Annotated[float | None, Between(0, 1)]
 
 STEP_SECONDS = 1.2e-3
 """Measured time of one estimator step with 500 draws on a CPU core."""
@@ -61,31 +68,33 @@ class Sprinkler(Experiment):
         device: `cpu` or `cuda`.
     """
 
-    contrast: str
-    divergence: str
-    estimator: str
-    numerics: str
-    observations: str
-    data: tuple[float, ...]
-    schedule: str = no_identity()
-    pretraining_steps: int | None = None
-    estimator_steps: int | None = None
-    iterations: int | None = None
-    samples: int | None = None
-    estimator_rate: float | None = None
-    posterior_rate: float | None = None
-    decay_from: float | None = None
-    evaluate_every: int | None = None
-    repetitions: int = no_identity(None)
-    seed: int
+    contrast: Annotated[str, OneOf(*names.CONTRASTS)]
+    divergence: Annotated[str, OneOf(*names.DIVERGENCES)]
+    estimator: Annotated[str, OneOf(*names.SYMBOLS)]
+    numerics: Annotated[str, OneOf("published", "stable")]
+    observations: Annotated[str, OneOf("data", "model")]
+    data: Annotated[
+        tuple[float, ...], ListOf(Between(0, math.inf, low_included=True), order="distinct")
+    ]
+    schedule: Annotated[str, OneOf(*SCHEDULES)] = no_identity()
+    pretraining_steps: Annotated[int | None, Whole(0)] = None
+    estimator_steps: Count = None
+    iterations: Count = None
+    samples: Annotated[int | None, Whole(2, MAX_SAMPLES)] = None
+    estimator_rate: Rate = None
+    posterior_rate: Rate = None
+    decay_from: Annotated[float | None, Between(0, low_included=True)] = None
+    evaluate_every: Count = None
+    repetitions: Annotated[int, Whole(1, MAX_REPETITIONS)] = no_identity(None)
+    seed: Annotated[int, Whole(0)]
     device: str
-    kind: ClassVar[str] = KIND
+    kind: ClassVar[str] = names.KIND
     unit_noun: ClassVar[str] = "repetition"
     step_noun: ClassVar[str] = "iterations"
 
     def resolved(self) -> Self:
         """Take missing settings from the schedule, and make observations floats."""
-        check_choice("experiment.contrast", self.contrast, tuple(CONTRASTS))
+        check_choice("experiment.contrast", self.contrast, tuple(names.CONTRASTS))
         check_choice("experiment.schedule", self.schedule, tuple(SCHEDULES))
         settings: dict[str, Any] = {
             name: value
@@ -99,25 +108,11 @@ class Sprinkler(Experiment):
 
     def check(self) -> None:
         """Raise `UserError` for invalid or incompatible settings."""
-        check_int("seed", self.seed, minimum=0)
-        check_int("experiment.repetitions", self.repetitions)
-        if self.repetitions > MAX_REPETITIONS:
+        check_settings(self, "experiment", ("seed",))
+        if self.numerics == "stable" and self.estimator == names.RELU_RATIO:
             raise UserError(
-                f"experiment.repetitions must be at most {MAX_REPETITIONS}, "
-                f"not {self.repetitions}.",
-                setting="experiment.repetitions",
-                code="too_large",
-            )
-        check_choice("experiment.divergence", self.divergence, tuple(DIVERGENCES))
-        check_choice("experiment.estimator", self.estimator, tuple(SYMBOLS))
-        check_choice("experiment.numerics", self.numerics, ("published", "stable"))
-        check_choice("experiment.observations", self.observations, ("data", "model"))
-        self._check_data()
-        self._training.check()
-        if self.numerics == "stable" and self.estimator == RELU_RATIO:
-            raise UserError(
-                f"experiment.estimator={RELU_RATIO} has no stable form, because a ReLU is not a "
-                "function of the log ratio; use experiment.numerics=published.",
+                f"experiment.estimator={names.RELU_RATIO} has no stable form, because a ReLU is "
+                "not a function of the log ratio; use experiment.numerics=published.",
                 setting="experiment.numerics",
                 code="no_stable_form",
             )
@@ -129,34 +124,13 @@ class Sprinkler(Experiment):
                 code="same_algorithm",
             )
 
-    def _check_data(self) -> None:
-        key = "experiment.data"
-        if not isinstance(self.data, tuple) or not self.data:
-            raise UserError(
-                f"{key} must be a list of observations, not {self.data!r}.",
-                setting=key,
-                code="not_a_list",
-            )
-        for x in self.data:
-            check_between(key, x, 0, math.inf, low_included=True)
-        if len(set(self.data)) < len(self.data):
-            raise UserError(
-                f"{key} must be different observations, not {self.data!r}.",
-                setting=key,
-                code="repeated",
-            )
-
     @property
     def title(self) -> str:
-        return "sprinkler, " + ", ".join(self._configuration.values())
+        return ", ".join(("sprinkler", *self._configuration))
 
     @property
-    def _configuration(self) -> dict[str, str]:
-        return {
-            "contrast": self.contrast,
-            "divergence": self.divergence,
-            "estimator": self.estimator,
-        }
+    def _configuration(self) -> tuple[str, ...]:
+        return tuple(getattr(self, name) for name in CONFIGURATION)
 
     @property
     def _training(self) -> Schedule:
@@ -164,20 +138,17 @@ class Sprinkler(Experiment):
         return Schedule(**{field.name: getattr(self, field.name) for field in fields(Schedule)})
 
     def metadata(self) -> dict[str, Any]:
+        settings = (*CONFIGURATION, "numerics", "observations", "schedule")
         return {
-            **self._configuration,
-            "numerics": self.numerics,
-            "observations": self.observations,
-            "schedule": self.schedule,
+            **{name: getattr(self, name) for name in settings},
             **asdict(self._training),
             "data": list(self.data),
             "seed": self.seed,
         }
 
     def path_parts(self) -> tuple[str, ...]:
-        configuration = "-".join(self._configuration.values())
         variant = f"{self.schedule}-{self.numerics}-{self.observations}-seed{self.seed}"
-        return (configuration, variant)
+        return ("-".join(self._configuration), variant)
 
     def units(self) -> tuple[str, ...]:
         return tuple(f"repetition-{k:02d}" for k in range(self.repetitions))

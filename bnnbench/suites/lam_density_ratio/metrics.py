@@ -16,11 +16,8 @@ from torch import Tensor
 from bnnbench.random_streams import derive_seed
 from bnnbench.suites.lam_density_ratio import sprinkler
 
-DRAWS = 1000
-"""Draws of q per observation for `average_kl`, as in the thesis's programs."""
-
 KERNEL_BATCH_SIZES = {"cpu": 1, "cuda": 64}
-"""Number of `[DRAWS, DRAWS]` kernel matrices in memory at a time, by device."""
+"""Number of kernel matrices `[n, n]` in memory at a time, by device."""
 
 NEIGHBOUR_RANK = 5
 """Rank of the nearest neighbour from which the entropy is estimated."""
@@ -32,9 +29,7 @@ N_DIRECTIONS = 32
 def log_unnormalised(samples: Tensor, observations: Tensor) -> Tensor:
     """Return `log p(x|z) + log p(z)` without the prior's constant, `[..., K, n]`.
 
-    Args:
-        samples: `[..., K, n, 2]`.
-        observations: `[K]`.
+    `samples` are `[..., K, n, 2]` and `observations` `[K]`.
     """
     mean = sprinkler.BASE_MEAN + samples.clamp_min(0).pow(3).sum(-1)
     prior = samples.square().sum(-1) / (2 * sprinkler.PRIOR_VARIANCE)

@@ -1,6 +1,29 @@
-"""Values of the sprinkler's settings, with the symbols and names that the thesis has for them."""
+"""Tables and settings of the sprinkler, with the thesis's names, in a module without torch."""
 
 from __future__ import annotations
+
+KIND = "sprinkler"
+
+CURVES = "curves"
+"""Table with a row per repetition and evaluation: `repetition`, `iteration` and `MEASURES`."""
+
+MEASURES = {
+    "average_kl": "average KL",
+    "estimator_loss": "estimator loss",
+    "nelbo": "NELBO",
+}
+"""Names of the measures of the training, in nats, by column."""
+
+REPETITIONS = "repetitions"
+"""Table with a row per repetition: its final scores and its status."""
+
+OK = "ok"
+NOT_FINITE = "not finite"
+STUCK = "stuck"
+"""Values of the column `status`."""
+
+SAMPLES = "samples"
+"""Array `samples` `[repetition, x, n, 2]`, float32: final draws of q."""
 
 DIVERGENCES = {"gan": "GAN", "kl_posterior_prior": "reverse KL"}
 """The thesis calls KL(q || p) "reverse KL", and `2 JS - log 4` the GAN divergence."""

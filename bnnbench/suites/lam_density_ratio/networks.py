@@ -39,15 +39,11 @@ class Architecture:
 
     @property
     def branches(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """`(out, in)` of every layer of the main branch, the observation's branch and the head."""
+        """`(in, out)` of every layer of the main branch, the observation's branch and the head."""
         joint = self.main[-1] + self.observation[-1]
-        chains = (self.main, self.observation, (joint, *self.head))
-        return tuple(tuple((out, inp) for inp, out in pairwise(chain)) for chain in chains)
-
-    @property
-    def parameters(self) -> int:
-        """Number of weights and biases of one replica."""
-        return sum(out * (inp + 1) for branch in self.branches for out, inp in branch)
+        return tuple(
+            tuple(pairwise(chain)) for chain in (self.main, self.observation, (joint, *self.head))
+        )
 
 
 GENERATOR = Architecture(main=(3, 80), head=(40, 80, 2))
@@ -58,7 +54,7 @@ ESTIMATOR = Architecture(main=(2, 40, 80))
 
 
 class Parameters:
-    """Weights, or their gradients, as views of a flat tensor.
+    """Weights, or their gradients, as views of a flat tensor: `[R, in + 1, out]` by layer.
 
     Args:
         architecture: layer sizes.
@@ -67,15 +63,12 @@ class Parameters:
 
     def __init__(self, architecture: Architecture, flat: Tensor) -> None:
         self.architecture, self.flat = architecture, flat
-        views, start = [], 0
-        for branch in architecture.branches:
-            layers = []
-            for out, inp in branch:
-                size = out * (inp + 1)
-                layers.append(flat[:, start : start + size].view(len(flat), inp + 1, out))
-                start += size
-            views.append(layers)
-        self.main, self.observation, self.head = views
+        sizes = [(inp + 1, out) for branch in architecture.branches for inp, out in branch]
+        pieces = flat.split([rows * out for rows, out in sizes], 1)
+        layers = (piece.view(len(flat), *size) for piece, size in zip(pieces, sizes, strict=True))
+        self.main, self.observation, self.head = (
+            [next(layers) for _ in branch] for branch in architecture.branches
+        )
 
     def zeros_like(self) -> Parameters:
         """Return zeros of the same shape, for gradients."""
@@ -90,7 +83,7 @@ def initial_weights(architecture: Architecture, seed: int) -> Tensor:
     """
     random, pieces = torch.Generator().manual_seed(seed), []
     for branch in architecture.branches:
-        for out, inp in branch:
+        for inp, out in branch:
             layer = torch.zeros(inp + 1, out, dtype=torch.float64)
             bound = math.sqrt(6 / (inp + out))
             layer[:-1].uniform_(-bound, bound, generator=random)
@@ -99,32 +92,34 @@ def initial_weights(architecture: Architecture, seed: int) -> Tensor:
 
 
 class Layers:
-    """A sequence of layers over fixed weights and buffers.
+    """A sequence of ReLU layers over fixed weights, with buffers for their activations.
 
     Args:
         weights: weights of each layer, `[R, in + 1, out]`.
-        inputs: inputs of each layer, `[R, in + 1, B]`, whose last row is ones.
-        outputs: outputs of each layer, `[R, out, B]`: the next layer's input without its ones.
+        columns: number of columns, `B`.
+        outputs: buffer for the last outputs, `[R, out, B]`.
         linear_output: whether the last layer has no ReLU.
+
+    Attributes:
+        inputs: buffer for the first inputs, `[R, in, B]`.
     """
 
     def __init__(
-        self,
-        weights: Sequence[Tensor],
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-        linear_output: bool = False,
+        self, weights: Sequence[Tensor], columns: int, outputs: Tensor, linear_output: bool = False
     ) -> None:
-        self._inputs, self._outputs = inputs, outputs
+        # Inputs have a last row of ones; outputs are the next layer's inputs without it.
+        self._with_ones = [w.new_ones(len(w), w.shape[1], columns) for w in weights]
+        self._outputs = [*(layer[:, :-1] for layer in self._with_ones[1:]), outputs]
+        self._slopes = [torch.empty_like(layer[:, :-1]) for layer in self._with_ones]
         self._rectified = [True] * (len(weights) - 1) + [not linear_output]
         self._forward_weights = [w.mT for w in weights]
         self._backward_weights = [w[:, :-1] for w in weights]
-        self._input_slopes = [torch.empty_like(layer[:, :-1]) for layer in inputs]
+        self.inputs = self._with_ones[0][:, :-1]
 
     def forward(self) -> None:
         """Compute the outputs of all layers."""
         for weight, inputs, outputs, rectified in zip(
-            self._forward_weights, self._inputs, self._outputs, self._rectified, strict=True
+            self._forward_weights, self._with_ones, self._outputs, self._rectified, strict=True
         ):
             torch.bmm(weight, inputs, out=outputs)
             if rectified:
@@ -149,14 +144,14 @@ class Layers:
             The gradient at the first inputs, `[R, in, B]`, in a buffer. Undefined unless
             `to_inputs`.
         """
-        for k in range(len(self._backward_weights) - 1, -1, -1):
+        for k in reversed(range(len(self._slopes))):
             if self._rectified[k]:
                 relu_backward(slope, self._outputs[k])
             if gradients is not None:
-                matmul_into(self._inputs[k], slope.mT, gradients[k], add)
+                matmul_into(self._with_ones[k], slope.mT, gradients[k], add)
             if k > 0 or to_inputs:
-                torch.bmm(self._backward_weights[k], slope, out=self._input_slopes[k])
-            slope = self._input_slopes[k]
+                torch.bmm(self._backward_weights[k], slope, out=self._slopes[k])
+            slope = self._slopes[k]
         return slope
 
 
@@ -191,39 +186,27 @@ class BufferedNetwork:
         self, parameters: Parameters, columns: int, shared: Tensor | None = None, repeats: int = 1
     ) -> None:
         flat, sizes = parameters.flat, parameters.architecture
-        self._parameters, self._shared = parameters, shared is not None
         width, last = sizes.main[-1], sizes.observation[-1]
-        self._width, n_observations = width, columns if shared is None else len(shared)
-
-        def ones(features: int, columns: int) -> Tensor:
-            return flat.new_ones(len(flat), features + 1, columns)
-
-        main = [ones(size, columns) for size in sizes.main[:-1]]
-        observed = [ones(size, n_observations) for size in sizes.observation[:-1]]
-        head = [ones(size, columns) for size in sizes.head[:-1]]
+        n_observations = columns if shared is None else len(shared)
+        self._parameters, self._width, self._shared = parameters, width, shared is not None
         if shared is None:
-            self._joint = ones(width + last, columns)
+            self._joint = flat.new_ones(len(flat), width + last + 1, columns)
             self._features = self._joint[:, width:]
         else:
             identity = torch.eye(n_observations, dtype=flat.dtype, device=flat.device)
-            one_hot = identity.repeat_interleave(columns // (n_observations * repeats), 1).repeat(
-                1, repeats
-            )
+            run = columns // (n_observations * repeats)
             self._joint = flat.new_zeros(len(flat), width + n_observations, columns)
-            self._joint[:, width:] = one_hot
-            self._features = ones(last, n_observations)
-            observed[0][:, 0] = shared
+            self._joint[:, width:] = identity.repeat_interleave(run, 1).repeat(1, repeats)
+            self._features = flat.new_ones(len(flat), last + 1, n_observations)
             self._weight = flat.new_empty(len(flat), width + n_observations, sizes.head[0])
             self._weight_slope = torch.empty_like(self._weight)
-        self.inputs, self.observations = main[0][:, :-1], observed[0][:, :-1]
         self.outputs = flat.new_empty(len(flat), sizes.head[-1], columns)
-        self._main = Layers(parameters.main, main, _outputs(main, self._joint[:, :width]))
-        own_features = _outputs(observed, self._features[:, :-1])
-        self._seen = Layers(parameters.observation, observed, own_features)
-        self._joined = head[0][:, :-1]
-        self._head = Layers(
-            parameters.head[1:], head, _outputs(head, self.outputs), linear_output=True
-        )
+        self._main = Layers(parameters.main, columns, self._joint[:, :width])
+        self._seen = Layers(parameters.observation, n_observations, self._features[:, :-1])
+        self._head = Layers(parameters.head[1:], columns, self.outputs, linear_output=True)
+        self.inputs, self.observations = self._main.inputs, self._seen.inputs
+        if shared is not None:
+            self.observations[:, 0] = shared
         self._main_slope = flat.new_empty(len(flat), width, columns)
         self._seen_slope = flat.new_empty(len(flat), last, n_observations)
 
@@ -231,19 +214,15 @@ class BufferedNetwork:
         """Return the outputs `[R, out, B]`, in a buffer that the next call overwrites."""
         self._main.forward()
         self._seen.forward()
-        torch.bmm(self._joint_weight().mT, self._joint, out=self._joined)
-        self._joined.clamp_min_(0)
+        weight = self._parameters.head[0]
+        if self._shared:  # a row per shared observation
+            first, weight = weight, self._weight
+            weight[:, : self._width] = first[:, : self._width]
+            torch.bmm(self._features.mT, first[:, self._width :], out=weight[:, self._width :])
+        torch.bmm(weight.mT, self._joint, out=self._head.inputs)
+        self._head.inputs.clamp_min_(0)
         self._head.forward()
         return self.outputs
-
-    def _joint_weight(self) -> Tensor:
-        """Return the weight of the head's first layer, with a row per shared observation."""
-        first, width = self._parameters.head[0], self._width
-        if not self._shared:
-            return first
-        self._weight[:, :width] = first[:, :width]
-        torch.bmm(self._features.mT, first[:, width:], out=self._weight[:, width:])
-        return self._weight
 
     def backward(
         self,
@@ -252,43 +231,24 @@ class BufferedNetwork:
         add: bool = False,
         to_inputs: bool = False,
     ) -> Tensor:
-        """Compute the derivatives of a loss after `forward`.
-
-        Args:
-            slope: gradient of the loss at the outputs, `[R, out, B]`; overwritten.
-            gradients: buffers for the gradients of the parameters; None to skip these.
-            add: whether to add to `gradients` instead of overwriting them.
-            to_inputs: whether to compute the gradient at `inputs`.
-
-        Returns:
-            The gradient at `inputs`, `[R, in, B]`, in a buffer. Undefined unless `to_inputs`.
-        """
-        buffers = gradients.head[1:] if gradients else None
-        slope = self._head.backward(slope, buffers, add)
-        relu_backward(slope, self._joined)
+        """Compute the derivatives of a loss after `forward`, as `Layers.backward` does."""
+        slope = self._head.backward(slope, gradients.head[1:] if gradients else None, add)
+        relu_backward(slope, self._head.inputs)
         torch.bmm(self._parameters.head[0][:, : self._width], slope, out=self._main_slope)
         if gradients:
             self._observation_backward(slope, gradients, add)
-        buffers = gradients.main if gradients else None
-        return self._main.backward(self._main_slope, buffers, add, to_inputs)
+        main = gradients.main if gradients else None
+        return self._main.backward(self._main_slope, main, add, to_inputs)
 
     def _observation_backward(self, slope: Tensor, gradients: Parameters, add: bool) -> None:
         """Compute gradients of the head's first layer and of the observation's branch."""
         first, buffer, width = self._parameters.head[0], gradients.head[0], self._width
         if self._shared:
-            matmul_into(self._joint, slope.mT, self._weight_slope, add=False)
+            torch.bmm(self._joint, slope.mT, out=self._weight_slope)
             of_main, slope = self._weight_slope[:, :width], self._weight_slope[:, width:].mT
-            if add:
-                buffer[:, :width] += of_main
-            else:
-                buffer[:, :width] = of_main
+            buffer[:, :width] = buffer[:, :width] + of_main if add else of_main
             matmul_into(self._features, slope.mT, buffer[:, width:], add)
         else:
             matmul_into(self._joint, slope.mT, buffer, add)
         torch.bmm(first[:, width:-1], slope, out=self._seen_slope)
         self._seen.backward(self._seen_slope, gradients.observation, add, to_inputs=False)
-
-
-def _outputs(inputs: Sequence[Tensor], end: Tensor) -> list[Tensor]:
-    """Return the output buffers: each next layer's input without its ones, and `end`."""
-    return [*(layer[:, :-1] for layer in inputs[1:]), end]

@@ -1,4 +1,4 @@
-"""Losses of both networks and their derivatives with respect to the estimator's pre-activation.
+"""Losses of a density-ratio estimator, and their derivatives at its pre-activation.
 
 Sections 4.1, 4.2, 7.2 and 7.3 of the density-ratio thesis. For a pair of causes and observation the
 estimator's last layer returns a pre-activation `a`. Three output activations turn it into an
@@ -8,14 +8,19 @@ three give *the same function of `a`*, hence the same gradient in the weights: i
 T, r and D are one algorithm. They differ in rounding only, which the published numerics reproduce:
 float32, saturation, and a constant of 1e-18 inside logarithms. The ratio `r = max(0, a)` of
 chapter 5, here `relu_ratio`, is a different function.
+
+An estimator minimises `E_q[f] + E_p[g]`, whose minimum is at `a = log q/p`:
+
+    reverse KL   f = -log r          g = r                (4.2.2), `1 - KL(q || p)` at the minimum
+    GAN          f = -log D          g = -log(1 - D)      (4.1.2), `log 4 - 2 JS` at the minimum
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,84 +37,80 @@ STUCK_LOSS = -math.log(TINY)
 Terms = tuple[Tensor, Tensor]
 """Values and their derivatives, of the same shape."""
 
+Loss = Callable[[Tensor, Tensor], tuple[Terms, Terms]]
+"""Returns `f` on draws of q and `g` on draws of p, with derivatives, given outputs on both."""
 
-class EstimatedDivergence(ABC):
-    """A divergence of q from p with a lower bound in terms of an estimated density ratio.
 
-    The estimator minimises `E_q[f(a)] + E_p[g(a)]`, whose minimum is at `a = log q/p`. Each method
-    returns the terms `f` on draws of q and `g` on draws of p, with their derivatives.
+def stable_kl(a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the terms of reverse KL in the log ratio, in which they do not saturate."""
+    ratio = a_p.exp()
+    return (-a_q, -torch.ones_like(a_q)), (ratio, ratio)
+
+
+def kl_of_ratio(r_q: Tensor, r_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the published terms of reverse KL in the ratio."""
+    guarded = r_q + TINY
+    return (-guarded.log(), -guarded.reciprocal()), (r_p, torch.ones_like(r_p))
+
+
+def kl_of_probability(d_q: Tensor, d_p: Tensor, guard: float = 0.0) -> tuple[Terms, Terms]:
+    """Return the published terms of reverse KL in the class probability.
+
+    Args:
+        d_q: estimates on draws of q.
+        d_p: estimates on draws of p.
+        guard: constant in the odds of `d_p`; only the joint programs have one.
     """
-
-    @abstractmethod
-    def stable(self, a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
-        """Return the terms in the pre-activation, without overflow or saturation."""
-
-    @abstractmethod
-    def of_ratio(self, r_q: Tensor, r_p: Tensor) -> tuple[Terms, Terms]:
-        """Return the published terms in an estimate of the ratio."""
-
-    @abstractmethod
-    def of_probability(self, d_q: Tensor, d_p: Tensor, guarded: bool) -> tuple[Terms, Terms]:
-        """Return the published terms in an estimate of the class probability.
-
-        Args:
-            d_q: estimates on draws of q.
-            d_p: estimates on draws of p.
-            guarded: whether to add the constant to the odds too, as the joint programs do.
-        """
-
-    @abstractmethod
-    def of_log_ratio(self, t_q: Tensor, t_p: Tensor) -> tuple[Terms, Terms]:
-        """Return the published terms in an estimate of the log ratio."""
+    logit, slope = _published_logit(d_q)
+    top, bottom = d_p + guard, 1 - d_p + guard
+    return (-logit, -slope), (top / bottom, (top + bottom) / bottom.square())
 
 
-class KLPosteriorPrior(EstimatedDivergence):
-    """KL(q || p): the loss `-E_q[log r] + E_p[r]` (4.2.2), which is `1 - KL` at the true ratio."""
-
-    def stable(self, a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
-        ratio = a_p.exp()
-        return (-a_q, -torch.ones_like(a_q)), (ratio, ratio)
-
-    def of_ratio(self, r_q: Tensor, r_p: Tensor) -> tuple[Terms, Terms]:
-        guarded = r_q + TINY
-        return (-guarded.log(), -guarded.reciprocal()), (r_p, torch.ones_like(r_p))
-
-    def of_probability(self, d_q: Tensor, d_p: Tensor, guarded: bool) -> tuple[Terms, Terms]:
-        logit, slope = _published_logit(d_q)
-        tiny = TINY if guarded else 0.0
-        top, bottom = d_p + tiny, 1 - d_p + tiny
-        return (-logit, -slope), (top / bottom, (top + bottom) / bottom.square())
-
-    def of_log_ratio(self, t_q: Tensor, t_p: Tensor) -> tuple[Terms, Terms]:
-        return self.stable(t_q, t_p)
+def stable_gan(a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the terms of GAN in the log ratio, without overflow or saturation."""
+    return (softplus(-a_q), -torch.sigmoid(-a_q)), (softplus(a_p), torch.sigmoid(a_p))
 
 
-class GAN(EstimatedDivergence):
-    """`2 JS - log 4`: the loss `-E_q[log D] - E_p[log(1 - D)]` (4.1.2), which is log 4 at q = p."""
-
-    def stable(self, a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
-        return (softplus(-a_q), -torch.sigmoid(-a_q)), (softplus(a_p), torch.sigmoid(a_p))
-
-    def of_ratio(self, r_q: Tensor, r_p: Tensor) -> tuple[Terms, Terms]:
-        # The program for exp adds no constant, which only matters for r below 1e-11.
-        guarded, next_q, next_p = r_q + TINY, r_q + 1, r_p + 1
-        on_q = -(guarded / next_q).log(), next_q.reciprocal() - guarded.reciprocal()
-        return on_q, (next_p.log(), next_p.reciprocal())
-
-    def of_probability(self, d_q: Tensor, d_p: Tensor, guarded: bool) -> tuple[Terms, Terms]:
-        safe_q, safe_p = d_q + TINY, 1 - d_p + TINY
-        return (-safe_q.log(), -safe_q.reciprocal()), (-safe_p.log(), safe_p.reciprocal())
-
-    def of_log_ratio(self, t_q: Tensor, t_p: Tensor) -> tuple[Terms, Terms]:
-        r_q, r_p = t_q.exp(), t_p.exp()
-        on_q = (r_q + 1).log() - t_q, r_q / (r_q + 1) - 1
-        return on_q, ((r_p + 1).log(), r_p / (r_p + 1))
+def gan_of_log_ratio(t_q: Tensor, t_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the published terms of GAN in the log ratio."""
+    r_q, r_p = t_q.exp(), t_p.exp()
+    on_q = (r_q + 1).log() - t_q, r_q / (r_q + 1) - 1
+    return on_q, ((r_p + 1).log(), r_p / (r_p + 1))
 
 
-DIVERGENCES: Mapping[str, EstimatedDivergence] = {
-    "gan": GAN(),
-    "kl_posterior_prior": KLPosteriorPrior(),
+def gan_of_ratio(r_q: Tensor, r_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the published terms of GAN in the ratio.
+
+    The program for exp adds no constant, which only matters for r below 1e-11.
+    """
+    guarded, next_q, next_p = r_q + TINY, r_q + 1, r_p + 1
+    on_q = -(guarded / next_q).log(), next_q.reciprocal() - guarded.reciprocal()
+    return on_q, (next_p.log(), next_p.reciprocal())
+
+
+def gan_of_probability(d_q: Tensor, d_p: Tensor) -> tuple[Terms, Terms]:
+    """Return the published terms of GAN in the class probability."""
+    safe_q, safe_p = d_q + TINY, 1 - d_p + TINY
+    return (-safe_q.log(), -safe_q.reciprocal()), (-safe_p.log(), safe_p.reciprocal())
+
+
+LOSSES: Mapping[str, Mapping[str, Loss]] = {
+    "gan": {
+        "stable": stable_gan,
+        "log_ratio": gan_of_log_ratio,
+        "ratio": gan_of_ratio,
+        RELU_RATIO: gan_of_ratio,
+        "class_probability": gan_of_probability,
+    },
+    "kl_posterior_prior": {
+        "stable": stable_kl,
+        "log_ratio": stable_kl,
+        "ratio": kl_of_ratio,
+        RELU_RATIO: kl_of_ratio,
+        "class_probability": kl_of_probability,
+    },
 }
+"""By divergence and estimator, whose output is the argument, or `stable`."""
 
 
 def _published_logit(d: Tensor) -> Terms:
@@ -123,36 +124,31 @@ class Objective:
     """The estimator's loss, and the log ratio that enters the generator's.
 
     Attributes:
-        divergence: a key of `DIVERGENCES`.
+        divergence: a key of `LOSSES`.
         estimator: a key of `names.SYMBOLS`.
         stable: whether to use the form without saturation, the same for T, r and D.
-        guarded: see `EstimatedDivergence.of_probability`.
+        guarded: whether the odds of `kl_of_probability` have a constant.
     """
 
     divergence: str
     estimator: str
-    stable: bool
-    guarded: bool
+    stable: bool = False
+    guarded: bool = False
 
     def terms(self, a_q: Tensor, a_p: Tensor) -> tuple[Terms, Terms]:
         """Return the loss terms on draws of q and of p, with derivatives with respect to `a`."""
-        divergence = DIVERGENCES[self.divergence]
-        if self.stable:
-            return divergence.stable(a_q, a_p)
-        if self.estimator == "log_ratio":
-            return divergence.of_log_ratio(a_q, a_p)
         (u_q, slope_q), (u_p, slope_p) = self._output(a_q), self._output(a_p)
-        if self.estimator == "class_probability":
-            on_q, on_p = divergence.of_probability(u_q, u_p, self.guarded)
-        else:
-            on_q, on_p = divergence.of_ratio(u_q, u_p)
-        return (on_q[0], on_q[1] * slope_q), (on_p[0], on_p[1] * slope_p)
+        loss = LOSSES[self.divergence]["stable" if self.stable else self.estimator]
+        if self.guarded and loss is kl_of_probability:
+            loss = partial(kl_of_probability, guard=TINY)
+        (value_q, outer_q), (value_p, outer_p) = loss(u_q, u_p)
+        return (value_q, outer_q * slope_q), (value_p, outer_p * slope_p)
 
     def log_ratio(self, a: Tensor) -> Terms:
         """Return the estimate of `log q/p` in the generator's loss and its slope at `a`."""
-        if self.stable or self.estimator == "log_ratio":
-            return a, torch.ones_like(a)
         output, slope = self._output(a)
+        if self.stable or self.estimator == "log_ratio":
+            return output, slope
         if self.estimator == "class_probability":
             logit, outer = _published_logit(output)
             return logit, outer * slope
@@ -161,6 +157,8 @@ class Objective:
 
     def _output(self, a: Tensor) -> Terms:
         """Return the estimator's output and its derivative with respect to `a`."""
+        if self.stable or self.estimator == "log_ratio":
+            return a, torch.ones_like(a)
         if self.estimator == RELU_RATIO:
             return a.relu(), (a > 0).to(a.dtype)
         if self.estimator == "ratio":
@@ -168,16 +166,3 @@ class Objective:
             return ratio, ratio
         probability = a.sigmoid()
         return probability, probability * (1 - probability)
-
-
-def negative_log_likelihood(z: Tensor, x: Tensor) -> Terms:
-    """Return `-log p(x|z)` of the sprinkler `[R, B]` and its gradient at `z` `[R, 2, B]`.
-
-    Args:
-        z: `[R, 2, B]`.
-        x: `[R or 1, B]`.
-    """
-    positive = z.clamp_min(0)
-    mean = 3 + positive.pow(3).sum(1)
-    slope = ((1 - x / mean) / mean).unsqueeze(1) * (3 * positive.square())
-    return mean.log() + x / mean, slope

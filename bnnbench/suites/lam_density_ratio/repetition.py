@@ -6,18 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.suites.lam_density_ratio import state_file
-from bnnbench.suites.lam_density_ratio.metrics import (
-    exact_samples,
-    nearest_neighbour_kl,
-    sliced_wasserstein,
-)
-from bnnbench.suites.lam_density_ratio.stack import Problem, Replica
-from bnnbench.suites.lam_density_ratio.tables import CURVES, REPETITIONS, SAMPLES
+from bnnbench.suites.lam_density_ratio import metrics, names, state_file
+from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
+from bnnbench.suites.lam_density_ratio.stack import Stack
 from bnnbench.suites.lam_density_ratio.trainer import State, Trainer, TrainingLog
 
 KL_ROUNDS = 20
@@ -64,6 +60,17 @@ def run_repetitions(problem: Problem, repetitions: Sequence[Repetition]) -> None
         _run_stack(problem, [repetitions[k] for k in members], saved)
 
 
+def trainer_of(problem: Problem, replicas: Sequence[Replica]) -> tuple[Stack, Trainer]:
+    """Return new networks and their trainer, which evaluates the average KL."""
+    stack = Stack(problem, replicas)
+
+    def evaluate(iteration: int) -> dict[str, Any]:
+        samples = stack.samples("evaluation", iteration)
+        return {"average_kl": metrics.average_kl(samples, problem.data)}
+
+    return stack, Trainer(stack, problem.schedule, evaluate)
+
+
 def _run_stack(
     problem: Problem, repetitions: Sequence[Repetition], states: Sequence[State]
 ) -> None:
@@ -74,28 +81,30 @@ def _run_stack(
         repetitions: the repetitions.
         states: their states, all of the same iteration; empty to start from scratch.
     """
-    trainer = Trainer(problem, [repetition.replica for repetition in repetitions])
+    stack, trainer = trainer_of(problem, [repetition.replica for repetition in repetitions])
     trainer.restore(states)
 
-    def save(trainer: Trainer) -> None:
+    def save() -> None:
         for k, repetition in enumerate(repetitions):
             state_file.write(repetition.path, trainer.state(k))
 
     trainer.run(save)
-    last = trainer.samples("last").cpu().numpy()
-    draws = np.stack([trainer.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)], 3)
+    last = stack.samples("last").cpu().numpy()
+    draws = np.stack([stack.samples("measured", k).cpu().numpy() for k in range(KL_ROUNDS)], 3)
     draws = draws.reshape(*last.shape[:2], -1, 2)
-    exact = exact_samples(problem.data, WASSERSTEIN_DRAWS)
+    exact = metrics.exact_samples(problem.data, WASSERSTEIN_DRAWS)
     for k, repetition in enumerate(repetitions):
-        kl = nearest_neighbour_kl(draws[k], problem.data)
-        distance = sliced_wasserstein(draws[k, :, : exact.shape[1]], exact)
-        measured = {"kl": kl, "sliced_wasserstein": distance}
+        measured = {
+            "kl": metrics.nearest_neighbour_kl(draws[k], problem.data),
+            "sliced_wasserstein": metrics.sliced_wasserstein(draws[k, :, : exact.shape[1]], exact),
+        }
         number, log = {"repetition": repetition.replica.repetition}, trainer.logs[k]
         tables = {
-            CURVES: [{**number, **row} for row in log.curve],
-            REPETITIONS: [{**number, **result_row(log, measured)}],
+            names.CURVES: [{**number, **row} for row in log.curve],
+            names.REPETITIONS: [{**number, **result_row(log, measured)}],
         }
-        repetition.store.save(repetition.unit, tables, {SAMPLES: {"samples": last[k : k + 1]}})
+        arrays = {names.SAMPLES: {names.SAMPLES: last[k : k + 1]}}
+        repetition.store.save(repetition.unit, tables, arrays)
         repetition.path.unlink(missing_ok=True)
 
 
@@ -110,10 +119,10 @@ def result_row(log: TrainingLog, measured: dict[str, float]) -> dict[str, float 
         log: log of the training.
         measured: `kl` and `sliced_wasserstein` of the final generator.
     """
-    evaluations = [row["average_kl"] for row in log.curve]
+    evaluations = [row["average_kl"] for row in log.curve] or [math.nan]
     return {
-        "average_kl": evaluations[-1] if evaluations else math.nan,
-        "average_kl_last5": float(np.mean(evaluations[-5:])) if evaluations else math.nan,
+        "average_kl": evaluations[-1],
+        "average_kl_last5": float(np.mean(evaluations[-5:])),
         **measured,
         "estimator_loss": log.estimator_loss,
         "nelbo": log.nelbo,

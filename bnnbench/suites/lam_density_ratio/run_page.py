@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import nan
 
 import pandas as pd
 
@@ -16,20 +17,15 @@ from bnnbench.report.formatting import format_number, plus_minus
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer
 from bnnbench.results.claims import VERDICTS, Claim
-from bnnbench.suites.lam_density_ratio.comparison.claims import claims
+from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,
     evidence_of,
     read_sprinkler,
 )
-from bnnbench.suites.lam_density_ratio.comparison.published import (
-    exact_scores,
-    published_values,
-)
-from bnnbench.suites.lam_density_ratio.comparison.samples import load_samples
-from bnnbench.suites.lam_density_ratio.figures.contours import posteriors_figure
-from bnnbench.suites.lam_density_ratio.figures.learning_curves import run_figure
-from bnnbench.suites.lam_density_ratio.tables import KIND, OK
+from bnnbench.suites.lam_density_ratio.comparison.thesis import exact_scores
+from bnnbench.suites.lam_density_ratio.figures import posteriors_figure, run_figure
+from bnnbench.suites.lam_density_ratio.names import KIND, OK
 
 FINAL = "final q"
 """Name of the approximation in all answers."""
@@ -53,13 +49,40 @@ CAPTION = (
     "posterior draws, which can be beaten by chance only"
 )
 
+ILL_POSED = (
+    "q*(x) is five atoms and p(x) is continuous, so that the divergence of the joint densities is "
+    "infinite and the best estimator degenerate; use experiment.observations=model "
+    "experiment.numerics=stable to draw x from p(x)."
+)
+
+CAPTIONS = {
+    "learning_curves": "Average KL, estimator loss and NELBO by iteration. Thin grey lines: single "
+    "repetitions; blue line: their mean; dashed line: score of exact posterior draws",
+    "posteriors": "Contours of the posterior, one column per observation x. First row: kernel "
+    "density estimate of the repetition with the median average KL; last row: the exact posterior",
+}
+
 
 def write_run_page(folder: RunFolder) -> None:
     """Write `answers.csv` and `claims.csv`."""
     run = read_sprinkler(folder)
-    rows = [answer.row() for answer in answers(run)]
-    write_text(folder.table(ANSWERS), pd.DataFrame(rows).to_csv(index=False))
-    write_text(folder.table(CLAIMS), claims_data(claims(evidence_of([run]))).to_csv(index=False))
+    write_text(folder.table(ANSWERS), pd.DataFrame(answers(run)).to_csv(index=False))
+    write_text(folder.table(CLAIMS), claims_data(claims_of(run)).to_csv(index=False))
+
+
+def claims_of(run: SprinklerRun) -> list[Claim]:
+    """Return the thesis's claims, checked on this run alone."""
+    return checked_claims(evidence_of([run]))
+
+
+def answers(run: SprinklerRun) -> Iterator[Answer]:
+    """Yield every score, and the fraction of repetitions that did not fail."""
+    deviations, exact = ", ".join(run.deviations), exact_scores(run.metadata)
+    published = {"average_kl": run.published.mean} if run.published else {}
+    for column, name in SCORES.items():
+        score, more = run.sample(column), (exact.get(column, nan), published.get(column, nan))
+        yield Answer(name, FINAL, score.mean, deviations, score.stderr, *more)
+    yield Answer(SUCCESS_RATE, FINAL, len(run.finished) / len(run.repetitions), deviations)
 
 
 def run_figures(folder: RunFolder) -> FigureFunctions:
@@ -69,28 +92,10 @@ def run_figures(folder: RunFolder) -> FigureFunctions:
         figures["learning_curves"] = partial(run_figure, run.curves, exact_scores(run.metadata))
     repetition = median_repetition(run)
     if repetition is not None:
-        name = f"repetition {repetition}, average KL {_score(run, repetition):.4f}"
-        samples = {name: load_samples(run, repetition)}
-        figures["posteriors"] = partial(posteriors_figure, samples, run.metadata["data"])
+        score = run.repetitions.set_index("repetition")["average_kl"][repetition]
+        draws = {f"repetition {repetition}, average KL {score:.4f}": run.draws(repetition)}
+        figures["posteriors"] = partial(posteriors_figure, draws, run.metadata["data"])
     return figures
-
-
-def answers(run: SprinklerRun) -> Iterator[Answer]:
-    """Yield every score, and the fraction of repetitions that did not fail."""
-    thesis = published_values().get(run.cell) if run.cell else None
-    deviations = ", ".join(run.deviations)
-    exact = exact_scores(run.metadata)
-    for column, name in SCORES.items():
-        sample, exact_score = run.sample(column), exact.get(column, float("nan"))
-        published = thesis.mean if thesis and column == "average_kl" else float("nan")
-        yield Answer(name, FINAL, sample.mean, deviations, sample.stderr, exact_score, published)
-    fraction = len(run.finished) / len(run.repetitions)
-    yield Answer(SUCCESS_RATE, FINAL, fraction, deviations)
-
-
-def testable_claims(run: SprinklerRun) -> list[Claim]:
-    """Return the thesis's claims that this run alone can test."""
-    return [claim for claim in claims(evidence_of([run])) if claim.verdict != VERDICTS[None]]
 
 
 def median_repetition(run: SprinklerRun) -> int | None:
@@ -99,33 +104,22 @@ def median_repetition(run: SprinklerRun) -> int | None:
     return int(ordered["repetition"].iloc[len(ordered) // 2]) if len(ordered) else None
 
 
-def _score(run: SprinklerRun, repetition: int) -> float:
-    rows = run.repetitions
-    return float(rows.loc[rows["repetition"] == repetition, "average_kl"].iloc[0])
-
-
 def run_table(folder: RunFolder) -> Table:
     """Return the scores over repetitions, of exact draws, and of the thesis."""
     run = read_sprinkler(folder)
-    thesis = published_values().get(run.cell) if run.cell else None
+    exact, thesis = exact_scores(run.metadata), run.published
     mark = " (settings differ)" if run.deviations else ""
+    published = {"average_kl": (f"{thesis.mean:.4f}", f"{thesis.std:.4f}")} if thesis else {}
     thesis_columns = (f"thesis{mark}", "thesis std") if thesis else ()
     rows = []
-    exact = exact_scores(run.metadata)
     for column, name in SCORES.items():
         sample = run.sample(column)
-        cells = [name, plus_minus(sample.mean, sample.stderr), format_number(sample.std, ".2g")]
-        cells.append(format_number(exact.get(column, float("nan")), ".5g"))
-        if thesis:
-            is_published = column == "average_kl"
-            cells += [f"{thesis.mean:.4f}", f"{thesis.std:.4f}"] if is_published else ["", ""]
-        rows.append(tuple(cells))
+        ours = plus_minus(sample.mean, sample.stderr), format_number(sample.std, ".2g")
+        exact_score = format_number(exact.get(column, nan), ".5g")
+        rows.append((name, *ours, exact_score, *published.get(column, ("",) * len(thesis_columns))))
     numbers = number_columns("mean ± stderr", "std", "exact", *thesis_columns)
-    failed = len(run.repetitions) - len(run.finished)
-    title = (
-        f"{run.name}, {run.metadata['schedule']}: {len(run.repetitions)} repetitions, "
-        f"{failed} failed"
-    )
+    size = f"{len(run.repetitions)} repetitions, {run.failed} failed"
+    title = f"{run.name}, {run.metadata['schedule']}: {size}"
     return Table((*label_columns("score"), *numbers), tuple(rows), title=title, caption=CAPTION)
 
 
@@ -137,14 +131,7 @@ def run_notes(folder: RunFolder) -> list[str]:
         notes.append(f"Deviations from the thesis: {', '.join(run.deviations)}.")
     if run.metadata["contrast"] == "joint" and run.metadata["observations"] == "data":
         notes.append(ILL_POSED)
-    return [*notes, *map(verdict, testable_claims(run))]
-
-
-ILL_POSED = (
-    "q*(x) is five atoms and p(x) is continuous, so that the divergence of the joint densities is "
-    "infinite and the best estimator degenerate; use experiment.observations=model "
-    "experiment.numerics=stable to draw x from p(x)."
-)
+    return [*notes, *(verdict(c) for c in claims_of(run) if c.verdict != VERDICTS[None])]
 
 
 def failures(run: SprinklerRun) -> Iterator[str]:
@@ -160,12 +147,5 @@ def failures(run: SprinklerRun) -> Iterator[str]:
             f"from all means: {numbers}."
         )
 
-
-CAPTIONS = {
-    "learning_curves": "Average KL, estimator loss and NELBO by iteration. Thin grey lines: single "
-    "repetitions; blue line: their mean; dashed line: score of exact posterior draws",
-    "posteriors": "Contours of the posterior, one column per observation x. First row: kernel "
-    "density estimate of the repetition with the median average KL; last row: the exact posterior",
-}
 
 PAGE = RunPage(KIND, write_run_page, run_table, run_notes, figures=run_figures, captions=CAPTIONS)

@@ -32,14 +32,7 @@ GRID_LIMIT, GRID_CELLS = 15.0, 600
 
 
 def observation_mean(z: np.ndarray) -> np.ndarray:
-    """Return the mean `beta` of the observation given the causes.
-
-    Args:
-        z: `[..., 2]`.
-
-    Returns:
-        `[...]`.
-    """
+    """Return the mean `beta` `[...]` of the observation given the causes `[..., 2]`."""
     return BASE_MEAN + (np.maximum(z, 0.0) ** 3).sum(-1)
 
 
@@ -85,18 +78,10 @@ def max_log_likelihood(x: float) -> float:
 
 
 def posterior_samples(x: float, size: int, random: np.random.Generator) -> np.ndarray:
-    """Return exact independent draws from `p(z|x)` by rejection sampling from the prior.
+    """Return exact draws from `p(z|x)`, `[size, 2]`, by rejection sampling from the prior.
 
     A draw is accepted with probability `p(x|z)` over its maximum. Among the thesis's observations
     50 has the lowest acceptance rate, about 9 %.
-
-    Args:
-        x: the observation, zero or more.
-        size: number of draws.
-        random: source of random numbers.
-
-    Returns:
-        `[size, 2]`.
     """
     bound, draws, missing = max_log_likelihood(x), [], size
     while missing > 0:

@@ -6,16 +6,15 @@ one step of the generator. Gradients are derived by hand and written to prealloc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from bnnbench.random_streams import derive_seed
 from bnnbench.suites.lam_density_ratio.adam import Adam
-from bnnbench.suites.lam_density_ratio.draws import BLOCK_STEPS, Draws
 from bnnbench.suites.lam_density_ratio.networks import (
     ESTIMATOR,
     GENERATOR,
@@ -24,68 +23,21 @@ from bnnbench.suites.lam_density_ratio.networks import (
     Parameters,
     initial_weights,
 )
-from bnnbench.suites.lam_density_ratio.objectives import Objective, negative_log_likelihood
-from bnnbench.suites.lam_density_ratio.schedule import Schedule
+from bnnbench.suites.lam_density_ratio.objectives import Objective, Terms
+from bnnbench.suites.lam_density_ratio.problem import BLOCK_STEPS, Draws, Problem, Replica
+from bnnbench.suites.lam_density_ratio.sprinkler import BASE_MEAN
 
-
-@dataclass(frozen=True)
-class Problem:
-    """Settings shared by all replicas of a stack.
-
-    Attributes:
-        joint: whether to contrast pairs `(z, x)` of the joint distributions, which needs no
-            likelihood, instead of draws of q and of the prior at the same observation.
-        from_model: whether q's observations are drawn from the model instead of the data.
-        data: the observations.
-        schedule: training schedule.
-        device: `cpu` or `cuda`.
-        dtype: type of weights and draws.
-    """
-
-    joint: bool
-    from_model: bool
-    data: tuple[float, ...]
-    schedule: Schedule
-    device: str = "cpu"
-    dtype: torch.dtype = torch.float32
-
-    @property
-    def columns(self) -> int:
-        """Number of draws of q, and of p, per step."""
-        return len(self.data) * self.schedule.samples
-
-
-@dataclass(frozen=True)
-class Replica:
-    """One repetition of one configuration.
-
-    Attributes:
-        objective: the losses.
-        seed: seed of the run.
-        repetition: number of the repetition. Equal numbers start from the same weights and see the
-            same random numbers, whatever the objective.
-    """
-
-    objective: Objective
-    seed: int
-    repetition: int
-
-    def seed_for(self, *purpose: str | int) -> int:
-        """Return a seed of this repetition."""
-        return derive_seed(self.seed, self.repetition, *purpose)
+SAMPLES = 1000
+"""Draws of q per observation in one evaluation, as in the thesis's programs."""
 
 
 class TrainedNetwork:
     """Replicas of one network with their gradient and optimiser."""
 
     def __init__(
-        self,
-        architecture: Architecture,
-        purpose: str,
-        problem: Problem,
-        replicas: Sequence[Replica],
+        self, architecture: Architecture, name: str, problem: Problem, replicas: Sequence[Replica]
     ) -> None:
-        initial = [initial_weights(architecture, replica.seed_for(purpose)) for replica in replicas]
+        initial = [initial_weights(architecture, replica.seed_for(name)) for replica in replicas]
         flat = torch.stack(initial).to(problem.device, problem.dtype)
         self.parameters = Parameters(architecture, flat)
         self.gradient = self.parameters.zeros_like()
@@ -95,26 +47,34 @@ class TrainedNetwork:
         """Take one step with the current gradient."""
         self.adam.step(self.gradient.flat, rate, active)
 
+    def state(self, k: int) -> dict[str, Any]:
+        """Return the parameters and the state of the optimiser of replica `k`."""
+        return {"steps": self.adam.steps, "rows": [row.cpu().clone() for row in self._rows(k)]}
 
-class EstimatorBuffers:
-    """Views of the estimator's inputs and outputs for draws of q, or of p.
+    def restore(self, k: int, state: Mapping[str, Any]) -> None:
+        """Set replica `k` to a saved state."""
+        self.adam.steps = state["steps"]
+        for row, saved in zip(self._rows(k), state["rows"], strict=True):
+            row.copy_(saved)
 
-    Args:
-        network: the estimator.
-        slopes: gradient of the loss at its outputs, `[R, 1, ...]`.
-        columns: the columns of these draws.
+    def _rows(self, k: int) -> tuple[Tensor, ...]:
+        return self.parameters.flat[k], self.adam.first[k], self.adam.second[k]
+
+
+class Columns(NamedTuple):
+    """The estimator's inputs and outputs for draws of q, or of p.
+
+    Attributes:
+        causes: `[R, 2, B]`.
+        observations: `[R, 1, B]`, unless they are shared.
+        outputs: `[R, B]`.
+        slopes: gradient of the loss at the outputs, `[R, B]`.
     """
 
-    def __init__(self, network: BufferedNetwork, slopes: Tensor, columns: slice) -> None:
-        self._causes = network.inputs[:, :, columns]
-        self._observations = network.observations[:, :, columns]
-        self.outputs, self.slopes = network.outputs[:, 0, columns], slopes[:, 0, columns]
-
-    def write(self, causes: Tensor, observations: Tensor | None) -> None:
-        """Write draws `[R, 2, B]` and, unless these are shared, their observations."""
-        self._causes.copy_(causes)
-        if observations is not None:
-            self._observations.copy_(observations)
+    causes: Tensor
+    observations: Tensor
+    outputs: Tensor
+    slopes: Tensor
 
 
 class Stack:
@@ -123,19 +83,18 @@ class Stack:
     Args:
         problem: settings that they share.
         replicas: the replicas, those with the same objective adjacent.
+
+    Attributes:
+        active: `[R, 1]`, 1, or 0 for replicas that are not updated any more.
     """
 
     def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
         self.problem, self.replicas = problem, tuple(replicas)
-        device = torch.device(problem.device)
         self.generator = TrainedNetwork(GENERATOR, "generator", problem, replicas)
         self.estimator = TrainedNetwork(ESTIMATOR, "estimator", problem, replicas)
-        seeds = [replica.seed_for("training") for replica in replicas]
-        self.draws = Draws(
-            seeds, problem.columns, problem.joint, problem.from_model, device, problem.dtype
-        )
-        self.active = torch.ones(len(replicas), 1, device=device, dtype=problem.dtype)
-        self._data = torch.tensor(problem.data, device=device, dtype=problem.dtype)
+        self.draws = Draws(problem, replicas)
+        self.active = self.generator.parameters.flat.new_ones(len(replicas), 1)
+        self._data = self.active.new_tensor(problem.data)
         self._each = self._data.repeat_interleave(problem.schedule.samples)[None]
         self._slices = _objective_slices(replicas)
         self._allocate_buffers()
@@ -146,20 +105,21 @@ class Stack:
         shared = None if self.problem.from_model else self._data
         self._sampler = BufferedNetwork(self.generator.parameters, columns, shared)
         self._critic = BufferedNetwork(weights, columns, shared)
-        if self.problem.joint and not self.problem.from_model:
-            networks = [
-                BufferedNetwork(weights, columns, shared),
-                BufferedNetwork(weights, columns),
-            ]
-            column_slices = [(0, slice(None)), (1, slice(None))]
+        if self.problem.joint and shared is not None:
+            on_q, on_p = (BufferedNetwork(weights, columns, seen) for seen in (shared, None))
+            self._networks, places = [on_q, on_p], [(0, slice(None)), (1, slice(None))]
         else:
-            networks = [BufferedNetwork(weights, 2 * columns, shared, repeats=2)]
-            column_slices = [(0, slice(0, columns)), (0, slice(columns, None))]
-        self._networks = networks
-        self._slopes = [torch.empty_like(network.outputs) for network in networks]
-        self._buffers = [
-            EstimatorBuffers(networks[k], self._slopes[k], column_range)
-            for k, column_range in column_slices
+            self._networks = [BufferedNetwork(weights, 2 * columns, shared, repeats=2)]
+            places = [(0, slice(0, columns)), (0, slice(columns, None))]
+        self._slopes = [torch.empty_like(network.outputs) for network in self._networks]
+        self._columns = [
+            Columns(
+                self._networks[k].inputs[:, :, part],
+                self._networks[k].observations[:, :, part],
+                self._networks[k].outputs[:, 0, part],
+                self._slopes[k][:, 0, part],
+            )
+            for k, part in places
         ]
 
     def estimator_steps(self, count: int, rate: float) -> Tensor:
@@ -181,9 +141,13 @@ class Stack:
 
     def _estimator_step(self, step: int, rate: float) -> Tensor:
         prior = self.draws.prior(step)
-        x_q, x_p = self._observations(prior, step)
-        self._buffers[0].write(self._sample(step, x_q), x_q)
-        self._buffers[1].write(prior, x_p)
+        x_q = self.draws.model_observations(step) if self.problem.from_model else None
+        x_p = self.draws.observations_of(prior, step) if self.problem.joint else x_q
+        draws = (self._sample(step, x_q), x_q), (prior, x_p)
+        for columns, (causes, observations) in zip(self._columns, draws, strict=True):
+            columns.causes.copy_(causes)
+            if observations is not None:
+                columns.observations.copy_(observations)
         for network in self._networks:
             network.forward()
         loss = self._estimator_loss()
@@ -192,14 +156,13 @@ class Stack:
         self.estimator.update(rate, self.active)
         return loss
 
-    def _observations(self, prior: Tensor, step: int) -> tuple[Tensor | None, Tensor | None]:
-        """Return observations of draws of q and of p, `[R, 1, B]`; None for the shared data."""
-        x_q = self.draws.model_observations(step) if self.problem.from_model else None
-        x_p = self.draws.observations_of(prior, step) if self.problem.joint else x_q
-        return x_q, x_p
-
     def _sample(self, step: int, observations: Tensor | None) -> Tensor:
-        """Return draws of q, `[R, 2, B]`, in a buffer."""
+        """Return draws of q, `[R, 2, B]`, in a buffer.
+
+        Args:
+            step: step of the block whose noise to use.
+            observations: `[R, 1, B]`; None for the shared data.
+        """
         self._sampler.inputs.copy_(self.draws.noise(step))
         if observations is not None:
             self._sampler.observations.copy_(observations)
@@ -207,7 +170,7 @@ class Stack:
 
     def _estimator_loss(self) -> Tensor:
         """Return the loss `[R]`, and write its gradient at the outputs to the buffers."""
-        on_q, on_p = self._buffers
+        on_q, on_p = self._columns
         loss, scale = torch.empty_like(on_q.outputs[:, 0]), 1 / self.problem.columns
         for rows, objective in self._slices:
             (value_q, down_q), (value_p, down_p) = objective.terms(
@@ -247,6 +210,37 @@ class Stack:
         self.generator.update(rate, self.active)
         return loss
 
+    @cached_property
+    def _evaluated(self) -> BufferedNetwork:
+        return BufferedNetwork(self.generator.parameters, SAMPLES * len(self._data), self._data)
+
+    @torch.inference_mode()
+    def samples(self, *purpose: str | int) -> Tensor:
+        """Return draws of the current q, `[R, K, SAMPLES, 2]`.
+
+        Args:
+            purpose: name of the random stream; equal names give equal random numbers.
+        """
+        for k, replica in enumerate(self.replicas):
+            random = torch.Generator(self.active.device).manual_seed(replica.seed_for(*purpose))
+            self._evaluated.inputs[k].normal_(generator=random)
+        z = self._evaluated.forward()
+        return z.view(len(z), 2, -1, SAMPLES).permute(0, 2, 3, 1).contiguous()
+
+    def state(self, k: int) -> dict[str, Any]:
+        """Return the networks and the random stream of replica `k`."""
+        return {
+            "random": self.draws.generators[k].get_state(),
+            "generator": self.generator.state(k),
+            "estimator": self.estimator.state(k),
+        }
+
+    def restore(self, k: int, state: Mapping[str, Any]) -> None:
+        """Set replica `k` to a saved state."""
+        self.draws.generators[k].set_state(state["random"])
+        self.generator.restore(k, state["generator"])
+        self.estimator.restore(k, state["estimator"])
+
 
 def _objective_slices(replicas: Sequence[Replica]) -> list[tuple[slice, Objective]]:
     """Return each objective with the slice of its replicas."""
@@ -256,3 +250,16 @@ def _objective_slices(replicas: Sequence[Replica]) -> list[tuple[slice, Objectiv
         slices.append((slice(start, start + count), objective))
         start += count
     return slices
+
+
+def negative_log_likelihood(z: Tensor, x: Tensor) -> Terms:
+    """Return `-log p(x|z)` of the sprinkler `[R, B]` and its gradient at `z` `[R, 2, B]`.
+
+    Args:
+        z: `[R, 2, B]`.
+        x: `[R or 1, B]`.
+    """
+    positive = z.clamp_min(0)
+    mean = BASE_MEAN + positive.pow(3).sum(1)
+    slope = ((1 - x / mean) / mean).unsqueeze(1) * (3 * positive.square())
+    return mean.log() + x / mean, slope

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ SUFFIX = "state"
 """File suffix of a unit's state."""
 
 
-def write(path: Path, state: dict[str, Any]) -> None:
+def write(path: Path, state: Mapping[str, Any]) -> None:
     """Write a state atomically; `state["iteration"]` is the last finished iteration."""
     buffer = io.BytesIO()
     torch.save(state, buffer)

@@ -1,22 +1,22 @@
-"""Training of a stack to its end, with detection of failures and saving of states."""
+"""Alternating training of a density-ratio estimator and a generator, with detection of failures.
+
+The trainer knows no model: `Adversaries` takes the steps, and a function evaluates the generator.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from bnnbench.suites.lam_density_ratio.metrics import DRAWS, average_kl
-from bnnbench.suites.lam_density_ratio.networks import BufferedNetwork
+from bnnbench.suites.lam_density_ratio.names import NOT_FINITE, OK, STUCK
 from bnnbench.suites.lam_density_ratio.objectives import STUCK_LOSS
-from bnnbench.suites.lam_density_ratio.stack import Problem, Replica, Stack, TrainedNetwork
-from bnnbench.suites.lam_density_ratio.tables import NOT_FINITE, OK, STUCK
+from bnnbench.suites.lam_density_ratio.schedule import Schedule
 
 STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
 """An estimator is stuck if its loss is within the tolerance of `STUCK_LOSS` for this many steps."""
@@ -24,25 +24,43 @@ STUCK_TOLERANCE, STUCK_STEPS = 1e-3, 500
 SAVE_EVERY = 100
 """Iterations between saved states."""
 
-Row = dict[str, Any]
-State = dict[str, Any]
+State = Mapping[str, Any]
+
+
+class Adversaries(Protocol):
+    """`R` pairs of an estimator and a generator, trained in one stack."""
+
+    active: Tensor
+    """`[R, 1]`, 1, or 0 for pairs that are not updated any more."""
+
+    def estimator_steps(self, count: int, rate: float) -> Tensor:
+        """Train the estimators; return the loss before each step, `[count, R]`."""
+
+    def generator_step(self, rate: float) -> Tensor:
+        """Take one step of the generators; return the loss before it, `[R]`."""
+
+    def state(self, k: int) -> dict[str, Any]:
+        """Return everything needed to resume pair `k`."""
+
+    def restore(self, k: int, state: State) -> None:
+        """Set pair `k` to a saved state."""
 
 
 @dataclass
 class TrainingLog:
-    """Training history and status of one replica.
+    """Training history and status of one pair.
 
     Attributes:
-        curve: rows of `curves.csv` without the repetition.
+        curve: a row per evaluation: the iteration, the scores, the estimator's loss and the NELBO.
         status: `ok`, or the kind of failure.
         failed_at: iteration of the failure; 0 also for a failure in pre-training.
         stuck_for: number of consecutive steps at the loss of a stuck estimator.
         estimator_loss: loss of the estimator in the last iteration.
         nelbo: negative ELBO of the last iteration.
-        seconds: this replica's part of the processor time.
+        seconds: this pair's part of the processor time.
     """
 
-    curve: list[Row] = field(default_factory=list)
+    curve: list[dict[str, Any]] = field(default_factory=list)
     status: str = OK
     failed_at: int | None = None
     stuck_for: int = 0
@@ -54,50 +72,54 @@ class TrainingLog:
 class Trainer:
     """Trains a stack according to its schedule.
 
-    A replica that fails is frozen: its weights stay fixed, its curve ends, and other replicas are
-    not affected. It is never restarted, as in the thesis's programs.
+    A pair that fails is frozen: its weights stay fixed, its curve ends, and other pairs are not
+    affected. It is never restarted, as in the thesis's programs.
 
     Args:
-        problem: settings that the replicas share.
-        replicas: the replicas, those with the same objective adjacent.
+        stack: the networks.
+        schedule: numbers of steps, and learning rates.
+        evaluate: returns scores by name, `[R]` each, after an iteration.
     """
 
-    def __init__(self, problem: Problem, replicas: Sequence[Replica]) -> None:
-        self.stack = Stack(problem, replicas)
-        self.logs = [TrainingLog() for _ in replicas]
+    def __init__(
+        self,
+        stack: Adversaries,
+        schedule: Schedule,
+        evaluate: Callable[[int], Mapping[str, Tensor]],
+    ) -> None:
+        self.stack = stack
+        self.logs = [TrainingLog() for _ in stack.active]
         self.iteration = -1  # the last finished one
-        self._schedule = problem.schedule
+        self._schedule, self._evaluate = schedule, evaluate
 
     @torch.inference_mode()
-    def run(self, save: Callable[[Trainer], None], stop: int | None = None) -> None:
+    def run(self, save: Callable[[], None], stop: int | None = None) -> None:
         """Train to the end of the schedule.
 
         Args:
             save: called every `SAVE_EVERY` iterations and after the last one.
             stop: iteration to stop after, for tests.
         """
-        last = self._schedule.iterations if stop is None else stop
-        started = time.process_time()
+        schedule, started = self._schedule, time.process_time()
+        last = schedule.iterations if stop is None else stop
         if self.iteration < 0:
-            self._detect_failures(self._pretrain(), None)
+            steps = schedule.pretraining_steps
+            losses = self.stack.estimator_steps(steps, schedule.estimator_rate)
+            self._detect_failures(losses, None)
         while self.iteration < last and any(log.status == OK for log in self.logs):
             self.iteration += 1
             self._iterate()
             if self.iteration % SAVE_EVERY == 0:
                 started = self._add_seconds(started)
-                save(self)
+                save()
         self._add_seconds(started)
-        save(self)
+        save()
 
     def _add_seconds(self, started: float) -> float:
         now = time.process_time()
         for log in self.logs:
             log.seconds += (now - started) / len(self.logs)
         return now
-
-    def _pretrain(self) -> Tensor:
-        schedule = self._schedule
-        return self.stack.estimator_steps(schedule.pretraining_steps, schedule.estimator_rate)
 
     def _iterate(self) -> None:
         """Train the estimator, take one step of the generator, and evaluate if due."""
@@ -108,10 +130,19 @@ class Trainer:
         nelbo = self.stack.generator_step(factor * schedule.posterior_rate)
         self._detect_failures(losses, nelbo)
         if schedule.evaluates_after(self.iteration):
-            self._evaluate()
+            self._record()
+
+    def _record(self) -> None:
+        """Add a row to the curve of each pair that has not failed."""
+        scores = {name: values.tolist() for name, values in self._evaluate(self.iteration).items()}
+        for k, log in enumerate(self.logs):
+            if log.status == OK:
+                own = {name: values[k] for name, values in scores.items()}
+                row = {"iteration": self.iteration, **own}
+                log.curve.append({**row, "estimator_loss": log.estimator_loss, "nelbo": log.nelbo})
 
     def _detect_failures(self, losses: Tensor, nelbo: Tensor | None) -> None:
-        """Detect failed replicas and freeze them.
+        """Detect failed pairs and freeze them.
 
         Args:
             losses: losses of the estimator, `[steps, R]`.
@@ -120,81 +151,33 @@ class Trainer:
         if not len(losses):
             return
         is_near = ((losses - STUCK_LOSS).abs() < STUCK_TOLERANCE).int()
-        trailing = is_near.flip(0).cummin(0).values.sum(0)
+        trailing = is_near.flip(0).cummin(0).values.sum(0).tolist()
         finite = losses.isfinite().all(0)
+        nelbos = [math.nan] * len(self.logs)
         if nelbo is not None:
-            finite &= nelbo.isfinite()
-        lists = (losses[-1], trailing, finite, losses[-1] if nelbo is None else nelbo)
-        rows = zip(*(values.tolist() for values in lists), strict=True)
-        for k, (loss, stuck_steps, is_finite, nelbo_) in enumerate(rows):
-            log = self.logs[k]
+            finite, nelbos = finite & nelbo.isfinite(), nelbo.tolist()
+        is_finite, last = finite.tolist(), losses[-1].tolist()
+        for k, log in enumerate(self.logs):
             if log.status != OK:
                 continue
-            log.estimator_loss, log.nelbo = loss, math.nan if nelbo is None else nelbo_
-            always_stuck = stuck_steps == len(losses)
-            log.stuck_for = stuck_steps + (log.stuck_for if always_stuck else 0)
-            if not is_finite or log.stuck_for >= STUCK_STEPS:
-                log.status = STUCK if is_finite else NOT_FINITE
+            log.estimator_loss, log.nelbo = last[k], nelbos[k]
+            always_stuck = trailing[k] == len(losses)
+            log.stuck_for = trailing[k] + (log.stuck_for if always_stuck else 0)
+            if not is_finite[k] or log.stuck_for >= STUCK_STEPS:
+                log.status = STUCK if is_finite[k] else NOT_FINITE
                 log.failed_at = max(self.iteration, 0)
                 self.stack.active[k] = 0
 
-    def _evaluate(self) -> None:
-        values = average_kl(self.samples("evaluation", self.iteration), self.stack.problem.data)
-        for log, value in zip(self.logs, values.tolist(), strict=True):
-            if log.status == OK:
-                row = {"iteration": self.iteration, "average_kl": value}
-                losses = {"estimator_loss": log.estimator_loss, "nelbo": log.nelbo}
-                log.curve.append({**row, **losses})
-
-    @cached_property
-    def _sampler(self) -> BufferedNetwork:
-        flat = self.stack.generator.parameters.flat
-        data = flat.new_tensor(self.stack.problem.data)
-        return BufferedNetwork(self.stack.generator.parameters, DRAWS * len(data), data)
-
-    @torch.inference_mode()
-    def samples(self, *purpose: str | int) -> Tensor:
-        """Return draws of the current q, `[R, K, DRAWS, 2]`.
-
-        Args:
-            purpose: name of the random stream; equal names give equal random numbers.
-        """
-        for k, replica in enumerate(self.stack.replicas):
-            random = torch.Generator(self.stack.active.device)
-            random.manual_seed(replica.seed_for(*purpose))
-            self._sampler.inputs[k].normal_(generator=random)
-        z = self._sampler.forward()
-        return z.view(len(z), 2, -1, DRAWS).permute(0, 2, 3, 1).contiguous()
-
     def state(self, k: int) -> State:
-        """Return everything needed to resume replica `k`."""
-        stack = self.stack
-        return {
-            "iteration": self.iteration,
-            "log": {**vars(self.logs[k]), "curve": list(self.logs[k].curve)},
-            "random": stack.draws.generators[k].get_state(),
-            "generator": _network_state(stack.generator, k),
-            "estimator": _network_state(stack.estimator, k),
-        }
+        """Return everything needed to resume pair `k`."""
+        log = {**vars(self.logs[k]), "curve": list(self.logs[k].curve)}
+        return {"iteration": self.iteration, "log": log, **self.stack.state(k)}
 
     @torch.inference_mode()
     def restore(self, states: Sequence[State]) -> None:
         """Resume from saved states, all of the same iteration."""
-        stack = self.stack
         for k, state in enumerate(states):
             self.iteration = state["iteration"]
             self.logs[k] = TrainingLog(**state["log"])
-            stack.active[k] = float(self.logs[k].status == OK)
-            stack.draws.generators[k].set_state(state["random"])
-            for network, name in ((stack.generator, "generator"), (stack.estimator, "estimator")):
-                network.adam.steps = state[name]["steps"]
-                for row, saved in zip(_rows(network, k), state[name]["rows"], strict=True):
-                    row.copy_(saved)
-
-
-def _rows(network: TrainedNetwork, k: int) -> tuple[Tensor, ...]:
-    return network.parameters.flat[k], network.adam.first[k], network.adam.second[k]
-
-
-def _network_state(network: TrainedNetwork, k: int) -> State:
-    return {"steps": network.adam.steps, "rows": [row.cpu().clone() for row in _rows(network, k)]}
+            self.stack.active[k] = float(self.logs[k].status == OK)
+            self.stack.restore(k, state)

@@ -12,10 +12,9 @@ import pytest
 from support.sprinkler_runs import finished_run, sprinkler
 from support.user_errors import assert_user_error
 
-from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import CLAIMS, read_answers, value_of
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
-from bnnbench.suites.lam_density_ratio.comparison.samples import load_samples
+from bnnbench.suites.lam_density_ratio.names import CURVES, OK, REPETITIONS, SAMPLES, STUCK
 from bnnbench.suites.lam_density_ratio.run_page import (
     FINAL,
     PAGE,
@@ -24,31 +23,30 @@ from bnnbench.suites.lam_density_ratio.run_page import (
     run_notes,
     run_table,
 )
-from bnnbench.suites.lam_density_ratio.tables import CURVES, OK, REPETITIONS, SAMPLES, STUCK
 from bnnbench.types import UserError
 
 ENDS = (1.30, 1.40, 1.50)
+UNDERTRAINED, QUICK = "schedule=undertrained", "schedule=quick"
+MISSING = "–"  # noqa: RUF001
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, "schedule=undertrained", ends=ENDS, page=True)
+    folder = finished_run(tmp_path, UNDERTRAINED, ends=ENDS, page=True)
     answers = read_answers(folder)
-    assert value_of(answers, "average KL", FINAL) == pytest.approx(1.4)
     row = answers[answers["quantity"] == "average KL"].iloc[0]
+    assert row["value"] == pytest.approx(1.4)
     assert row["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
     assert (row["exact"], row["published"]) == (1.3239, 1.3641)
     assert row["setting"] == "3 of 30 repetitions"
-    success_rate = value_of(answers, SUCCESS_RATE, FINAL)
-    assert success_rate == 1
-    assert set(PAGE.figures(folder)) == set(PAGE.captions)
-    for name in ("learning_curves", "posteriors"):
-        assert folder.figure(name, "png").stat().st_size > 5000
+    assert value_of(answers, SUCCESS_RATE, FINAL) == 1
+    assert set(PAGE.figures(folder)) == set(PAGE.captions) == {"learning_curves", "posteriors"}
+    assert all(folder.figure(name, "png").stat().st_size > 5000 for name in PAGE.captions)
     assert set(pd.read_csv(folder.table(CLAIMS))["verdict"]) == {"not tested"}
+    assert PAGE.kind == sprinkler(tmp_path).experiment.kind
 
 
 def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, "schedule=undertrained", ends=ENDS)
-    table = run_table(folder)
+    table = run_table(finished_run(tmp_path, UNDERTRAINED, ends=ENDS))
     titles = [column.title for column in table.columns]
     assert titles == [
         "score", "mean ± stderr", "std", "exact", "thesis (settings differ)", "thesis std",
@@ -60,19 +58,14 @@ def test_the_table_compares_with_exact_draws_and_the_thesis(tmp_path: Path) -> N
 
 
 def test_thirty_repetitions_as_published_have_no_mark(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, "schedule=undertrained", ends=[1.36, 1.37] * 15)
+    folder = finished_run(tmp_path, UNDERTRAINED, ends=[1.36, 1.37] * 15)
     assert "thesis" in [column.title for column in run_table(folder).columns]
     assert not any("Deviations" in note for note in run_notes(folder))
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_failures_are_counted_and_named(tmp_path: Path) -> None:
-    relu = (
-        "estimator=relu_ratio",
-        "divergence=kl_posterior_prior",
-        "schedule=optimal",
-    )
-    status = [OK, STUCK, STUCK, OK] * 3
+    relu, status = ("estimator=relu_ratio", "schedule=optimal"), [OK, STUCK, STUCK, OK] * 3
     folder = finished_run(tmp_path, *relu, ends=[1.4, 9.0, 9.0, 1.5] * 3, status=status, page=True)
     table, notes = run_table(folder), run_notes(folder)
     assert table.rows[0][1] == "1.450 ± 0.022" and "12 repetitions, 6 failed" in table.title
@@ -82,46 +75,34 @@ def test_failures_are_counted_and_named(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_all_repetitions_failed_has_a_page(tmp_path: Path) -> None:
-    relu = (
-        "estimator=relu_ratio",
-        "divergence=kl_posterior_prior",
-        "schedule=quick",
-    )
-    folder = finished_run(tmp_path, *relu, ends=[9.0, 9.0], status=[STUCK, STUCK], page=True)
-    assert (
-        not folder.table(CURVES).exists() and not folder.figure("learning_curves", "png").exists()
-    )
+    relu, status = ("estimator=relu_ratio", QUICK), [STUCK, STUCK]
+    folder = finished_run(tmp_path, *relu, ends=[9.0, 9.0], status=status, page=True)
+    assert not folder.table(CURVES).exists()
+    assert not folder.figure("learning_curves", "png").exists()
     run = read_sprinkler(folder)
     assert run.mean_curve.empty and median_repetition(run) is None
-    assert run_table(folder).rows[0][1] == "–"  # noqa: RUF001
+    assert run_table(folder).rows[0][1] == MISSING
 
 
 def test_the_median_repetition_is_shown_with_its_draws(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, "schedule=undertrained", ends=(1.5, 1.3, 1.4))
+    folder = finished_run(tmp_path, UNDERTRAINED, ends=(1.5, 1.3, 1.4))
     run = read_sprinkler(folder)
     assert median_repetition(run) == 2
     with np.load(folder.arrays(SAMPLES)) as arrays:
-        np.testing.assert_array_equal(load_samples(run, 2), arrays[SAMPLES][2].astype(float))
+        np.testing.assert_array_equal(run.draws(2), arrays[SAMPLES][2].astype(float))
 
 
 def test_other_data_have_no_floor_and_the_joint_contrast_has_a_warning(tmp_path: Path) -> None:
-    other = finished_run(tmp_path, "data=[0,5,8,12,20]", "schedule=quick", ends=ENDS)
-    assert run_table(other).rows[0][3] == "–"  # noqa: RUF001
-    joint = finished_run(tmp_path, "contrast=joint", "schedule=quick", ends=ENDS)
-    assert any("five atoms" in note for note in run_notes(joint))
-    model = finished_run(
-        tmp_path,
-        "contrast=joint",
-        "observations=model",
-        "schedule=quick",
-        ends=ENDS,
-    )
-    assert not any("five atoms" in note for note in run_notes(model))
+    other = finished_run(tmp_path, "data=[0,5,8,12,20]", QUICK, ends=ENDS)
+    assert run_table(other).rows[0][3] == MISSING
+    for words, warned in (([], True), (["observations=model"], False)):
+        joint = finished_run(tmp_path, "contrast=joint", *words, QUICK, ends=ENDS)
+        assert any("five atoms" in note for note in run_notes(joint)) == warned
 
 
 @pytest.mark.parametrize("name", [REPETITIONS, CURVES])
 def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
-    folder = finished_run(tmp_path, "schedule=quick", ends=ENDS)
+    folder = finished_run(tmp_path, QUICK, ends=ENDS)
     for content in ("torn", "repetition,status\n0,ok\n"):
         folder.table(name).write_text(content)
         with pytest.raises(UserError) as error:
@@ -130,18 +111,13 @@ def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
 
 
 def test_damaged_draws_are_a_user_error(tmp_path: Path) -> None:
-    folder = finished_run(tmp_path, "schedule=quick", ends=ENDS)
+    folder = finished_run(tmp_path, QUICK, ends=ENDS)
     folder.arrays(SAMPLES).write_bytes(b"torn")
     with pytest.raises(UserError) as error:
-        load_samples(read_sprinkler(folder), 0)
+        read_sprinkler(folder).draws(0)
     assert_user_error(error, folder.arrays(SAMPLES).name, "damaged")
 
 
 def test_pages_do_not_import_torch() -> None:
     code = "import sys, bnnbench.suites.lam_density_ratio.page; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_run_and_page_have_the_same_kind(tmp_path: Path) -> None:
-    assert sprinkler(tmp_path).experiment.kind == PAGE.kind
-    assert isinstance(finished_run(tmp_path, "schedule=quick", ends=[1.4]), RunFolder)

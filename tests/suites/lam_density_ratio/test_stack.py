@@ -11,9 +11,10 @@ from support.sprinkler import objective, problem, reference_network, replicas
 from torch import Tensor
 
 from bnnbench.suites.lam_density_ratio import sprinkler
+from bnnbench.suites.lam_density_ratio.adam import Adam
 from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, Parameters
-from bnnbench.suites.lam_density_ratio.objectives import negative_log_likelihood
-from bnnbench.suites.lam_density_ratio.stack import Problem, Stack
+from bnnbench.suites.lam_density_ratio.problem import Problem
+from bnnbench.suites.lam_density_ratio.stack import Stack, negative_log_likelihood
 
 contrasts = pytest.mark.parametrize("joint", [False, True])
 models = pytest.mark.parametrize("from_model", [False, True])
@@ -40,10 +41,7 @@ def test_gradient_of_the_estimator_agrees_with_autograd(joint: bool, from_model:
     other = draws.observations_of(prior, 0) if joint else own
     causes = reference_network(stack.generator.parameters, noise, own)
     weights = Parameters(ESTIMATOR, flat)
-    a_q, a_p = (
-        reference_network(weights, causes, own)[:, 0],
-        reference_network(weights, prior, other)[:, 0],
-    )
+    a_q, a_p = (reference_network(weights, *z)[:, 0] for z in ((causes, own), (prior, other)))
     terms = [one.terms(a_q[k], a_p[k]) for k, one in enumerate(OBJECTIVES)]
     expected = torch.stack([q[0].mean() + p[0].mean() for q, p in terms])
     expected.sum().backward()
@@ -138,6 +136,19 @@ class ReferenceAdam:
         return (weights - size * self.first / (self.second.sqrt() + 1e-8)).detach()
 
 
+def test_two_steps_of_adam_with_a_frozen_replica() -> None:
+    weights = torch.ones(2, 1, dtype=torch.float64)
+    adam, active = Adam(weights), torch.tensor([[1.0], [0.0]], dtype=torch.float64)
+    reference, expected = ReferenceAdam(), torch.ones(1, dtype=torch.float64)
+    for gradient in (2e-8, -1e-8):
+        adam.step(torch.full_like(weights, gradient), 0.1, active)
+        expected = reference(expected, torch.full_like(expected, gradient), 0.1)
+        torch.testing.assert_close(weights[0], expected, rtol=1e-12, atol=0)
+        assert weights[1].item() == 1
+    # With an uncorrected second moment, small gradients move less than in Kingma's Algorithm 1.
+    assert 1 - expected.item() < 0.02
+
+
 def test_iterations_agree_with_a_reference_implementation() -> None:
     """Several iterations by autograd, from the same weights and random stream."""
     one, (replica,) = problem(dtype=torch.float64), replicas(OBJECTIVES[0])
@@ -184,3 +195,15 @@ def test_draws_follow_the_model() -> None:
     below = (model < 5).double().mean().item()
     assert below == pytest.approx(probability_below(5), abs=0.015)
     assert (model != stack.draws.observations_of(prior, 0)).all()
+
+
+def test_likelihood_is_the_models_and_its_slope_that_of_autograd() -> None:
+    generator = torch.Generator().manual_seed(1)
+    z = 2 * torch.randn(2, 2, 50, generator=generator, dtype=torch.float64)
+    x = torch.tensor(sprinkler.OBSERVATIONS, dtype=torch.float64).repeat_interleave(10)[None]
+    value, slope = negative_log_likelihood(z, x)
+    expected = -sprinkler.log_likelihood(x.numpy(), z.movedim(1, -1).numpy())
+    torch.testing.assert_close(value, torch.from_numpy(expected))
+    z.requires_grad_()
+    (slopes,) = torch.autograd.grad(negative_log_likelihood(z, x)[0].sum(), z)
+    torch.testing.assert_close(slope, slopes, rtol=1e-10, atol=1e-12)

@@ -7,31 +7,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
-from bnnbench.results.run_files import damaged_file_error, has_numeric_columns
-from bnnbench.suites.lam_density_ratio.comparison.deviations import (
-    SETTING_OF_SCHEDULE,
-    THESIS_SETTINGS,
-    deviating_settings,
-    fewer_repetitions,
-)
-from bnnbench.suites.lam_density_ratio.comparison.published import Cell, printed_tables
+from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
+from bnnbench.results.saved_tables import read_table
+from bnnbench.suites.lam_density_ratio import names
+from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
-from bnnbench.suites.lam_density_ratio.names import label
-from bnnbench.suites.lam_density_ratio.tables import CURVES, KIND, OK, REPETITIONS, STUCK
+from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
 
-MEASURES = ("average_kl", "estimator_loss", "nelbo")
-"""Columns of `curves.csv` with measures of the training."""
+MIN_REPETITIONS = 10
+"""Number of repetitions below which a test has too little power."""
 
-NUMERIC_COLUMNS = {
-    REPETITIONS: ("repetition", "average_kl", "average_kl_last5", "kl", "sliced_wasserstein"),
-    CURVES: ("repetition", "iteration", *MEASURES),
-}
-"""Numeric columns that each table must have."""
+REPETITION_COLUMNS = ("repetition", "average_kl", "average_kl_last5", "kl", "sliced_wasserstein")
+
+CURVE_COLUMNS = ("repetition", "iteration", *names.MEASURES)
+"""Numeric columns that the tables must have."""
 
 
 @dataclass(frozen=True)
@@ -56,35 +52,51 @@ class SprinklerRun:
     @property
     def name(self) -> str:
         """Contrast, divergence and estimator, as in tables: `prior, reverse KL, T`."""
-        names = self.metadata
-        return f"{names['contrast']}, {label(names['divergence'], names['estimator'])}"
+        return self._cell("").name
 
     @property
     def cell(self) -> Cell | None:
         """The corresponding configuration of the thesis; None for another schedule."""
-        setting = SETTING_OF_SCHEDULE.get(self.metadata["schedule"])
-        parts = (str(self.metadata[name]) for name in ("contrast", "divergence", "estimator"))
-        return Cell(setting, *parts) if setting else None
+        setting = thesis.SETTING_OF_SCHEDULE.get(self.metadata["schedule"])
+        return self._cell(setting) if setting else None
+
+    def _cell(self, setting: str) -> Cell:
+        keys = ("contrast", "divergence", "estimator")
+        return Cell(setting, *(str(self.metadata[key]) for key in keys))
+
+    @property
+    def published(self) -> Sample | None:
+        """The thesis's mean and spread of the average KL, if it has this configuration."""
+        return thesis.published_values().get(self.cell) if self.cell else None
 
     @cached_property
     def deviating_settings(self) -> tuple[str, ...]:
         """Settings that differ from the thesis, except the number of repetitions."""
-        return tuple(deviating_settings(self.metadata, self.cell.setting)) if self.cell else ()
+        cell = self.cell
+        return tuple(thesis.deviating_settings(self.metadata, cell.setting)) if cell else ()
 
     @property
     def deviations(self) -> tuple[str, ...]:
-        """All differences from the thesis."""
-        return (*self.deviating_settings, *fewer_repetitions(len(self.repetitions)))
+        """All differences from the thesis, the last being `5 of 30 repetitions` if fewer."""
+        size = len(self.repetitions)
+        if size >= thesis.REPETITIONS:
+            return self.deviating_settings
+        return (*self.deviating_settings, f"{size} of {thesis.REPETITIONS} repetitions")
 
     @property
     def finished(self) -> pd.DataFrame:
         """The repetitions that did not fail."""
-        return self.repetitions[self.repetitions["status"] == OK]
+        return self.repetitions[self.repetitions["status"] == names.OK]
+
+    @property
+    def failed(self) -> int:
+        """Number of repetitions that failed."""
+        return len(self.repetitions) - len(self.finished)
 
     @property
     def stuck(self) -> int:
         """Number of repetitions that got stuck at a ratio of zero."""
-        return int((self.repetitions["status"] == STUCK).sum())
+        return int((self.repetitions["status"] == names.STUCK).sum())
 
     def sample(self, column: str = "average_kl") -> Sample:
         """Return mean and spread of a column over the repetitions that did not fail."""
@@ -98,7 +110,32 @@ class SprinklerRun:
     @cached_property
     def mean_curve(self) -> pd.DataFrame:
         """Means over the repetitions that did not fail, columns `MEASURES`, index `iteration`."""
-        return self.finished_curves.groupby("iteration")[list(MEASURES)].mean()
+        return self.finished_curves.groupby("iteration")[list(names.MEASURES)].mean()
+
+    def curves_of(self, measure: str, index: str, columns: str) -> pd.DataFrame:
+        """Return one measure of the repetitions that did not fail as a wide table."""
+        return self.finished_curves.pivot(index=index, columns=columns, values=measure)
+
+    def differs_only_in(self, setting: str, other: SprinklerRun) -> bool:
+        """Return whether all other settings of two runs are equal."""
+        own, others = (
+            {k: v for k, v in run.metadata.items() if k != setting} for run in (self, other)
+        )
+        return own == others
+
+    def draws(self, repetition: int) -> np.ndarray:
+        """Return the final draws `[x, n, 2]` of a repetition.
+
+        Raises:
+            UserError: if the file is damaged.
+        """
+        path = self.folder.arrays(names.SAMPLES)
+        try:
+            with np.load(path) as arrays:
+                index = self.repetitions["repetition"].tolist().index(repetition)
+                return np.asarray(arrays[names.SAMPLES][index], float)
+        except (*READ_ERRORS, IndexError):
+            raise damaged_file_error(path) from None
 
 
 @dataclass(frozen=True)
@@ -119,18 +156,40 @@ class Evidence:
     iterations: Mapping[Cell, int] = field(default_factory=dict)
     others: tuple[SprinklerRun, ...] = ()
 
+    def sample(self, cell: Cell, table: str = "") -> Sample:
+        """Return a row of a table, by default of chapter 8 or 9; its size is 0 if it is missing."""
+        number = table or thesis.TABLE_NUMBERS[cell.setting, cell.contrast]
+        return self.tables.get(number, {}).get(cell, Sample())
+
+    def has_enough(self, *cells: Cell, table: str = "") -> bool:
+        """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
+        return all(self.sample(cell, table).size >= MIN_REPETITIONS for cell in cells)
+
+    def not_enough(self, cells: Iterable[Cell], table: str = "") -> NotTestable:
+        """Return why a claim is not tested: the configurations that lack repetitions."""
+        lacking = (cell for cell in cells if not self.has_enough(cell, table=table))
+        labels = [f"{cell.setting} {cell.name}" for cell in lacking]
+        rest = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
+        text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(labels[:2])}{rest}"
+        return NotTestable(text)
+
+    def available(self, cells: Iterable[Cell]) -> dict[Cell, SprinklerRun]:
+        """Return the runs among some configurations."""
+        return {cell: self.runs[cell] for cell in cells if cell in self.runs}
+
     def deviation_note(self, cells: Iterable[Cell]) -> str:
         """Return `; settings differ` if a run of some configurations deviates from the thesis."""
-        deviating = any(self.runs[cell].deviations for cell in cells if cell in self.runs)
+        deviating = any(run.deviations for run in self.available(cells).values())
         return "; settings differ" if deviating else ""
 
 
 def thesis_evidence() -> Evidence:
     """Return the thesis's own numbers."""
-    tables = printed_tables()
-    cells = {cell for table in tables.values() for cell in table}
-    lengths = {c: THESIS_SETTINGS[c.setting, c.contrast]["iterations"][0] for c in cells}
-    return Evidence(tables, iterations=lengths)
+    lengths = {
+        cell: thesis.thesis_settings(cell.setting, cell.contrast)["iterations"][0]
+        for cell in thesis.published_values()
+    }
+    return Evidence(thesis.printed_tables(), iterations=lengths)
 
 
 def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
@@ -139,11 +198,13 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
     Among several runs of one configuration, the one with the fewest deviating settings is used,
     then the one with the most repetitions, then the first.
     """
-    data_runs = _best_runs(run for run in runs if run.metadata["observations"] == "data")
-    model_runs = _best_runs(run for run in runs if run.metadata["observations"] == "model")
+    data_runs, model_runs = (
+        _best_runs(run for run in runs if run.metadata["observations"] == source)
+        for source in ("data", "model")
+    )
     tables = {
         name: {cell: data_runs[cell].sample() for cell in rows if cell in data_runs}
-        for name, rows in printed_tables().items()
+        for name, rows in thesis.printed_tables().items()
     }
     lengths = {cell: int(run.metadata["iterations"]) for cell, run in data_runs.items()}
     used = {run.digest for best_runs in (data_runs, model_runs) for run in best_runs.values()}
@@ -152,9 +213,8 @@ def evidence_of(runs: Sequence[SprinklerRun]) -> Evidence:
 
 
 def _best_runs(runs: Iterable[SprinklerRun]) -> dict[Cell, SprinklerRun]:
-    ranked = sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.repetitions)))
     best: dict[Cell, SprinklerRun] = {}
-    for run in ranked:
+    for run in sorted(runs, key=lambda run: (len(run.deviating_settings), -len(run.repetitions))):
         if run.cell and run.sample().size:
             best.setdefault(run.cell, run)
     return best
@@ -166,7 +226,7 @@ def sprinkler_runs(runs: Runs) -> list[SprinklerRun]:
     Raises:
         UserError: if a table is damaged.
     """
-    table = runs.tables.get(KIND, pd.DataFrame())
+    table = runs.tables.get(names.KIND, pd.DataFrame())
     return [read_sprinkler(runs.folders[digest]) for digest in table.index]
 
 
@@ -177,21 +237,8 @@ def read_sprinkler(folder: RunFolder) -> SprinklerRun:
         UserError: if a table is damaged.
     """
     record = read_record(folder)
-    repetitions = _read(folder, REPETITIONS)
+    repetitions = read_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
     # There are no curves if all repetitions fail before the first evaluation.
-    if folder.table(CURVES).exists() or (repetitions["status"] == OK).any():
-        curves = _read(folder, CURVES)
-    else:
-        curves = pd.DataFrame(columns=list(NUMERIC_COLUMNS[CURVES]))
+    optional = () if (repetitions["status"] == names.OK).any() else (names.CURVES,)
+    curves = read_table(folder, names.CURVES, CURVE_COLUMNS, optional)
     return SprinklerRun(record.digest, record.metadata, folder, repetitions, curves)
-
-
-def _read(folder: RunFolder, name: str) -> pd.DataFrame:
-    path = folder.table(name)
-    try:
-        table = pd.read_csv(path)
-        if len(table) and has_numeric_columns(table, NUMERIC_COLUMNS[name]):
-            return table
-    except (OSError, ValueError):
-        pass
-    raise damaged_file_error(path, "is missing or damaged")

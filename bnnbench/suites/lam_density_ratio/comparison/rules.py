@@ -1,171 +1,167 @@
-"""Rules on means over repetitions, which apply to the thesis's tables too."""
+"""Parts of the rules that check the claims: groups of configurations, and tests of means.
+
+The rules on means apply to the thesis's own tables too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import wraps
+from itertools import combinations
 
-from bnnbench.results.claims import CheckResult
+from bnnbench.results.claims import CheckResult, NotTestable
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.published import (
-    AVERAGE_KL_FLOOR,
-    Cell,
+from bnnbench.suites.lam_density_ratio.comparison.statistics import f_test, welch
+from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell
+from bnnbench.suites.lam_density_ratio.names import (
+    CONTRASTS,
+    DIVERGENCES,
+    ESTIMATORS,
+    RELU_RATIO,
+    SYMBOLS,
 )
-from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    Sample,
-    WelchTest,
-    f_test,
-    welch,
-)
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES
-
-MIN_REPETITIONS = 10
-"""Number of repetitions below which a test has too little power."""
 
 SIGNIFICANCE = 0.05
 """Significance level of the tests."""
 
-
-def describe_sample(sample: Sample) -> str:
-    """Return `1.3267 (sd 0.0041, n 30)`."""
-    return f"{sample.mean:.4f} (sd {sample.std:.4f}, n {sample.size})"
+Group = tuple[Cell, ...]
+"""The configurations D, r and T of one setting, contrast and divergence."""
 
 
-def describe_test(name: str, test: WelchTest) -> str:
-    """Return `prior: +0.0540, p 3.3e-08`."""
-    return f"{name}: {test.difference:+.4f}, p {test.p:.2g}"
+def estimators(setting: str, contrast: str, divergence: str) -> Group:
+    """Return the three estimators of one divergence."""
+    return tuple(Cell(setting, contrast, divergence, name) for name in ESTIMATORS)
 
 
-def has_enough(table: Mapping[Cell, Sample], cells: Iterable[Cell]) -> bool:
-    """Return whether all configurations have `MIN_REPETITIONS` finished repetitions."""
-    return all(cell in table and table[cell].size >= MIN_REPETITIONS for cell in cells)
+def groups(setting: str, *contrasts: str) -> tuple[Group, ...]:
+    """Return the groups of one setting and of some contrasts, by default both."""
+    return tuple(
+        estimators(setting, contrast, divergence)
+        for contrast in contrasts or CONTRASTS
+        for divergence in DIVERGENCES
+    )
 
 
-def not_enough_repetitions(table: Mapping[Cell, Sample], cells: Iterable[Cell]) -> CheckResult:
-    """Return the result "not tested", with the configurations that lack repetitions."""
-    names = [f"{cell.setting} {cell.name}" for cell in cells if not has_enough(table, [cell])]
-    rest = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    text = f"fewer than {MIN_REPETITIONS} finished repetitions: {'; '.join(names[:2])}{rest}"
-    return None, text
+def cells(setting: str, *contrasts: str) -> Group:
+    """Return the configurations of all groups of one setting."""
+    return tuple(cell for group in groups(setting, *contrasts) for cell in group)
 
 
-@dataclass(frozen=True)
-class Better:
-    """Whether the first configuration of each pair has a significantly lower mean.
+def by_divergence(setting: str, *contrasts: str) -> list[tuple[Cell, Cell]]:
+    """Return every estimator with reverse KL and with GAN."""
+    gan = (cell for cell in cells(setting, *contrasts) if cell.divergence == "gan")
+    return [(replace(cell, divergence="kl_posterior_prior"), cell) for cell in gan]
 
-    Attributes:
-        table: number of the table in the thesis.
-        pairs: the configuration claimed to be better, then the other.
-        spread: whether its standard deviation must be lower too.
-        min_pairs: number of pairs that must be available; 0 for one.
+
+RELU, EXPONENTIAL, CLASSIFIER = (
+    {contrast: Cell("optimal", contrast, *rest) for contrast in CONTRASTS}
+    for rest in (
+        ("kl_posterior_prior", RELU_RATIO),
+        ("kl_posterior_prior", "ratio"),
+        ("gan", "class_probability"),
+    )
+)
+"""Ratios of chapters 5 and 6 and class probability estimation as in chapter 5, by contrast."""
+
+ALL_RELU = tuple(
+    replace(cell, setting=setting)
+    for setting in ("optimal", "undertrained")
+    for cell in RELU.values()
+)
+
+LOWER_MEAN = f"lower mean average KL, Welch's p below {SIGNIFICANCE}, in every available pair"
+
+LOWER_MEAN_AND_STD = LOWER_MEAN.replace("average KL", "average KL and standard deviation")
+
+NO_DIFFERENCE = f"one-way analysis of variance has p of at least {SIGNIFICANCE} in every group"
+
+Case = tuple[bool, str, Sequence[Cell]]
+"""Whether a claim holds in one case, the evidence, and the configurations that it is from."""
+
+
+def for_every_case(
+    missing: str = "",
+) -> Callable[[Callable[..., Iterator[Case]]], Callable[..., CheckResult]]:
+    """Return a decorator for a check that yields its cases, all of which must hold.
+
+    Args:
+        missing: reason why the claim is not tested if there is no case.
     """
 
-    table: str
-    pairs: tuple[tuple[Cell, Cell], ...]
-    spread: bool = False
-    min_pairs: int = 1
+    def decorate(check: Callable[..., Iterator[Case]]) -> Callable[..., CheckResult]:
+        @wraps(check)
+        def check_all(evidence: Evidence, *args: object, **kwargs: object) -> CheckResult:
+            cases = list(check(evidence, *args, **kwargs))
+            if not cases:
+                raise NotTestable(missing)
+            holds, parts, used = zip(*cases, strict=True)
+            note = evidence.deviation_note(cell for cells in used for cell in cells)
+            return all(holds), "; ".join(parts) + note
 
-    @property
-    def rule(self) -> str:
-        addition = " and standard deviation" if self.spread else ""
-        return (
-            f"lower mean average KL{addition}, Welch's p below {SIGNIFICANCE}, in every available "
-            "pair"
+        return check_all
+
+    return decorate
+
+
+@for_every_case()
+def is_better(
+    evidence: Evidence,
+    pairs: Sequence[tuple[Cell, Cell]],
+    table: str = "",
+    spread: bool = False,
+    min_pairs: int = 1,
+) -> Iterator[Case]:
+    """Check whether the first configuration of each pair has a significantly lower mean.
+
+    Args:
+        evidence: the runs.
+        pairs: the configuration claimed to be better, then the other.
+        table: number of the table in the thesis; by default that of chapter 8 or 9.
+        spread: whether its standard deviation must be lower too.
+        min_pairs: number of pairs that must be available.
+    """
+    available = [pair for pair in pairs if evidence.has_enough(*pair, table=table)]
+    if len(available) < min_pairs:
+        raise evidence.not_enough((cell for pair in pairs for cell in pair), table)
+    for pair in available:
+        better, other = (evidence.sample(cell, table) for cell in pair)
+        test = welch(other, better)
+        significant = test.difference > 0 and test.p < SIGNIFICANCE
+        stds = f", sd {better.std:.4f} against {other.std:.4f}" if spread else ""
+        text = f"{pair[1].name} minus {pair[0].name}: {test}{stds}"
+        yield significant and (better.std < other.std or not spread), text, pair
+
+
+@for_every_case()
+def do_not_differ(evidence: Evidence, groups: Sequence[Group]) -> Iterator[Case]:
+    """Check whether the means of each group do not differ significantly."""
+    members = [cell for group in groups for cell in group]
+    if not evidence.has_enough(*members):
+        raise evidence.not_enough(members)
+    for group in groups:
+        samples = [evidence.sample(cell) for cell in group]
+        means = [sample.mean for sample in samples]
+        value, p = f_test(samples)
+        divergences = dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
+        text = (
+            f"{group[0].contrast}, {' and '.join(divergences)}: {min(means):.4f} to "
+            f"{max(means):.4f}, F {value:.2f}, p {p:.2g}"
         )
-
-    def check(self, evidence: Evidence) -> CheckResult:
-        table = evidence.tables.get(self.table, {})
-        available = [pair for pair in self.pairs if has_enough(table, pair)]
-        if len(available) < self.min_pairs:
-            return not_enough_repetitions(table, (cell for pair in self.pairs for cell in pair))
-        parts, holds = [], []
-        for better, other in available:
-            test = welch(table[other], table[better])
-            significant = test.difference > 0 and test.p < SIGNIFICANCE
-            lower_std = table[better].std < table[other].std
-            holds.append(significant and (lower_std or not self.spread))
-            spread = f", sd {table[better].std:.4f} against {table[other].std:.4f}" * self.spread
-            parts.append(describe_test(f"{other.name} minus {better.name}", test) + spread)
-        used = [cell for pair in available for cell in pair]
-        return all(holds), "; ".join(parts) + evidence.deviation_note(used)
+        yield p >= SIGNIFICANCE, text, group
 
 
-@dataclass(frozen=True)
-class NoDifference:
-    """Whether the means of several configurations do not differ significantly, in each group."""
-
-    table: str
-    groups: tuple[tuple[Cell, ...], ...]
-
-    @property
-    def rule(self) -> str:
-        return f"one-way analysis of variance has p of at least {SIGNIFICANCE} in every group"
-
-    def check(self, evidence: Evidence) -> CheckResult:
-        table = evidence.tables.get(self.table, {})
-        if not all(has_enough(table, group) for group in self.groups):
-            return not_enough_repetitions(table, (cell for group in self.groups for cell in group))
-        parts, holds = [], []
-        for group in self.groups:
-            value, p = f_test([table[cell] for cell in group])
-            means = [table[cell].mean for cell in group]
-            holds.append(p >= SIGNIFICANCE)
-            group_name = f"{group[0].contrast}, " + " and ".join(
-                dict.fromkeys(DIVERGENCES[cell.divergence] for cell in group)
-            )
-            parts.append(
-                f"{group_name}: {min(means):.4f} to {max(means):.4f}, F {value:.2f}, p {p:.2g}"
-            )
-        used = [cell for group in self.groups for cell in group]
-        return all(holds), "; ".join(parts) + evidence.deviation_note(used)
+def complete_groups(evidence: Evidence, setting: str) -> list[Group]:
+    """Return the groups whose configurations all have enough repetitions."""
+    complete = [group for group in groups(setting) if evidence.has_enough(*group)]
+    if not complete:
+        raise evidence.not_enough(cells(setting))
+    return complete
 
 
-@dataclass(frozen=True)
-class CloseMeans:
-    """Whether two means are within a tolerance."""
-
-    table_of_first: str
-    first: Cell
-    table_of_second: str
-    second: Cell
-    within: float
-
-    @property
-    def rule(self) -> str:
-        return f"means less than {self.within:g} apart"
-
-    def check(self, evidence: Evidence) -> CheckResult:
-        tables = [evidence.tables.get(n, {}) for n in (self.table_of_first, self.table_of_second)]
-        cells = (self.first, self.second)
-        for table, cell in zip(tables, cells, strict=True):
-            if not has_enough(table, [cell]):
-                return not_enough_repetitions(table, [cell])
-        test = welch(*(table[cell] for table, cell in zip(tables, cells, strict=True)))
-        text = describe_test(f"{self.first.name} minus {self.second.name}", test)
-        return abs(test.difference) < self.within, text + evidence.deviation_note(cells)
-
-
-@dataclass(frozen=True)
-class AtFloor:
-    """Whether all means are close to the score of exact posterior draws."""
-
-    table: str
-    cells: tuple[Cell, ...]
-    within: float
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"every mean is within {self.within:g} of {AVERAGE_KL_FLOOR}, the average KL of exact "
-            "posterior draws"
-        )
-
-    def check(self, evidence: Evidence) -> CheckResult:
-        table = evidence.tables.get(self.table, {})
-        available = {cell: table[cell] for cell in self.cells if has_enough(table, [cell])}
-        if not available:
-            return not_enough_repetitions(table, self.cells)
-        excess = {cell: sample.mean - AVERAGE_KL_FLOOR for cell, sample in available.items()}
-        text = ", ".join(f"{cell.name} {value:+.4f}" for cell, value in excess.items())
-        holds = all(abs(value) < self.within for value in excess.values())
-        return holds, f"mean minus {AVERAGE_KL_FLOOR}: {text}{evidence.deviation_note(available)}"
+def pairwise_p_values(evidence: Evidence, group: Group) -> Iterator[tuple[str, float]]:
+    """Yield the name of every pair of a group, and Welch's p."""
+    for a, b in combinations(group, 2):
+        symbols = f"{SYMBOLS[a.estimator]} and {SYMBOLS[b.estimator]}"
+        name = f"{CONTRASTS[a.contrast]}, {DIVERGENCES[a.divergence]}, {symbols}"
+        yield name, welch(evidence.sample(a), evidence.sample(b)).p

@@ -7,23 +7,27 @@ from collections.abc import Iterator
 from bnnbench.report.blocks import Block, Heading, Paragraph, Section, Style
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.results.reader import Runs
-from bnnbench.suites.lam_density_ratio.comparison.claims import claims, estimator_groups
-from bnnbench.suites.lam_density_ratio.comparison.estimator_rules import pairwise_p_values
+from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
     SprinklerRun,
     evidence_of,
     sprinkler_runs,
+    thesis_evidence,
 )
-from bnnbench.suites.lam_density_ratio.comparison.published import AVERAGE_KL_FLOOR, printed_tables
-from bnnbench.suites.lam_density_ratio.comparison.rules import SIGNIFICANCE
-from bnnbench.suites.lam_density_ratio.comparison.shared_starts import shared_blocks
+from bnnbench.suites.lam_density_ratio.comparison.figures import figure_blocks
+from bnnbench.suites.lam_density_ratio.comparison.rules import (
+    SIGNIFICANCE,
+    groups,
+    pairwise_p_values,
+)
 from bnnbench.suites.lam_density_ratio.comparison.tables import (
     STATEMENT,
     TEST_STATEMENT,
     run_blocks,
+    shared_blocks,
     table_blocks,
 )
-from bnnbench.suites.lam_density_ratio.comparison.thesis_figures import figure_blocks
+from bnnbench.suites.lam_density_ratio.comparison.thesis import AVERAGE_KL_FLOOR
 
 METRIC = (
     "The average KL is the thesis's metric (section 5.2): for each of five observations it "
@@ -56,8 +60,8 @@ ILL_POSED = (
 CLAIMS_STATEMENT = (
     "Claims of chapters 5 to 9, each checked on the available runs by the rule in the same row. "
     "The last column applies the rule to the thesis's own numbers, if its tables suffice. C15 and "
-    "C16 are checked by experiment=estimator_parametrisations. Rules with a statistical test need "
-    "ten repetitions of every configuration."
+    "C16 are lemmas; experiment=estimator_parametrisations has their numbers. Rules with a "
+    "statistical test need ten repetitions of every configuration."
 )
 
 
@@ -86,14 +90,14 @@ def _blocks(runs: list[SprinklerRun]) -> Iterator[Block]:
     yield from figure_blocks(evidence)
     yield Heading("Claims of the thesis on the sprinkler", 3)
     yield Paragraph(CLAIMS_STATEMENT)
-    yield from claims_blocks(claims(evidence), "density_ratio_claims")
+    yield from claims_blocks(checked_claims(evidence), "density_ratio_claims")
 
 
 def equivalence_paragraph() -> str:
     """Explain that the estimators are equivalent, with tests of the thesis's own numbers."""
-    tables = printed_tables()
-    groups = [*estimator_groups("optimal"), *estimator_groups("undertrained")]
-    ps = [p for table, group in groups for _, p in pairwise_p_values(tables[table], group)]
+    thesis = thesis_evidence()
+    every_group = (*groups("optimal"), *groups("undertrained"))
+    ps = [p for group in every_group for _, p in pairwise_p_values(thesis, group)]
     low = sum(p < SIGNIFICANCE for p in ps)
     return ONE_ALGORITHM.format(
         pairs=len(ps), low=low, smallest=min(ps), chance=SIGNIFICANCE * len(ps)

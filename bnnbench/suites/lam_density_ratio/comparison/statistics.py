@@ -19,9 +19,9 @@ class Sample:
         size: number of repetitions.
     """
 
-    mean: float
-    std: float
-    size: int
+    mean: float = math.nan
+    std: float = math.nan
+    size: int = 0
 
     @property
     def stderr(self) -> float:
@@ -32,6 +32,9 @@ class Sample:
     def unbiased_std(self) -> float:
         """Standard deviation with divisor `size - 1`; NaN for a single repetition."""
         return self.stderr * math.sqrt(self.size)
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} (sd {self.std:.4f}, n {self.size})"
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,17 @@ class WelchTest:
     t: float
     p: float
 
+    def __str__(self) -> str:
+        return f"{self.difference:+.4f}, p {self.p:.2g}"
+
 
 def summarise(values: Sequence[float]) -> Sample:
     """Return mean and spread of the finite values; NaN if there are none."""
     finite = np.asarray(values, float)
     finite = finite[np.isfinite(finite)]
-    if not len(finite):
-        return Sample(math.nan, math.nan, 0)
-    return Sample(float(finite.mean()), float(finite.std()), len(finite))
+    return (
+        Sample(float(finite.mean()), float(finite.std()), len(finite)) if len(finite) else Sample()
+    )
 
 
 def welch(first: Sample, second: Sample) -> WelchTest:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from bnnbench.checks import check_between, check_int
-from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.constraints import Between, ListOf, Whole
+from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.lam_density_ratio.names import DIVERGENCES as DIVERGENCE_NAMES
+from bnnbench.suites.lam_density_ratio import names as thesis_names
+from bnnbench.suites.lam_density_ratio.theory import names
 from bnnbench.suites.lam_density_ratio.theory.bounds import (
     BOUNDS,
     DIVERGENCES,
@@ -24,26 +24,7 @@ from bnnbench.suites.lam_density_ratio.theory.bounds import (
     powers,
     shifts,
 )
-from bnnbench.suites.lam_density_ratio.theory.names import (
-    AT_EXACT,
-    DIVERGENCE_QUANTITY,
-    ESTIMATES_TABLE,
-    FAMILIES_TABLE,
-    FRACTION_ABOVE,
-    LOG_RATIO_MEAN,
-    LOSS_AT_EQUALITY,
-    MIN_GAP,
-    OVER_SAMPLES,
-    RATIO_MEAN_STD,
-    SETTING,
-)
-from bnnbench.suites.lam_density_ratio.theory.names import BOUNDS as KIND
-from bnnbench.suites.lam_density_ratio.theory.trained_ratio import (
-    TRAINED,
-    TrainingSettings,
-    estimates,
-)
-from bnnbench.types import UserError
+from bnnbench.suites.lam_density_ratio.theory.trained_ratio import estimates
 
 PAIRS: Mapping[str, DensityPair] = {
     "shifted Gaussians": DensityPair(gaussian(1.0, 1.0), gaussian(0.0, 1.0)),
@@ -58,11 +39,15 @@ FAMILIES = {
 }
 """Families of ratios: constructor, values of the parameter, and the value of the exact ratio."""
 
-EXACT_UNIT, TRAINED_UNIT = "exact", "trained"
+AT_EXACT = "bound at the exact ratio"
+"""Name of the approximation."""
+
+EXACT, TRAINED = "exact", "trained"
+"""The units: bounds by quadrature, and estimates from samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DivergenceBounds(Experiment):
+class DivergenceBounds(TableExperiment):
     """The bounds of reverse KL and of the GAN divergence, compared with the divergences.
 
     Attributes:
@@ -75,91 +60,76 @@ class DivergenceBounds(Experiment):
         seed: seed of all random numbers.
     """
 
-    kl_values: Sequence[float]
-    repetitions: int
-    width: int
-    training_steps: int
-    samples: int
-    sample_sets: int
-    seed: int
-    kind: ClassVar[str] = KIND
+    kl_values: Annotated[tuple[float, ...], ListOf(Between(0))]
+    repetitions: Annotated[int, Whole()]
+    width: Annotated[int, Whole()]
+    training_steps: Annotated[int, Whole()]
+    samples: Annotated[int, Whole()]
+    sample_sets: Annotated[int, Whole()]
+    seed: Annotated[int, Whole(0)]
+    kind: ClassVar[str] = "divergence_bounds"
+    name: ClassVar[str] = "lower bounds of divergences"
+    folder_settings: ClassVar[tuple[str, ...]] = ("samples", "seed")
+    columns: ClassVar[tuple[str, ...]] = ("repetitions", "samples", "seed")
 
-    def check(self) -> None:
-        """Raise `UserError` for settings that are out of range."""
-        if not isinstance(self.kl_values, list | tuple) or not self.kl_values:
-            raise UserError(
-                "experiment.kl_values must be a list of numbers, such as [0.5,2], "
-                f"not {self.kl_values!r}.",
-                setting="experiment.kl_values",
-                code="not_a_list",
-            )
-        for value in self.kl_values:
-            check_between("experiment.kl_values", value, 0)
-        for name in ("repetitions", "width", "training_steps", "samples", "sample_sets"):
-            check_int(f"experiment.{name}", getattr(self, name))
-        check_int("seed", self.seed, minimum=0)
+    def cases(self) -> Mapping[str, str]:
+        return {unit: unit for unit in (EXACT, TRAINED)}
 
-    @property
-    def title(self) -> str:
-        return "lower bounds of divergences"
-
-    def metadata(self) -> dict[str, Any]:
-        return {"repetitions": self.repetitions, "samples": self.samples, "seed": self.seed}
-
-    def path_parts(self) -> tuple[str, ...]:
-        return (f"samples{self.samples}-seed{self.seed}",)
-
-    def units(self) -> tuple[str, ...]:
-        return EXACT_UNIT, TRAINED_UNIT
-
-    def run(self, unit: str, store: UnitStore) -> None:
-        """Save the curves or the estimates, and the answers derived from them."""
-        if unit == EXACT_UNIT:
-            curves = list(family_rows())
-            answers = [*exact_answers(pd.DataFrame(curves)), *equality_answers()]
-            tables = {FAMILIES_TABLE: curves}
-        else:
-            settings = TrainingSettings(
-                self.width, self.training_steps, self.samples, self.sample_sets
-            )
-            rows = list(estimates(self.kl_values, settings, self.repetitions, self.seed))
-            answers = list(sampled_answers(pd.DataFrame(rows), self.samples))
-            tables = {ESTIMATES_TABLE: rows}
-        store.save(unit, {ANSWERS: [answer.row() for answer in answers], **tables}, {})
+    def tables(self, case: str) -> Tables:
+        """Return the curves or the estimates, and the answers derived from them."""
+        if case == EXACT:
+            curves = family_curves()
+            return {names.FAMILIES: curves, ANSWERS: [*exact_answers(curves), *equality_answers()]}
+        rows = estimates(
+            self.kl_values,
+            repetitions=self.repetitions,
+            width=self.width,
+            steps=self.training_steps,
+            samples=self.samples,
+            sample_sets=self.sample_sets,
+            seed=self.seed,
+        )
+        return {names.ESTIMATES: rows, ANSWERS: sampled_answers(rows, self.samples)}
 
 
-def family_rows() -> Iterator[dict[str, Any]]:
-    """Yield rows `pair`, `divergence`, `family`, `parameter`, `bound`, `exact`, `distance`.
+def family_curves() -> pd.DataFrame:
+    """Return columns `pair`, `divergence`, `family`, `parameter`, `bound`, `exact`, `distance`.
 
     `exact` is the divergence by its definition; `distance` is that of the parameter from its value
     for the exact ratio.
     """
-    for pair_name, pair in PAIRS.items():
-        for divergence, bound in BOUNDS.items():
-            exact = DIVERGENCES[divergence](pair)
-            for family, (ratios, parameters, exact_parameter) in FAMILIES.items():
-                values = bound(pair, ratios(pair, parameters))
-                for parameter, value in zip(parameters.tolist(), values.tolist(), strict=True):
-                    yield {
-                        "pair": pair_name,
-                        "divergence": divergence,
-                        "family": family,
-                        "parameter": parameter,
-                        "bound": value,
-                        "exact": exact,
-                        "distance": abs(parameter - exact_parameter),
-                    }
+    curves = [
+        pd.DataFrame({
+            "pair": name,
+            "divergence": divergence,
+            "family": family,
+            "parameter": parameters,
+            "bound": bound(pair, ratios(pair, parameters)),
+            "exact": DIVERGENCES[divergence](pair),
+            "distance": np.abs(parameters - exact_parameter),
+        })
+        for name, pair in PAIRS.items()
+        for divergence, bound in BOUNDS.items()
+        for family, (ratios, parameters, exact_parameter) in FAMILIES.items()
+    ]  # fmt: skip
+    return pd.concat(curves, ignore_index=True)
 
 
 def exact_answers(curves: pd.DataFrame) -> Iterator[Answer]:
     """Yield the bound at the exact ratio and the smallest gap at all others, by pair and bound."""
     for (pair, divergence), rows in curves.groupby(["pair", "divergence"], sort=False):
         at_exact, others = rows[rows["distance"] == 0], rows[rows["distance"] > 0]
-        exact = rows["exact"].iloc[0]
-        quantity = DIVERGENCE_QUANTITY[str(divergence)]
-        yield Answer(quantity, AT_EXACT, at_exact["bound"].iloc[0], str(pair), exact=exact)
+        exact = float(rows["exact"].iloc[0])
+        quantity = names.DIVERGENCE_QUANTITY[str(divergence)]
+        bound = float(at_exact["bound"].iloc[0])
+        yield Answer(quantity, AT_EXACT, bound, str(pair), exact=exact)
         gap = float((others["exact"] - others["bound"]).min())
-        yield Answer(MIN_GAP.format(quantity), "all other ratios", gap, str(pair))
+        yield Answer(
+            f"smallest gap of {quantity} away from the exact ratio",
+            "all other ratios",
+            gap,
+            str(pair),
+        )
 
 
 def equality_answers() -> Iterator[Answer]:
@@ -168,14 +138,14 @@ def equality_answers() -> Iterator[Answer]:
     exact = powers(same, np.ones(1))
     # (4.2.2) omits the constant 1 of (4.2.1).
     losses = {
-        "gan": -BOUNDS["gan"](same, exact),
-        "kl_posterior_prior": 1 - BOUNDS["kl_posterior_prior"](same, exact),
+        "gan": (-BOUNDS["gan"](same, exact), math.log(4)),
+        "kl_posterior_prior": (1 - BOUNDS["kl_posterior_prior"](same, exact), 1.0),
     }
-    remarks = {"gan": math.log(4), "kl_posterior_prior": 1.0}
-    for key, loss in losses.items():
-        value = remarks[key]
-        name = DIVERGENCE_NAMES[key]
-        yield Answer(LOSS_AT_EQUALITY, name, float(loss[0]), exact=value, published=value)
+    for key, (loss, remark) in losses.items():
+        name = thesis_names.DIVERGENCES[key]
+        yield Answer(
+            "loss of the exact ratio if q = p", name, float(loss[0]), exact=remark, published=remark
+        )
 
 
 def sampled_answers(rows: pd.DataFrame, samples: int) -> Iterator[Answer]:
@@ -184,19 +154,19 @@ def sampled_answers(rows: pd.DataFrame, samples: int) -> Iterator[Answer]:
     Medians, because the mean of the ratio has heavy tails.
     """
     for kl, rows_of_kl in rows.groupby("kl"):
-        setting = SETTING.format(kl)
+        setting = f"{names.KL_PREFIX}{kl:g}"
         pair = DensityPair(gaussian(math.sqrt(2 * float(kl)), 1.0), gaussian(0.0, 1.0))
         for (divergence, ratio), group in rows_of_kl.groupby(["divergence", "ratio"], sort=False):
             key, exact = str(divergence), DIVERGENCES[str(divergence)](pair)
-            quantity, name = DIVERGENCE_QUANTITY[key], OVER_SAMPLES[str(ratio)]
-            yield Answer(quantity, name, group["bound"].median(), setting, exact=exact)
+            quantity, name = names.DIVERGENCE_QUANTITY[key], names.OVER_SAMPLES[str(ratio)]
+            yield Answer(quantity, name, float(group["bound"].median()), setting, exact=exact)
             if key == "kl_posterior_prior":
                 above = float((group["bound"] > exact).mean())
-                yield Answer(FRACTION_ABOVE.format(quantity), name, above, setting)
-            if ratio == TRAINED:
-                quantity = DIVERGENCE_QUANTITY["kl_posterior_prior"]
-                name = LOG_RATIO_MEAN.format(DIVERGENCE_NAMES[key])
-                value = group["log_ratio"].median()
+                yield Answer(names.FRACTION_ABOVE.format(quantity), name, above, setting)
+            if ratio == names.TRAINED:
+                quantity = names.DIVERGENCE_QUANTITY["kl_posterior_prior"]
+                name = f"mean log ratio, trained by {thesis_names.DIVERGENCES[key]}"
+                value = float(group["log_ratio"].median())
                 yield Answer(quantity, name, value, setting, exact=float(kl))
         spread = math.sqrt(math.expm1(2 * float(kl)) / samples)
-        yield Answer(RATIO_MEAN_STD, "closed form", spread, setting)
+        yield Answer(names.RATIO_MEAN_STD, "closed form", spread, setting)

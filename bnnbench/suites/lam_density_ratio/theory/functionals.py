@@ -99,13 +99,9 @@ def of_pre_activation(divergence: str, estimator: str) -> OfOutput:
 
 
 def derivatives(loss: OfOutput, at: Tensor, q: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first and second derivative, `[N]` each, by automatic differentiation.
+    """Return the first and second derivative at outputs `at`, by automatic differentiation.
 
-    Args:
-        loss: an elementwise function of its first argument.
-        at: `[N]`, outputs at which to differentiate.
-        q: `[N]`, density q.
-        p: `[N]`, density p.
+    All tensors are `[N]`, and `loss` is an elementwise function of its first argument.
     """
     at = at.detach().requires_grad_()
     (slope,) = torch.autograd.grad(loss(at, q, p).sum(), at, create_graph=True)

@@ -1,4 +1,4 @@
-"""The report section on the sprinkler, on runs with given numbers."""
+"""The report section on the sprinkler and its figures, on runs with given numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,29 @@ from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions
 from bnnbench.results.reader import Runs, read_runs
+from bnnbench.suites.lam_density_ratio.comparison.evidence import evidence_of, read_sprinkler
 from bnnbench.suites.lam_density_ratio.comparison.section import equivalence_paragraph, section
+from bnnbench.suites.lam_density_ratio.comparison.tables import shared_blocks, shared_rows
 
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))
+
+UNDERTRAINED, OPTIMAL, QUICK = (f"schedule={s}" for s in ("undertrained", "optimal", "quick"))
+
+D, R, T, RELU = (
+    f"estimator={name}" for name in ("class_probability", "ratio", "log_ratio", "relu_ratio")
+)
 
 
 def section_and_tables(outputs: Path) -> tuple[Section, dict[str, pd.DataFrame]]:
     found = section(read_runs(outputs), Style())
     assert found is not None
+    for table in (block for block in found.blocks if isinstance(block, Table)):
+        assert all(len(row) == len(table.columns) for row in table.rows)
     return found, {b.name: b.table for b in found.blocks if isinstance(b, DataFile)}
+
+
+def row_of(tables: dict[str, pd.DataFrame], number: str, configuration: str) -> pd.Series:
+    return tables[f"density_ratio_table_{number}"].set_index("configuration").loc[configuration]
 
 
 def test_there_is_no_section_without_sprinkler_runs(tmp_path: Path) -> None:
@@ -34,48 +48,33 @@ def test_there_is_no_section_without_sprinkler_runs(tmp_path: Path) -> None:
 
 
 def test_a_run_as_published_has_a_z_and_no_mark(tmp_path: Path) -> None:
-    finished_run(tmp_path, "schedule=undertrained", "estimator=log_ratio", ends=THIRTY)
-    _, tables = section_and_tables(tmp_path)
-    row = tables["density_ratio_table_9_1"].set_index("configuration").loc["prior, reverse KL, T"]
-    error = np.std(THIRTY) / np.sqrt(29)
+    finished_run(tmp_path, UNDERTRAINED, T, ends=THIRTY)
+    found, tables = section_and_tables(tmp_path)
+    assert isinstance(found.blocks[0], Heading) and found.blocks[0].level == 2
+    row, error = row_of(tables, "9_1", "prior, reverse KL, T"), np.std(THIRTY) / np.sqrt(29)
     assert row["stderr"] == pytest.approx(error)
-    assert row["z"] == pytest.approx(
-        (np.mean(THIRTY) - 1.3641) / np.hypot(error, 0.0141 / np.sqrt(29))
-    )
-    assert pd.isna(row["settings_differ"]) or row["settings_differ"] == ""
+    z = (np.mean(THIRTY) - 1.3641) / np.hypot(error, 0.0141 / np.sqrt(29))
+    assert row["z"] == pytest.approx(z) and row["settings_differ"] == ""
     others = tables["density_ratio_table_9_1"]["mean"]
     assert others.notna().sum() == 1 and len(others) == 6
 
 
 def test_deviating_settings_are_marked_and_have_no_z(tmp_path: Path) -> None:
-    finished_run(tmp_path, "schedule=optimal", "estimator=log_ratio", ends=THIRTY)
-    finished_run(
-        tmp_path,
-        "schedule=quick",
-        "estimator=class_probability",
-        ends=THIRTY[:5],
-    )
+    finished_run(tmp_path, OPTIMAL, T, ends=THIRTY)
+    finished_run(tmp_path, QUICK, D, ends=THIRTY[:5])
     found, tables = section_and_tables(tmp_path)
-    text = markdown.page([found])
-    row = tables["density_ratio_table_8_1"].set_index("configuration").loc["prior, reverse KL, T"]
+    text, row = markdown.page([found]), row_of(tables, "8_1", "prior, reverse KL, T")
     assert "iterations 4000" in row["settings_differ"] and pd.isna(row["z"])
     assert "prior, reverse KL, T (settings differ: a)" in text
     assert re.search(r"^- a: .*iterations 4000", text, re.MULTILINE)
     # Fewer repetitions increase the standard error, which z takes into account.
     assert "prior, reverse KL, D (settings differ: 5 of 30 repetitions)" in text
-    quick = tables["density_ratio_table_9_1"].set_index("configuration").loc["prior, reverse KL, D"]
-    assert np.isfinite(quick["z"])
+    assert np.isfinite(row_of(tables, "9_1", "prior, reverse KL, D")["z"])
 
 
 def test_welch_tests_of_our_runs_and_of_the_thesis(tmp_path: Path) -> None:
-    for estimator, shift in {"log_ratio": 0.0, "class_probability": 0.02}.items():
-        ends = [end + shift for end in THIRTY]
-        finished_run(
-            tmp_path,
-            "schedule=undertrained",
-            f"estimator={estimator}",
-            ends=ends,
-        )
+    for estimator, shift in ((T, 0.0), (D, 0.02)):
+        finished_run(tmp_path, UNDERTRAINED, estimator, ends=[end + shift for end in THIRTY])
     _, tables = section_and_tables(tmp_path)
     tests = tables["density_ratio_tests_9_1"].set_index("pair")
     assert len(tests) == 9  # three pairs of estimators for each bound, three of bounds
@@ -85,56 +84,33 @@ def test_welch_tests_of_our_runs_and_of_the_thesis(tmp_path: Path) -> None:
 
 
 def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
-    finished_run(tmp_path, "schedule=undertrained", "contrast=joint", ends=THIRTY[:4])
+    finished_run(tmp_path, UNDERTRAINED, "contrast=joint", ends=THIRTY[:4])
     found, tables = section_and_tables(tmp_path)
     assert [name for name in tables if "table" in name] == ["density_ratio_table_9_2"]
-    figure_blocks = [b.name for b in found.blocks if isinstance(b, FigureBlock)]
-    assert figure_blocks == [
-        f"density_ratio_fig_{n}" for n in ("5_1_5_4", "9_5", "9_6", "9_7")
-    ]  # fmt: skip
-    for block in found.blocks:
-        if isinstance(block, FigureBlock):
-            assert block.draw().axes
-            assert "5_1" in block.name or "4 of 30 repetitions" in block.caption
+    figures = {b.name: b for b in found.blocks if isinstance(b, FigureBlock)}
+    assert list(figures) == [f"density_ratio_fig_{n}" for n in ("5_1_5_4", "9_5", "9_6", "9_7")]
+    assert all(block.draw().axes for block in figures.values())
+    assert "4 of 30 repetitions" in figures["density_ratio_fig_9_5"].caption
 
 
 def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
     def inline_only(figures: FigureFunctions, *_: Any) -> dict[str, str]:
         return save_and_inline(figures)
 
     monkeypatch.setattr(report_writer, "save_and_inline", inline_only)
-    finished_run(
-        tmp_path,
-        "schedule=optimal",
-        "estimator=relu_ratio",
-        ends=THIRTY[:12],
-        status=["ok", "stuck"] * 6,
-    )
-    for contrast in ("prior", "joint"):
-        finished_run(
-            tmp_path,
-            "schedule=quick",
-            f"contrast={contrast}",
-            ends=THIRTY[:5],
-        )
-    finished_run(
-        tmp_path,
-        "schedule=quick",
-        "contrast=joint",
-        "observations=model",
-        ends=THIRTY[:5],
-    )
+    finished_run(tmp_path, OPTIMAL, RELU, ends=THIRTY[:12], status=["ok", "stuck"] * 6)
+    joint = "contrast=joint"
+    for words in ([], [joint], [joint, "observations=model"]):
+        finished_run(tmp_path, QUICK, *words, ends=THIRTY[:5])
     report = write_report(read_runs(tmp_path))
     text = report.page.read_text()
     assert "one algorithm" in text and "1.3239" in text and "experiment.observations=model" in text
     assert 'id="density_ratio_fig_5_5-' in report.html.read_text()
     runs = pd.read_csv(report.table("density_ratio_runs"))
     assert runs["failed"].tolist().count(6) == 1 and len(runs) == 4
-    claims = pd.read_csv(report.table("density_ratio_claims")).set_index("text")
-    assert claims.loc["C3: The ReLU ratio fails in about half of the simulations.", "verdict"] == (
-        "confirmed"
-    )
+    claims = pd.read_csv(report.table("density_ratio_claims"))
+    (c3,) = claims.loc[claims["text"].str.startswith("C3"), "verdict"]
+    assert c3 == "confirmed"
 
 
 def test_the_equivalence_paragraph_has_the_tests_of_the_thesis_s_numbers() -> None:
@@ -142,9 +118,24 @@ def test_the_equivalence_paragraph_has_the_tests_of_the_thesis_s_numbers() -> No
     assert all(number in text for number in ("24 pairs", " 2 have", "0.0073"))
 
 
-def test_rows_have_a_cell_per_column(tmp_path: Path) -> None:
-    finished_run(tmp_path, "schedule=undertrained", ends=THIRTY)
-    found, _ = section_and_tables(tmp_path)
-    assert isinstance(found.blocks[0], Heading) and found.blocks[0].level == 2
-    for table in (block for block in found.blocks if isinstance(block, Table)):
-        assert all(len(row) == len(table.columns) for row in table.rows)
+def test_estimators_with_the_same_starts_are_compared(tmp_path: Path) -> None:
+    ends = {
+        (D,): [1.40, 1.42, 1.44],
+        (T,): [1.41, 1.42, 1.42, 1.40],
+        (R, "seed=1"): [1.41, 1.42],
+        (RELU,): [1.41, 1.42],
+    }
+    runs = [
+        read_sprinkler(finished_run(tmp_path, UNDERTRAINED, *words, ends=values))
+        for words, values in ends.items()
+    ]
+    (row,) = shared_rows(evidence_of(runs))
+    assert row["pair"] == "undertrained, prior, reverse KL, D - T" and row["repetitions"] == 3
+    assert row["first_distance"] == pytest.approx(0)
+    assert row["last_distance"] == pytest.approx(0.01)
+    assert row["difference"] == pytest.approx(0.01 / 3)
+    # Mean distances: (2 + 4 + 2) / 3 hundredths, and (1 + 1 + 0) / 3 of the first three.
+    assert row["independent_distance"] == pytest.approx((8 / 3 + 2 / 3) / 2 / 100)
+    _, _, table, _ = shared_blocks(evidence_of(runs))
+    assert isinstance(table, Table) and len(table.rows) == 1
+    assert not list(shared_blocks(evidence_of(runs[:1])))

@@ -1,26 +1,38 @@
-"""The lower bounds of section 4.2: closed forms, and that they are bounds."""
+"""The lower bounds of section 4.2: theorems, estimates from samples, and the experiment."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.command import result_folder
 
+from bnnbench.results.answers import read_answers
+from bnnbench.suites.lam_density_ratio.theory import bounds, names
 from bnnbench.suites.lam_density_ratio.theory.bounds import (
     BOUNDS,
     DIVERGENCES,
     DensityPair,
     Mixture,
-    gan,
     gaussian,
-    kl_posterior_prior,
     powers,
     shifts,
 )
-from bnnbench.suites.lam_density_ratio.theory.divergence_bounds import PAIRS
+from bnnbench.suites.lam_density_ratio.theory.divergence_bounds import AT_EXACT, PAIRS
+from bnnbench.suites.lam_density_ratio.theory.pages import BOUNDS_PAGE
+from bnnbench.suites.lam_density_ratio.theory.trained_ratio import (
+    draw_samples,
+    estimates,
+    sample_bounds,
+)
+
+Command = Callable[..., tuple[int, str, str]]
 
 PAIR = st.builds(
     lambda loc, scale, other: DensityPair(gaussian(loc, scale), gaussian(0.0, other)),
@@ -29,57 +41,65 @@ PAIR = st.builds(
     st.floats(0.6, 2),
 )
 
+UNHURRIED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+@UNHURRIED
 @given(pair=PAIR)
 def test_the_divergence_of_two_gaussians(pair: DensityPair) -> None:
     (m,), (s,), (t,) = pair.q.loc, pair.q.scale, pair.p.scale
     closed = math.log(t / s) + (s**2 + m**2) / (2 * t**2) - 0.5
-    assert kl_posterior_prior(pair) == pytest.approx(closed, abs=1e-11)
+    assert bounds.kl_posterior_prior(pair) == pytest.approx(closed, abs=1e-11)
 
 
 def test_the_gan_divergence_of_equal_and_of_distant_densities() -> None:
     """`f(1) = -log 4`, where a divergence should have zero (section 4.2.4)."""
-    assert gan(DensityPair(gaussian(1, 2), gaussian(1, 2))) == pytest.approx(
-        -math.log(4), abs=1e-12
-    )
-    assert gan(DensityPair(gaussian(40, 1), gaussian(0, 1))) == pytest.approx(0, abs=1e-12)
+    equal = DensityPair(gaussian(1, 2), gaussian(1, 2))
+    assert bounds.gan(equal) == pytest.approx(-math.log(4), abs=1e-12)
+    distant = DensityPair(gaussian(40, 1), gaussian(0, 1))
+    assert bounds.gan(distant) == pytest.approx(0, abs=1e-12)
 
 
 def test_a_mixture_is_the_sum_of_its_parts() -> None:
-    mixture = Mixture((-1.0, 2.0), (0.5, 1.0), (0.3, 0.7))
-    u = np.linspace(-3, 5, 9)
-    parts = 0.3 * np.exp(gaussian(-1, 0.5).log_density(u)) + 0.7 * np.exp(
-        gaussian(2, 1).log_density(u)
-    )
-    np.testing.assert_allclose(np.exp(mixture.log_density(u)), parts, rtol=1e-12)
-    np.testing.assert_allclose(
-        gaussian(0, 1).log_density(np.zeros(1)), -0.5 * math.log(2 * math.pi)
-    )
+    u, mixture = np.linspace(-3, 5, 9), Mixture((-1.0, 2.0), (0.5, 1.0), (0.3, 0.7))
+    one, other = (np.exp(gaussian(*part).log_density(u)) for part in ((-1, 0.5), (2, 1)))
+    np.testing.assert_allclose(np.exp(mixture.log_density(u)), 0.3 * one + 0.7 * other, rtol=1e-12)
+    at_zero = gaussian(0, 1).log_density(np.zeros(1))
+    np.testing.assert_allclose(at_zero, -0.5 * math.log(2 * math.pi))
 
 
 @pytest.mark.parametrize("divergence", BOUNDS)
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_bound_touches_at_the_exact_ratio(divergence: str, name: str) -> None:
+def test_the_bound_is_the_divergence_at_the_exact_ratio(divergence: str, name: str) -> None:
+    """Theorem 4.2.1 and section 4.2.4."""
     pair, truth = PAIRS[name], DIVERGENCES[divergence](PAIRS[name])
     for exact in (powers(pair, np.ones(1)), shifts(pair, np.zeros(1))):
         assert BOUNDS[divergence](pair, exact)[0] == pytest.approx(truth, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize(
+    ("divergence", "optimum"), [("gan", math.log(4)), ("kl_posterior_prior", 1)]
+)
+def test_the_least_loss_at_equal_densities(divergence: str, optimum: float) -> None:
+    """Remarks 4.1.3 and 4.2.4; (4.2.2) omits the constant 1 of (4.2.1)."""
+    same = DensityPair(gaussian(0, 1), gaussian(0, 1))
+    bound = BOUNDS[divergence](same, powers(same, np.ones(1)))[0]
+    assert (divergence != "gan") - bound == pytest.approx(optimum, abs=1e-12)
+
+
+@UNHURRIED
 @given(
     pair=PAIR,
     divergence=st.sampled_from(list(BOUNDS)),
     power=st.floats(0, 1.5, allow_subnormal=False).filter(lambda c: abs(c - 1) > 1e-3),
     shift=st.floats(1e-3, 10),
 )
-def test_the_bound_lies_below_elsewhere(
+def test_the_bound_is_below_the_divergence_elsewhere(
     pair: DensityPair, divergence: str, power: float, shift: float
 ) -> None:
     truth, bound = DIVERGENCES[divergence](pair), BOUNDS[divergence]
     # For almost equal densities a power changes nothing.
-    distinct = DIVERGENCES["kl_posterior_prior"](pair) > 1e-4
-    if distinct:
+    if DIVERGENCES["kl_posterior_prior"](pair) > 1e-4:
         assert bound(pair, powers(pair, np.array([power])))[0] < truth
     assert bound(pair, shifts(pair, np.array([shift])))[0] < truth
 
@@ -91,3 +111,49 @@ def test_any_function_gives_less_than_the_ratio() -> None:
         for divergence, bound in BOUNDS.items():
             value = bound(pair, lambda u, estimate=estimate: estimate(u)[None])[0]  # type: ignore[misc]
             assert value < DIVERGENCES[divergence](pair)
+
+
+def test_the_exact_ratio_over_many_samples_gives_both_divergences() -> None:
+    """The true log ratio of two unit Gaussians, and the spread of its mean."""
+    separation, number = math.sqrt(2 * 0.5), 400_000
+    generator = torch.Generator().manual_seed(0)
+    q, p = draw_samples(torch.tensor([separation]), number, generator)
+    found = sample_bounds(separation * (q - separation / 2), separation * (p - separation / 2))
+    spread = math.sqrt(math.expm1(1.0) / number)
+    assert found["kl_posterior_prior"].item() == pytest.approx(0.5, abs=5 * spread)
+    assert found["gan"].item() == pytest.approx(-1.16345, abs=0.005)
+
+
+def test_training_finds_a_small_divergence_and_the_bound_fails_for_a_large_one() -> None:
+    training = {"width": 12, "steps": 150, "samples": 800, "sample_sets": 10}
+    rows = estimates([0.5, 10.0], repetitions=3, seed=1, **training)
+    assert len(rows) == 2 * 3 * 10 * 2 * 2
+    own = rows[rows["divergence"] == "kl_posterior_prior"].groupby(["ratio", "kl"])
+    bound, over_q = own["bound"].median(), own["log_ratio"].median()
+    exact = names.EXACT_RATIO
+    assert bound[names.TRAINED, 0.5] == pytest.approx(0.5, abs=0.1)
+    assert bound[exact, 0.5] == pytest.approx(0.5, abs=0.1)
+    # The bound minus the mean log ratio is 1 - E_p[r*], which is zero in expectation.
+    assert bound[exact, 10.0] - over_q[exact, 10.0] > 0.8
+
+
+def test_the_whole_experiment(command: Command) -> None:
+    quick = {"training_steps": 20, "repetitions": 2, "kl_values": "[0.5,8]", "sample_sets": 3}
+    words = [f"experiment.{name}={value}" for name, value in {**quick, "samples": 50}.items()]
+    code, out, errors = command("run", "experiment=divergence_bounds", *words, "workers=1")
+    assert code == 0, errors
+    folder = result_folder(out)
+    answers = read_answers(folder)
+    exact = answers[answers["approximation"] == AT_EXACT]
+    np.testing.assert_allclose(exact["value"], exact["exact"], atol=1e-12)
+    gaps = answers[answers["quantity"].str.startswith("smallest gap")]
+    assert len(gaps) == 6 and (gaps["value"] > 0).all()
+    spread = answers[answers["quantity"] == names.RATIO_MEAN_STD].set_index("setting")["value"]
+    means = np.exp(np.random.default_rng(0).standard_normal((20_000, 50)) - 0.5).mean(1)
+    assert spread["KL = 0.5"] == pytest.approx(means.std(), rel=0.05)
+    assert len(pd.read_csv(folder.table(names.ESTIMATES))) == 2 * 2 * 3 * 2 * 2
+    (note,) = BOUNDS_PAGE.notes(folder)
+    assert "8 nats" in note and "%" in note and "KL(q || p)" in out
+    panels = {name: len(draw(folder).axes) for name, draw in BOUNDS_PAGE.figures.items()}
+    assert panels == {"families": 4, "estimates": 3}
+    assert all(folder.figure(name, "png").exists() for name in panels)

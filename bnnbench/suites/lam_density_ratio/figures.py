@@ -1,9 +1,9 @@
-"""Learning curves: average KL, estimator loss and NELBO by iteration of the generator."""
+"""Learning curves and posteriors of the sprinkler, drawn from tables and samples, without torch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, PlotOptions, legend, new_figure
+from bnnbench.suites.lam_density_ratio.names import ESTIMATORS, MEASURES
+from bnnbench.suites.lam_density_ratio.sprinkler import log_unnormalised
 
-MEASURES = {
-    "average_kl": "average KL [nats]",
-    "estimator_loss": "estimator loss [nats]",
-    "nelbo": "NELBO [nats]",
-}
-"""Axis labels of the columns of `curves.csv`."""
+AXIS = np.linspace(-5.0, 5.0, 300)
+"""Points along each side of the square of the thesis's plots of posteriors."""
+
+LEVELS = (0.02, 0.1, 0.25, 0.45, 0.7, 1.0)
+"""Contour levels relative to a panel's maximum density."""
+
+EXACT_POSTERIOR = "exact posterior"
 
 EARLY, EARLY_ENLARGED = 0.25, 0.5
 """Initial fractions of the training that are ignored for axis limits, as they dwarf the rest."""
@@ -27,15 +30,15 @@ EARLY, EARLY_ENLARGED = 0.25, 0.5
 MAX_EXTENSION = 1.0
 """How far an axis is extended down to include minima, in heights of the panel."""
 
-FLOOR_STYLE: PlotOptions = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
+EXACT_STYLE: PlotOptions = {"color": "black", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
-COLOURS = dict(zip(("D", "r", "T"), PALETTE, strict=False))
+COLOURS = dict(zip(ESTIMATORS.values(), PALETTE, strict=False))
 """Colours of the three estimators in every figure; other lines take colours in order."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a figure.
+    """One panel of learning curves.
 
     Attributes:
         lines: rows of `curves.csv` by name of the line.
@@ -57,9 +60,8 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
         measure: a key of `MEASURES`.
     """
     enlarged = measure == "average_kl"
-    figure, axes = new_figure(
-        5.6 * len(panels), 6.4 if enlarged else 3.8, len(panels), 1 + enlarged
-    )
+    height = 6.4 if enlarged else 3.8
+    figure, axes = new_figure(5.6 * len(panels), height, len(panels), 1 + enlarged)
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel.lines))
     colours = {**dict(zip(names, PALETTE, strict=False)), **COLOURS}
     known = [title for title, panel in panels.items() if math.isfinite(panel.exact)]
@@ -67,17 +69,17 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
         column = axes[index :: len(panels)]
         for panel_axes in column:
             for name, rows in panel.lines.items():
-                draw_mean(panel_axes, rows, measure, colours[name], name)
-            panel_axes.set(xlabel="posterior iteration", ylabel=MEASURES[measure])
+                _draw_mean(panel_axes, rows, measure, colours[name], name)
+            panel_axes.set(xlabel="posterior iteration", ylabel=f"{MEASURES[measure]} [nats]")
         column[0].set_title(title, fontsize="medium", loc="left")
-        means = [_means(rows, measure) for rows in panel.lines.values()]
+        means = [rows.groupby("iteration")[measure].mean() for rows in panel.lines.values()]
         column[-1].set_ylim(*limits(means, EARLY_ENLARGED if enlarged else EARLY))
         if enlarged:
             _set_log_scale(column[0])
         if math.isfinite(panel.exact):
             name = f"exact posterior draws {panel.exact:.4f}" * (title == known[-1])
             for panel_axes in column:
-                panel_axes.axhline(panel.exact, label=name, **FLOOR_STYLE)
+                panel_axes.axhline(panel.exact, label=name, **EXACT_STYLE)
             _include(column[-1], panel.exact)
         _note_hidden_range(column[-1], means)
     legend(figure, axes)
@@ -98,7 +100,7 @@ def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
             label = "one repetition" if index == 0 else ""
             axes.plot(wide.index, wide[repetition], color=GREY, linewidth=0.5, label=label)
         axes.plot(wide.index, wide.mean(axis=1), color=BLUE, linewidth=1.8, label="mean")
-        axes.set(xlabel="posterior iteration", ylabel=name)
+        axes.set(xlabel="posterior iteration", ylabel=f"{name} [nats]")
         if measure == "average_kl":
             _set_log_scale(axes)
         else:
@@ -106,22 +108,18 @@ def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
             axes.set_ylim(*limits(lines))
             _note_hidden_range(axes, lines)
         if np.isfinite(exact.get(measure, np.nan)):
-            axes.axhline(exact[measure], label="exact posterior draws", **FLOOR_STYLE)
+            axes.axhline(exact[measure], label="exact posterior draws", **EXACT_STYLE)
     legend(figure, panels[0])
     return figure
 
 
-def draw_mean(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
+def _draw_mean(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
     """Draw the mean over repetitions with a band of one standard error."""
     by_iteration = rows.groupby("iteration")[measure]
     mean, error = by_iteration.mean(), by_iteration.sem().fillna(0)
     band: PlotOptions = {"color": colour, "alpha": 0.2, "linewidth": 0}
     axes.fill_between(mean.index, mean - error, mean + error, **band)
     axes.plot(mean.index, mean, color=colour, linewidth=1.4, label=name)
-
-
-def _means(rows: pd.DataFrame, measure: str) -> pd.Series:
-    return rows.groupby("iteration")[measure].mean()
 
 
 def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
@@ -134,7 +132,7 @@ def limits(lines: list[pd.Series], early: float = EARLY) -> tuple[float, float]:
         early: fraction of the iterations to ignore.
     """
     late = [line[line.index >= early * line.index.max()].dropna() for line in lines]
-    pooled = np.concatenate(late) if late else np.zeros(1)
+    pooled = np.concatenate(late)
     if not len(pooled):
         return 0.0, 1.0
     low, high = np.quantile(pooled, (0.01, 0.97))
@@ -171,3 +169,51 @@ def _note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
     if parts:
         text = f"beyond the panel: {', '.join(parts)}"
         axes.set_title(text, loc="right", fontsize="x-small", color=GREY)
+
+
+def kernel_density(samples: np.ndarray) -> np.ndarray:
+    """Return the density of samples `[n, 2]` on the square of `AXIS`, `[z1, z2]`.
+
+    A product of Gaussian kernels with bandwidths `1.06 std n^(-1/6)`, as in the average KL.
+    """
+    count = len(samples)
+    bandwidth = 1.06 * samples.std(0) * count ** (-1 / 6)
+    standardised = (AXIS[:, None, None] - samples) / bandwidth  # [points, n, 2]
+    kernels = np.exp(-0.5 * standardised**2) / (np.sqrt(2 * np.pi) * bandwidth)
+    return np.asarray(kernels[..., 0] @ kernels[..., 1].T) / count
+
+
+def true_density(x: float) -> np.ndarray:
+    """Return the posterior on the square of `AXIS`, `[z1, z2]`, scaled to a maximum of 1."""
+    z = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), -1)
+    logs = log_unnormalised(x, z)
+    return np.asarray(np.exp(logs - logs.max()))
+
+
+def posteriors_figure(rows: Mapping[str, np.ndarray], observations: Sequence[float]) -> Figure:
+    """Draw Figs. 5.1 and 5.4: a row per set of samples and one of the exact posterior.
+
+    Args:
+        rows: samples `[x, n, 2]` by name of the row.
+        observations: the observations `[x]`, one per column.
+    """
+    columns, height = len(observations), len(rows) + 1
+    figure, panels = new_figure(2.3 * columns + 0.8, 2.3 * height + 0.3, columns, height)
+    for row, (name, samples) in enumerate({**rows, EXACT_POSTERIOR: None}.items()):
+        row_axes = panels[row * columns : (row + 1) * columns]
+        for k, (axes, x) in enumerate(zip(row_axes, observations, strict=True)):
+            _draw_density(axes, true_density(x) if samples is None else kernel_density(samples[k]))
+            axes.set_title(f"x = {x:g}" if row == 0 else "", fontsize="medium")
+        row_axes[0].set_ylabel(f"{name}\nz2 (rain)", fontsize="small")
+    for axes in panels[-columns:]:
+        axes.set_xlabel("z1 (sprinkler)", fontsize="small")
+    return figure
+
+
+def _draw_density(axes: Axes, density: np.ndarray) -> None:
+    scaled = density / density.max()
+    axes.contourf(AXIS, AXIS, scaled.T, levels=LEVELS, cmap="Blues", vmin=-0.1)
+    axes.contour(AXIS, AXIS, scaled.T, levels=LEVELS[:-1], colors="#333333", linewidths=0.4)
+    limits = (AXIS[0], AXIS[-1])
+    axes.set(aspect="equal", xlim=limits, ylim=limits)
+    axes.tick_params(labelsize="x-small")

@@ -1,1 +1,0 @@
-"""Figures of the sprinkler, drawn from tables and samples, without torch."""

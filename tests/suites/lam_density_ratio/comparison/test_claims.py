@@ -1,0 +1,255 @@
+"""Every claim on data that confirm it, on data that do not, and without data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.claims import CheckResult, NotTestable
+from bnnbench.suites.lam_density_ratio.comparison import claims, rules
+from bnnbench.suites.lam_density_ratio.comparison.evidence import (
+    Evidence,
+    SprinklerRun,
+    evidence_of,
+    thesis_evidence,
+)
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample
+from bnnbench.suites.lam_density_ratio.comparison.thesis import (
+    Cell,
+    published_values,
+    thesis_settings,
+)
+from bnnbench.suites.lam_density_ratio.names import OK, STUCK
+
+ITERATIONS = np.array([0, 100, 200, 300, 400, 500, 600, 1000, 1500, 2000])
+
+D, R, T = rules.estimators("undertrained", "prior", "gan")
+JOINT = replace(T, contrast="joint")
+KL = replace(T, divergence="kl_posterior_prior")
+
+
+def holds(check: Callable[..., CheckResult], evidence: Evidence, **arguments: Any) -> bool | None:
+    """Return whether a claim is confirmed; None if it is not tested."""
+    try:
+        return check(evidence, **arguments)[0]
+    except NotTestable:
+        return None
+
+
+def spread(mean: float, std: float, size: int = 30) -> list[float]:
+    """Return numbers with this mean and standard deviation."""
+    values = np.linspace(-1, 1, size)
+    return (mean + std * (values - values.mean()) / values.std()).tolist()
+
+
+def run_of(
+    own: Cell,
+    ends: list[float],
+    stuck: int = 0,
+    curves: Mapping[str, np.ndarray] | None = None,
+    **changed: Any,
+) -> SprinklerRun:
+    """Return a run without files, in which all repetitions have the same curves."""
+    settings = thesis_settings(own.setting, own.contrast)
+    metadata = {
+        "schedule": {"optimal": "published"}.get(own.setting, own.setting),
+        "contrast": own.contrast,
+        "divergence": own.divergence,
+        "estimator": own.estimator,
+        "numerics": "published",
+        "observations": "data",
+        "data": [0.0, 5.0, 8.0, 12.0, 50.0],
+        **{name: values[0] for name, values in settings.items()},
+        **changed,
+    }
+    repetitions = pd.DataFrame({
+        "repetition": range(len(ends) + stuck),
+        "average_kl": [*ends, *([np.nan] * stuck)],
+        "status": [OK] * len(ends) + [STUCK] * stuck,
+    })  # fmt: skip
+    shapes = {"average_kl": 2 - ITERATIONS / 4000, "estimator_loss": 0 * ITERATIONS, "nelbo": 4.0}
+    rows = pd.concat(
+        pd.DataFrame({"repetition": k, "iteration": ITERATIONS, **shapes, **(curves or {})})
+        for k in range(len(ends))
+    )
+    digest = f"{own.name}{sorted(metadata.items(), key=str)}"
+    return SprinklerRun(digest, metadata, RunFolder(Path("nowhere")), repetitions, rows)
+
+
+def group(*means: float, std: float = 0.01, size: int = 30) -> Evidence:
+    """Return evidence of undertrained D, r and T with the prior contrast and GAN."""
+    samples = [Sample(mean, std, size) for mean in means]
+    return Evidence({"9.1": dict(zip((D, R, T), samples, strict=False))})
+
+
+@pytest.mark.parametrize(
+    ("better", "other", "expected"),
+    [
+        (Sample(1.30, 0.01, 30), Sample(1.40, 0.02, 30), True),
+        (Sample(1.30, 0.03, 30), Sample(1.40, 0.02, 30), False),  # spreads more
+        (Sample(1.40, 0.01, 30), Sample(1.30, 0.02, 30), False),  # worse
+        (Sample(1.30, 0.10, 30), Sample(1.31, 0.20, 30), False),  # by chance
+        (Sample(1.30, 0.01, 9), Sample(1.40, 0.02, 30), None),  # too few
+    ],
+)
+def test_better(better: Sample, other: Sample, expected: bool | None) -> None:
+    evidence = Evidence({"9.1": {D: better, T: other}})
+    assert holds(rules.is_better, evidence, pairs=[(D, T)], spread=True) is expected
+    assert holds(rules.is_better, Evidence({}), pairs=[(D, T)]) is None
+
+
+def test_better_with_a_minimum_number_of_pairs() -> None:
+    one = Evidence({"9.1": {D: Sample(1.3, 0.01, 30), T: Sample(1.4, 0.01, 30)}})
+    pairs = [(D, T), (R, T)]
+    assert holds(rules.is_better, one, pairs=pairs) is True
+    assert holds(rules.is_better, one, pairs=pairs, min_pairs=2) is None
+
+
+@pytest.mark.parametrize(
+    ("check", "confirmed", "refuted"),
+    [
+        (claims.means_are_in_order, group(1.30, 1.31, 1.32), group(1.30, 1.35, 1.32, std=0.1)),
+        (claims.estimators_differ, group(1.30, 1.31, 1.32), group(1.30, 1.35, 1.32, std=0.1)),
+        (
+            claims.half_deviation_is_significant,
+            group(1.3, 1.3, 1.3, size=100),
+            group(1.3, 1.3, 1.3),
+        ),
+    ],
+)
+def test_groups_of_estimators(
+    check: Callable[..., CheckResult], confirmed: Evidence, refuted: Evidence
+) -> None:
+    assert holds(check, confirmed) is True and holds(check, refuted) is False
+    assert holds(check, group(1.3)) is None
+
+
+def test_no_difference_and_close_means() -> None:
+    three = [(D, R, T)]
+    assert holds(rules.do_not_differ, group(1.3, 1.301, 1.299), groups=three) is True
+    assert holds(rules.do_not_differ, group(1.3, 1.301, 1.32), groups=three) is False
+    assert holds(rules.do_not_differ, group(1.3), groups=three) is None
+    for distance, expected in ((0.001, True), (0.02, False)):
+        tables = {
+            "6.1": {rules.EXPONENTIAL["prior"]: Sample(1.3 + distance, 0.01, 30)},
+            "5.1": {rules.CLASSIFIER["prior"]: Sample(1.3, 0.01, 30)},
+        }
+        assert holds(claims.exponential_equals_classifier, Evidence(tables)) is expected
+    assert holds(claims.exponential_equals_classifier, Evidence({})) is None
+
+
+def test_at_the_floor() -> None:
+    near, far = (Sample(mean, 0.01, 30) for mean in (1.326, 1.34))
+    first, other, *_ = rules.cells("optimal", "prior")
+    assert holds(claims.is_at_floor, Evidence({"8.1": {first: near}})) is True
+    assert holds(claims.is_at_floor, Evidence({"8.1": {first: near, other: far}})) is False
+    assert holds(claims.is_at_floor, Evidence({})) is None
+
+
+def test_convergence_of_the_prior_contrast() -> None:
+    # The prior contrast falls from 2 to 1.5; it is at 1.8 after 800 iterations.
+    quick = run_of(T, spread(1.5, 0.01))
+    for end, expected in ((1.8, True), (1.2, False)):
+        joint = run_of(JOINT, spread(end, 0.01))
+        assert (
+            holds(claims.prior_contrast_converges_faster, evidence_of([joint, quick])) is expected
+        )
+    assert holds(claims.prior_contrast_converges_faster, evidence_of([quick])) is None
+
+
+def test_failures() -> None:
+    relu, ratio = rules.RELU["prior"], rules.EXPONENTIAL["prior"]
+    half = run_of(relu, spread(1.4, 0.1, 6), stuck=6)
+    assert half.sample().size == 6 and half.stuck == half.failed == 6
+    for run, expected in (
+        (half, True),
+        (run_of(relu, [1.4] * 12), False),
+        (run_of(relu, [1]), None),
+    ):
+        assert holds(claims.relu_fails_often, evidence_of([run])) is expected
+    for stuck, expected in ((0, True), (1, False)):
+        run = run_of(ratio, spread(1.4, 0.1), stuck=stuck)
+        assert holds(claims.exponential_never_fails, evidence_of([run])) is expected
+    assert holds(claims.exponential_never_fails, Evidence({})) is None
+
+
+def test_a_longer_run() -> None:
+    own = replace(T, setting="optimal")
+    short = run_of(own, spread(1.326, 0.004))
+    for mean, changed, expected in (
+        (1.326, {}, True), (1.32, {}, False), (1.32, {"estimator_steps": 7}, None),
+    ):  # fmt: skip
+        longer = run_of(own, spread(mean, 0.004), iterations=20_000, **changed)
+        assert holds(claims.longer_training_gains_nothing, evidence_of([short, longer])) is expected
+
+
+def test_early_fall_and_fluctuations() -> None:
+    wild = {"estimator_loss": np.where(ITERATIONS <= 500, (-1.0) ** np.arange(10), 0)}
+    low = {"average_kl": np.full(10, 1.4), **wild}
+    calm_first = evidence_of([run_of(T, [1.4] * 10), run_of(KL, [1.4] * 10, curves=wild)])
+    wild_first = evidence_of([run_of(T, [1.4] * 10, curves=low), run_of(KL, [1.4] * 10)])
+    assert holds(claims.gan_falls_faster_early, wild_first) is True
+    assert holds(claims.gan_falls_faster_early, calm_first) is False
+    assert holds(claims.reverse_kl_loss_settles, calm_first) is True
+    assert holds(claims.reverse_kl_loss_settles, wild_first) is False
+    for check in (claims.gan_falls_faster_early, claims.reverse_kl_loss_settles):
+        assert holds(check, Evidence({})) is None
+
+
+def test_the_nelbo_of_the_joint_contrast() -> None:
+    rising, falling = ({"nelbo": 4 + s * ITERATIONS / 2000} for s in (1, -3.9))
+    atoms, only_data = (run_of(JOINT, [1.4] * 3, curves=curve) for curve in (rising, falling))
+    model, no_remedy = (
+        run_of(JOINT, [1.4] * 3, curves=curve, observations="model") for curve in (falling, rising)
+    )
+    assert holds(claims.nelbo_rises, evidence_of([atoms])) is True
+    assert holds(claims.nelbo_rises, evidence_of([only_data])) is False
+    assert holds(claims.nelbo_rises, Evidence({})) is None
+    falls = claims.nelbo_falls_with_model_observations
+    assert holds(falls, evidence_of([atoms, model])) is True
+    assert holds(falls, evidence_of([atoms, no_remedy])) is False
+    assert holds(falls, evidence_of([only_data])) is None
+
+
+def test_the_run_closest_to_the_thesis_is_used() -> None:
+    few, other = run_of(T, spread(1.4, 0.1, 12)), run_of(T, spread(1.2, 0.1), iterations=7)
+    evidence = evidence_of([other, few])
+    assert evidence.runs[T] is few and evidence.others == (other,)
+    assert evidence.tables["9.1"][T].mean == pytest.approx(1.4)
+    assert few.deviations == ("12 of 30 repetitions",) and not few.deviating_settings
+    assert other.deviating_settings == ("iterations 7",)
+    assert evidence.deviation_note([T]) and not evidence.deviation_note([D])
+
+
+VERDICTS_ON_THE_THESIS = {
+    "C1": ["confirmed"], "C2": ["confirmed"], "C3": [""], "C4": ["", "confirmed"],
+    "C5": ["confirmed"], "C6": ["confirmed", ""], "C7": ["confirmed"], "C8": ["confirmed"],
+    "C9": ["confirmed"], "C10": ["confirmed", "not confirmed"],
+    "C11": ["confirmed", "not confirmed"], "C12": ["not confirmed"], "C13": ["", ""],
+    "C14": ["", ""],
+}  # fmt: skip
+
+
+def test_the_same_rules_on_the_thesis_s_own_numbers() -> None:
+    found: dict[str, list[str]] = {}
+    for claim in claims.checked_claims(Evidence({})):
+        assert claim.verdict == "not tested" and claim.rule
+        number = claim.text.split(":")[0].split(",")[0]
+        found.setdefault(number, []).append(claim.theirs.split(":")[0])
+    assert found == VERDICTS_ON_THE_THESIS
+
+
+def test_runs_with_the_thesis_s_numbers_get_the_same_verdicts() -> None:
+    runs = [run_of(own, spread(s.mean, s.std)) for own, s in published_values().items()]
+    for claim in claims.checked_claims(evidence_of(runs)):
+        # C1 is about curves, and tables 5.1 and 8.2 print different values of one configuration.
+        if claim.theirs and not claim.text.startswith("C1:"):
+            assert claim.theirs.startswith(claim.verdict), claim.text
+    assert thesis_evidence().tables.keys() == evidence_of(runs).tables.keys()

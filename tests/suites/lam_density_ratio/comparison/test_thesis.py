@@ -1,0 +1,156 @@
+"""The thesis's tables and settings, tests of its numbers, and scores of exact posterior draws."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import f_oneway, ttest_ind
+from support.sprinkler_runs import sprinkler
+
+from bnnbench.report.blocks import Paragraph
+from bnnbench.suites.lam_density_ratio.comparison import thesis
+from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
+from bnnbench.suites.lam_density_ratio.comparison.statistics import (
+    Sample,
+    f_test,
+    summarise,
+    welch,
+)
+from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
+from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, printed_tables
+from bnnbench.suites.lam_density_ratio.names import RELU_RATIO
+from bnnbench.suites.lam_density_ratio.sprinkler import OBSERVATIONS, log_evidence
+
+AUTHOR = Cell("undertrained", "prior", "kl_posterior_prior", "log_ratio")
+
+
+def test_all_rows_of_all_tables() -> None:
+    tables, values = printed_tables(), thesis.published_values()
+    assert [len(rows) for rows in tables.values()] == [4, 4, 6, 6, 6, 6]
+    assert len(values) == 2 * 6 * 2 + 2
+    assert all(own.size == 30 and own.std > 0 for own in values.values())
+    # Both printed values of the classifier of chapter 5 are kept.
+    cell = Cell("optimal", "joint", "gan", "class_probability")
+    assert (tables["5.1"][cell].mean, tables["8.2"][cell].mean) == (1.3688, 1.3648)
+    assert values[cell].mean == 1.3648
+    # Chapter 6 repeats the ReLU of chapter 5.
+    relus = [cell for cell in tables["6.1"] if cell.estimator == RELU_RATIO]
+    assert [tables["6.1"][c] for c in relus] == [tables["5.1"][c] for c in relus]
+    assert [cell.contrast for cell in tables["6.1"]] == ["prior", "prior", "joint", "joint"]
+
+
+def test_scores_of_exact_draws() -> None:
+    settings = {"contrast": "prior", "data": [*OBSERVATIONS], "observations": "data"}
+    known = thesis.exact_scores(settings)
+    evidence = -np.mean([log_evidence(x) for x in OBSERVATIONS])
+    assert known["nelbo"] == pytest.approx(evidence, abs=1e-5)
+    floor = known["average_kl"]
+    assert floor - (evidence - math.log(4 * math.pi)) == pytest.approx(0.0041, abs=5e-4)
+    assert all(own.mean > floor for own in thesis.published_values().values())
+    other = thesis.exact_scores({**settings, "data": [0.0, 5.0]})
+    assert math.isnan(other["average_kl"]) and math.isnan(other["nelbo"])
+    joint = {**settings, "contrast": "joint"}
+    assert math.isinf(thesis.exact_scores(joint)["nelbo"])
+    assert thesis.exact_scores({**joint, "observations": "model"})["nelbo"] == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "overrides", "expected"),
+    [
+        ("undertrained", ["schedule=undertrained"], []),
+        ("undertrained", ["schedule=undertrained", "contrast=joint"], []),
+        ("undertrained", ["schedule=quick"], []),
+        ("undertrained", ["schedule=undertrained", "samples=200"], []),  # as in the text
+        ("optimal", ["schedule=published"], []),
+        ("optimal", ["schedule=published", "contrast=joint"], []),
+        ("optimal", ["schedule=published", "contrast=joint", "estimator_steps=100"], []),
+        ("undertrained", ["schedule=undertrained", "iterations=50"], ["iterations 50"]),
+        ("undertrained", ["schedule=undertrained", "numerics=stable"], ["numerics stable"]),
+        ("undertrained", ["schedule=undertrained", "observations=model"], ["observations model"]),
+        ("undertrained", ["schedule=undertrained", "data=[0,5]"], ["data 0/5"]),
+        ("optimal", ["schedule=optimal"], [
+            "pre-training steps 1000", "draws per observation 100", "rates fall from fraction 0.5",
+            "estimator steps 10", "iterations 4000", "estimator rate 0.0003",
+            "posterior rate 0.0003",
+        ]),
+    ],
+)  # fmt: skip
+def test_deviations(
+    tmp_path: Path, setting: str, overrides: list[str], expected: list[str]
+) -> None:
+    metadata = sprinkler(tmp_path, *overrides).experiment.metadata()
+    assert list(thesis.deviating_settings(metadata, setting)) == expected
+
+
+def test_the_author_s_repetitions_differ_from_his_table() -> None:
+    own = thesis.author_repetitions()[AUTHOR]
+    assert (own.size, own.mean, own.std) == pytest.approx((30, 1.38443, 0.04038), abs=1e-5)
+    assert welch(own, printed_tables()["9.1"][AUTHOR]).p < 0.02
+    ours = Evidence({"9.1": {AUTHOR: Sample(1.39, 0.02, 30)}})
+    (block,) = author_blocks(ours, "9.1")
+    assert isinstance(block, Paragraph)
+    assert all(words in block.text for words in ("1.3844 ± 0.0075", "1.3641", "0.0141", "+0.0056"))
+    (alone,) = author_blocks(Evidence({}), "9.1")
+    assert isinstance(alone, Paragraph) and "Ours" not in alone.text
+    assert not list(author_blocks(ours, "8.1"))
+
+
+def test_standard_deviations_and_error_of_a_sample() -> None:
+    own = summarise([1.0, 2.0, 3.0, 6.0, math.nan])
+    assert own == Sample(3.0, math.sqrt(14 / 4), 4)
+    assert own.unbiased_std == pytest.approx(np.std([1, 2, 3, 6], ddof=1))
+    assert own.stderr == pytest.approx(own.unbiased_std / 2)
+    assert math.isnan(summarise([5.0]).stderr) and summarise([]).size == 0
+
+
+def test_tests_of_samples_agree_with_scipy() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.normal(1, 2, 14), random.normal(0, 0.5, 9)
+    found = welch(summarise(first), summarise(second))
+    true = ttest_ind(first, second, equal_var=False)
+    assert (found.t, found.p) == pytest.approx((true.statistic, true.pvalue))
+    assert found.difference == pytest.approx(first.mean() - second.mean())
+    assert math.isnan(welch(summarise([1.0]), summarise(second)).p)
+    groups = [random.normal(k / 3, 1, 8 + k) for k in range(3)]
+    assert f_test([summarise(group) for group in groups]) == pytest.approx(tuple(f_oneway(*groups)))
+
+
+REVERSE_KL = "kl_posterior_prior"
+RELU, CLASSIFIER = (REVERSE_KL, RELU_RATIO), ("gan", "class_probability")
+T, R, D = ((REVERSE_KL, name) for name in ("log_ratio", "ratio", "class_probability"))
+
+
+@pytest.mark.parametrize(
+    ("number", "contrast", "first", "second", "difference", "p"),
+    [
+        ("5.1", "prior", RELU, CLASSIFIER, 0.0540, 3e-8),
+        ("5.1", "joint", RELU, CLASSIFIER, 0.3266, 4e-4),
+        ("9.1", "prior", T, D, 0.0069, 0.063),
+        ("9.2", "joint", T, D, 0.0347, 0.007),
+        ("9.2", "joint", ("gan", "log_ratio"), CLASSIFIER, 0.0197, 0.08),
+        ("8.2", "joint", T, R, 0.0049, 0.042),
+    ],
+)  # fmt: skip
+def test_welch_on_the_thesis_s_own_numbers(
+    number: str,
+    contrast: str,
+    first: tuple[str, str],
+    second: tuple[str, str],
+    difference: float,
+    p: float,
+) -> None:
+    setting = "undertrained" if number.startswith("9") else "optimal"
+    rows = printed_tables()[number]
+    found = welch(*(rows[Cell(setting, contrast, *parts)] for parts in (first, second)))
+    assert found.difference == pytest.approx(difference, abs=1e-9)
+    assert found.p == pytest.approx(p, rel=0.15)
+
+
+def test_no_pair_of_estimators_differs_when_trained_to_the_optimum() -> None:
+    rows = printed_tables()["8.1"]
+    for divergence in ("gan", REVERSE_KL):
+        own = [sample for cell, sample in rows.items() if cell.divergence == divergence]
+        assert all(welch(a, b).p > 0.39 for a in own for b in own if a is not b)
