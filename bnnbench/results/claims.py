@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
@@ -56,7 +56,7 @@ class FunctionRule:
 
     rule: str
     function: Callable[..., CheckResult]
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, runs: Any) -> CheckResult:
         try:
