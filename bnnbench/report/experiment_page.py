@@ -20,7 +20,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     SectionFunction,
     Style,
     Table,
@@ -131,9 +130,9 @@ def _value(row: Mapping[Any, Any]) -> str:
 def make_section(pages: Sequence[ExperimentPage]) -> SectionFunction:
     """Return a report section on every run of these kinds."""
 
-    def section(runs: Runs, style: Style) -> Section | None:
-        blocks = [block for page in pages for block in _run_blocks(page, runs)]
-        return Section(tuple(blocks)) if blocks else None
+    def section(runs: Runs, style: Style) -> Iterator[Block]:
+        for page in pages:
+            yield from _run_blocks(page, runs)
 
     return section
 

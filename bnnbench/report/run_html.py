@@ -16,7 +16,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
 )
 from bnnbench.report.figures.save import save_and_inline
@@ -43,9 +42,8 @@ def write_run_html(folder: RunFolder) -> Path:
         FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
         for name, draw in functions.items()
     ]
-    blocks = tuple(run_blocks(details, figures))
     target = folder.root / "page.html"
-    write_text(target, html.page(details.summary.table.title, [Section(blocks)], svgs))
+    write_text(target, html.page(details.summary.table.title, run_blocks(details, figures), svgs))
     return target
 
 

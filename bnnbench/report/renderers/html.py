@@ -26,7 +26,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
 )
 from bnnbench.report.run_details import RunDetails
@@ -42,7 +41,7 @@ MAX_LINE_LENGTH = 24
 
 def page(
     title: str,
-    sections: Iterable[Section],
+    blocks: Iterable[Block],
     figures: Mapping[str, str],
     runs: Sequence[RunDetails] = (),
 ) -> str:
@@ -50,11 +49,10 @@ def page(
 
     Args:
         title: title of the page.
-        sections: sections of the report.
+        blocks: contents of the page.
         figures: SVG elements by figure name.
         runs: runs with a page each, to which tables link.
     """
-    blocks = [block for section in sections for block in section.blocks]
     items = list(_items(blocks, figures))
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         _template("page.html")

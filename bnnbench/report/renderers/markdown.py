@@ -13,7 +13,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
 )
 from bnnbench.results.glossary import NOTATION, Term
@@ -22,9 +21,9 @@ SEE_GLOSSARY = "Definitions and formulas: [glossary.md](glossary.md)."
 """The last line of a report."""
 
 
-def page(sections: Iterable[Section]) -> str:
+def page(blocks: Iterable[Block]) -> str:
     """Render a whole page."""
-    return "\n\n".join(text(block) for one in sections for block in one.blocks) + "\n"
+    return "\n\n".join(map(text, blocks)) + "\n"
 
 
 def text(block: Block) -> str:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from bnnbench.report.blocks import (
+    Block,
     DataFile,
     FigureBlock,
     Heading,
     Paragraph,
-    Section,
     Style,
+    columns,
     even_chunks,
-    label_columns,
-    number_columns,
+    fill_by,
     numbered_name,
-    tables_by_group,
 )
 from bnnbench.report.figures.curves import curves_figure
-from bnnbench.results.curves import Curve, curve_table, read_curves
+from bnnbench.results.curves import curve_table, read_curves
 from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
 
@@ -38,51 +36,41 @@ CURVES_STATEMENT = (
     "standard error."
 )
 
-NUMBERS = {
-    f"{name}_{where}": f"{title}, {where}"
-    for name, title in {
-        "rmse": "RMSE to the true function",
-        "epistemic": "epistemic std",
-        "total": "total std",
-        "coverage_95": "95 % coverage",
-    }.items()
-    for where in ("in", "out")
-}
-"""Headings of the columns of `curve_table`."""
+COLUMNS = columns(
+    {"Method": "{label}"},
+    {
+        "Depth": "{depth}",
+        **{
+            f"{title}, {where}": f"{{{name}_{where}:.3g}}"
+            for name, title in {
+                "rmse": "RMSE to the true function",
+                "epistemic": "epistemic std",
+                "total": "total std",
+                "coverage_95": "95 % coverage",
+            }.items()
+            for where in ("in", "out")
+        },
+    },
+)
+
+CAPTION = (
+    "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 epistemic "
+    "(dark) standard deviations; dashed line: true function; dots: training data"
+)
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A table per data set and a panel per run; None without runs on one-dimensional data."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """A table per data set and a panel per run on one-dimensional data."""
     curves = runs.cached(read_curves)
     if not curves:
-        return None
+        return
     table = curve_table(curves)
-    rows = [cells(row) for row in table.to_dict("records")]
-    columns = (*label_columns("Method"), *number_columns("Depth", *NUMBERS.values()))
-    return Section((
-        Heading("Predictive distribution along the input"),
-        Paragraph(CURVES_STATEMENT),
-        *tables_by_group(columns, table["dataset"], rows),
-        DataFile("curves", table),
-        *figures(curves),
-    ))  # fmt: skip
-
-
-def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The cells of a row of `curve_table`."""
-    return (row["label"], str(row["depth"]), *(f"{row[name]:.3g}" for name in NUMBERS))
-
-
-def figures(curves: Sequence[Curve]) -> list[FigureBlock]:
-    """Figures with at most `MAX_ROWS` runs per data set each."""
+    yield Heading("Predictive distribution along the input")
+    yield Paragraph(CURVES_STATEMENT)
+    yield from fill_by("dataset", COLUMNS, table)
+    yield DataFile("curves", table)
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
-    caption = (
-        "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 epistemic "
-        "(dark) standard deviations; dashed line: true function; dots: training data"
-    )
-    blocks = []
-    for number, chunk in enumerate(even_chunks(len(names), MAX_ROWS), 1):
-        shown = [c for c in curves if c.run["label"] in names[chunk.start : chunk.stop]]
+    for number, chunk in enumerate(even_chunks(names, MAX_ROWS), 1):
+        shown = [curve for curve in curves if curve.run["label"] in chunk]
         draw = partial(curves_figure, shown, common_settings(pd.DataFrame([c.run for c in shown])))
-        blocks.append(FigureBlock(numbered_name("curves", number), caption, draw))
-    return blocks
+        yield FigureBlock(numbered_name("curves", number), CAPTION, draw)

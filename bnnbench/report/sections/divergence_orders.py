@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from bnnbench.report.blocks import (
     Block,
@@ -11,15 +11,13 @@ from bnnbench.report.blocks import (
     FigureBlock,
     Heading,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
     numbered_name,
+    with_stderr,
 )
 from bnnbench.report.figures.divergence_orders import divergence_orders_figure
-from bnnbench.report.formatting import plus_minus
 from bnnbench.results.divergence_orders import best_orders, with_orders
 from bnnbench.results.labels import common_settings
 from bnnbench.results.metrics import BY_KEY, printed_in
@@ -32,51 +30,45 @@ ORDERS_STATEMENT = (
     "than one standard error."
 )
 
-COLUMNS = (
-    *label_columns("Data set", "Divergence", "Metric"),
-    *number_columns("Best alpha", "Score", "Mean, alpha < 1", "Mean, alpha > 1"),
+COLUMNS = columns(
+    {
+        "Data set": "{dataset}",
+        "Divergence": "{divergence_family}",
+        "Metric": lambda row: BY_KEY[row["metric"]].loss_axis,
+    },
+    {
+        "Best alpha": "{order:g}",
+        "Score": with_stderr("mean", "stderr"),
+        "Mean, alpha < 1": "{below:.4g}",
+        "Mean, alpha > 1": "{above:.4g}",
+    },
+)
+
+CAPTION = (
+    "Scores against alpha: mean ± standard error over splits, one line per family; dashed line and "
+    "band: the same for KL"
 )
 
 NAMED = ("experiment", "dataset", "method", "depth", "divergence_family", "order", "splits",
          "diverged")  # fmt: skip
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Scores against alpha; None without a family with enough orders."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Scores against alpha, for families with enough orders."""
     rows = with_orders(runs.scored) if len(runs.scored) else runs.scored
     if rows.empty:
-        return None
-    blocks: list[Block] = [Heading("Order of the divergence"), Paragraph(ORDERS_STATEMENT)]
-    caption = (
-        "Scores against alpha: mean ± standard error over splits, one line per family; dashed line "
-        "and band: the same for KL"
-    )
+        return
     scores = [
         f"{m.key}_{kind}" for m in printed_in("figures") for kind in ("mean", "std", "stderr")
     ]
-    blocks.append(DataFile("orders", rows[[*NAMED, *scores]]))
+    yield Heading("Order of the divergence")
+    yield Paragraph(ORDERS_STATEMENT)
+    yield DataFile("orders", rows[[*NAMED, *scores]])
     keys = ["experiment", "method", "likelihood", "loss", "depth"]
-    for place, (key, group) in enumerate(rows.groupby(keys, sort=False), 1):
+    for number, (key, group) in enumerate(rows.groupby(keys, sort=False), 1):
         experiment, method, _, _, depth = key
         title = f"{method}, depth {depth} · {common_settings(group)}"
         draw = partial(divergence_orders_figure, group, runs.scored, title)
-        cells = tuple(best_row(row) for row in best_orders(group).to_dict("records"))
-        blocks += [
-            Heading(f"{experiment}, {method}, depth {depth}", 3),
-            Table(COLUMNS, cells),
-            FigureBlock(numbered_name("orders", place), caption, draw),
-        ]
-    return Section(tuple(blocks))
-
-
-def best_row(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The cells of a row of `best_orders`."""
-    return (
-        row["dataset"],
-        row["divergence_family"],
-        BY_KEY[row["metric"]].loss_axis,
-        f"{row['order']:g}",
-        plus_minus(row["mean"], row["stderr"]),
-        plus_minus(row["below"]),
-        plus_minus(row["above"]),
-    )
+        yield Heading(f"{experiment}, {method}, depth {depth}", 3)
+        yield fill(COLUMNS, best_orders(group))
+        yield FigureBlock(numbered_name("orders", number), CAPTION, draw)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    label_columns,
-    number_columns,
-    tables_by_group,
-)
-from bnnbench.report.formatting import format_number
+from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, Style, columns, fill_by
 from bnnbench.results.information_criteria import CRITERIA, criteria_table
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.reader import Runs
 
-COLUMNS = (*label_columns("Method"), *number_columns("Depth", "p", "n", *CRITERIA.values()))
+COLUMNS = columns(
+    {"Method": "{marked_label}"},
+    {
+        "Depth": "{depth}",
+        "p": "{parameters}",
+        "n": "{rows:g}",
+        **{title: f"{{{name}:.0f}}" for name, title in CRITERIA.items()},
+    },
+)
 
 CRITERIA_STATEMENT = (
     "NLL: negative log predictive density, averaged over weight samples and summed over the n "
@@ -33,25 +31,16 @@ CRITERIA_STATEMENT = (
 NAMED = ("experiment", "dataset", "method", "divergence", "depth", "splits")
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """BIC, AIC, HQC and NLL; None if no run scored its training rows."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """BIC, AIC, HQC and NLL of the runs that scored their training rows."""
     scores = runs.cached(criteria_table)
     if scores.empty:
-        return None
+        return
     own = runs.scored.loc[scores.index]
     names = own[list(NAMED)].assign(label=labels(own, ignore=("depth",)))
     table = names.join(scores).sort_values(["dataset", "depth", "label"])
-    shown = table.assign(label=marked_labels(own, ignore=("depth",)))
-    rows = [cells(row) for row in shown.to_dict("records")]
-    return Section((
-        Heading("Information criteria"),
-        Paragraph(CRITERIA_STATEMENT),
-        *tables_by_group(COLUMNS, table["dataset"], rows),
-        DataFile("criteria", table),
-    ))  # fmt: skip
-
-
-def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The cells of a run under `COLUMNS`."""
-    counts = (str(row["depth"]), str(row["parameters"]), f"{row['rows']:g}")
-    return (row["label"], *counts, *(format_number(row[name], ".0f") for name in CRITERIA))
+    yield Heading("Information criteria")
+    yield Paragraph(CRITERIA_STATEMENT)
+    marked = marked_labels(own, ignore=("depth",))
+    yield from fill_by("dataset", COLUMNS, table.assign(marked_label=marked))
+    yield DataFile("criteria", table)

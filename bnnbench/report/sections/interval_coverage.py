@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import pandas as pd
 
 from bnnbench.report.blocks import (
+    Block,
     DataFile,
     FigureBlock,
     Heading,
     Paragraph,
-    Section,
     Style,
-    label_columns,
-    number_columns,
-    tables_by_group,
+    columns,
+    fill_by,
 )
 from bnnbench.report.figures.interval_coverage import interval_coverage_figure
 from bnnbench.results.curves import read_curves
@@ -23,7 +23,18 @@ from bnnbench.results.interval_coverage import sigma_table
 from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
 
-COLUMNS = (*label_columns("Method"), *number_columns("Depth", "1 sigma coverage", "Difference"))
+COLUMNS = columns(
+    {"Method": "{label}"},
+    {
+        "Depth": "{depth}",
+        "1 sigma coverage": "{inside_1:.2f}",
+        "Difference": "{difference:.2f}",
+    },
+)
+
+CAPTION = (
+    "Fraction of test targets within k standard deviations, one line per run; dashed line: Gaussian"
+)
 
 SIGMA_STATEMENT = (
     "The fraction of noisy test targets within k total predictive standard deviations of the "
@@ -32,25 +43,15 @@ SIGMA_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Coverage inside the range of the training inputs; None without one-dimensional runs."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Coverage inside the range of the training inputs, for one-dimensional runs."""
     curves = runs.cached(read_curves)
     if not curves:
-        return None
+        return
     table = sigma_table(curves)
-    rows = [
-        (row["label"], str(row["depth"]), f"{row['inside_1']:.2f}", f"{row['difference']:.2f}")
-        for row in table.to_dict("records")
-    ]
-    caption = (
-        "Fraction of test targets within k standard deviations, one line per run; dashed line: "
-        "Gaussian"
-    )
     title = common_settings(pd.DataFrame([curve.run for curve in curves]))
-    return Section((
-        Heading("Coverage of mean ± k standard deviations"),
-        Paragraph(SIGMA_STATEMENT),
-        *tables_by_group(COLUMNS, table["dataset"], rows),
-        DataFile("sigma", table),
-        FigureBlock("sigma", caption, partial(interval_coverage_figure, curves, title)),
-    ))  # fmt: skip
+    yield Heading("Coverage of mean ± k standard deviations")
+    yield Paragraph(SIGMA_STATEMENT)
+    yield from fill_by("dataset", COLUMNS, table)
+    yield DataFile("sigma", table)
+    yield FigureBlock("sigma", CAPTION, partial(interval_coverage_figure, curves, title))

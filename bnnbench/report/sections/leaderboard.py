@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bnnbench.report.blocks import (
     Block,
     Column,
     DataFile,
     Heading,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    fill,
+    with_stderr,
 )
-from bnnbench.report.formatting import plus_minus
 from bnnbench.results.leaderboard import leaderboard
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.reader import Runs
@@ -35,31 +34,24 @@ USER_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A table for each data set and metric.
-
-    None unless all published values were requested or the user provided some.
-    """
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """A table for each data set and metric, of all published values or of the user's, if any."""
     everything = style.all_published
     if not (everything or len(runs.user_published)) or runs.scored.empty:
-        return None
+        return
     table = leaderboard(runs, style.run_filter.metrics_or(printed_in("published")), everything)
     if table.empty:
-        return None
-    heading = "All published values" if everything else "Comparison with your published values"
-    statement = LEADERBOARD_STATEMENT if everything else USER_STATEMENT
-    blocks: list[Block] = [Heading(heading), Paragraph(statement)]
+        return
+    yield Heading("All published values" if everything else "Comparison with your published values")
+    yield Paragraph(LEADERBOARD_STATEMENT if everything else USER_STATEMENT)
     for (dataset, key), group in table.groupby(["dataset", "metric"], sort=False):
         metric = BY_KEY[str(key)]
         columns = (
-            *label_columns("Method"),
-            *number_columns(metric.heading),
-            *label_columns("Splits"),
-            Column("Source", "text"),
+            Column("Method", "label", "{method}"),
+            Column(metric.heading, "number", with_stderr("mean", "stderr")),
+            Column("Splits", "label", "{splits}"),
+            Column("Source", "text", "{source}"),
         )
-        rows = tuple(
-            (row["method"], plus_minus(row["mean"], row["stderr"]), row["splits"], row["source"])
-            for row in group.to_dict("records")
-        )
-        blocks += [Heading(f"{dataset}: {metric.inline_title}", 3), Table(columns, rows)]
-    return Section((*blocks, DataFile("published", table)))
+        yield Heading(f"{dataset}: {metric.inline_title}", 3)
+        yield fill(columns, group)
+    yield DataFile("published", table)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from bnnbench.report.blocks import FigureBlock, Heading, Paragraph, Section, Style
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.figures.objective import objectives_figure
 from bnnbench.results.labels import common_settings
 from bnnbench.results.objectives import median_objectives
@@ -18,13 +19,13 @@ OBJECTIVE_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """The objective of every run that saved it; None if there are none."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """The objective of every run that saved it."""
     medians = median_objectives(runs)
     if medians.empty:
-        return None
+        return
     title = common_settings(runs.scored.loc[medians["run"].unique()])
-    draw = partial(objectives_figure, medians, title)
     caption = "Objective by epoch: median over splits, one line per run"
-    figure = FigureBlock("objectives", caption, draw)
-    return Section((Heading("Training objective"), Paragraph(OBJECTIVE_STATEMENT), figure))
+    yield Heading("Training objective")
+    yield Paragraph(OBJECTIVE_STATEMENT)
+    yield FigureBlock("objectives", caption, partial(objectives_figure, medians, title))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import pandas as pd
@@ -14,11 +15,9 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
     numbered_name,
 )
 from bnnbench.report.figures.critical_difference import ranks_figure
@@ -42,27 +41,34 @@ RANKING_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A table, tests and a diagram per experiment; None without three methods on two data sets."""
+CAPTION = (
+    "Mean ranks (dots, best at the left). Grey bars join methods that do not differ significantly"
+)
+
+
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """A table, tests and a diagram per experiment with three methods on two data sets."""
     metrics = style.run_filter.metrics_among(RANKED_METRICS)
     by_experiment = rankings(runs, metrics) if metrics else []
     if not by_experiment:
-        return None
-    blocks: list[Block] = [Heading("Ranking over data sets"), Paragraph(RANKING_STATEMENT)]
+        return
+    yield Heading("Ranking over data sets")
+    yield Paragraph(RANKING_STATEMENT)
     for number, one in enumerate(by_experiment, 1):
-        blocks += [Heading(one.experiment, 3)] if len(by_experiment) > 1 else []
-        blocks += [Paragraph(scope(one)), table(one), ItemList(tuple(map(verdict, one.by_metric)))]
-        if len(one.by_metric[0].mean_ranks) <= MAX_METHODS:
-            draw = partial(
-                ranks_figure, one.by_metric, common_settings(runs.scored.loc[list(one.runs)])
-            )
-            caption = (
-                "Mean ranks (dots, best at the left). Grey bars join methods that do not differ "
-                "significantly"
-            )
-            blocks.append(FigureBlock(numbered_name("ranks", number), caption, draw))
+        if len(by_experiment) > 1:
+            yield Heading(one.experiment, 3)
+        yield Paragraph(scope(one))
+        ranks = {f"Rank by {r.metric.inline_title}": r.mean_ranks for r in one.by_metric}
+        rows = pd.DataFrame(ranks, one.by_metric[0].mean_ranks.index).rename_axis("name")
+        numbers = {title: f"{{{title}:.2f}}" for title in ranks}
+        yield fill(columns({"Method": "{name}"}, numbers), rows.reset_index())
+        yield ItemList(tuple(map(verdict, one.by_metric)))
+        if len(rows) <= MAX_METHODS:
+            title = common_settings(runs.scored.loc[list(one.runs)])
+            draw = partial(ranks_figure, one.by_metric, title)
+            yield FigureBlock(numbered_name("ranks", number), CAPTION, draw)
     full = pd.concat([full_table(one) for one in by_experiment])
-    return Section((*blocks, DataFile("ranks", full, "Ranks on each data set:")))
+    yield DataFile("ranks", full, "Ranks on each data set:")
 
 
 def scope(group: Rankings) -> str:
@@ -79,17 +85,6 @@ def scope(group: Rankings) -> str:
     if group.excluded:
         text += f" Excluded for missing data sets: {'; '.join(group.excluded)}."
     return text
-
-
-def table(group: Rankings) -> Table:
-    """Mean ranks, sorted by the first metric."""
-    first, *_ = group.by_metric
-    headings = [f"Rank by {ranking.metric.inline_title}" for ranking in group.by_metric]
-    rows = tuple(
-        (str(name), *(f"{ranking.mean_ranks[name]:.2f}" for ranking in group.by_metric))
-        for name in first.mean_ranks.index
-    )
-    return Table((*label_columns("Method"), *number_columns(*headings)), rows)
 
 
 def verdict(ranking: Ranking) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,11 +14,9 @@ from bnnbench.report.blocks import (
     FigureBlock,
     Heading,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
 )
 from bnnbench.report.figures.heat_map import heat_map
 from bnnbench.results.labels import common_settings, labels, marked_labels
@@ -44,46 +42,45 @@ PAIRS_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Wins, ties and losses, and heat maps; None without two runs on one data set."""
+COLUMNS = columns(
+    {"Metric": "{metric}", "Method": "{method}"},
+    {"Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"},
+)
+
+
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Wins, ties and losses, and heat maps, of two or more runs on one data set."""
     if runs.scored.empty:
-        return None
+        return
     names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))
     comparisons = pairs_of(runs, metrics)
     pairs = add_names(comparisons, names)
-    heading = Heading("Pairwise comparison")
-    unpaired = [
-        Paragraph(text) for text in unpaired_messages(dataset_pairs(runs, metrics=()), names)
-    ]
+    unpaired = unpaired_messages(dataset_pairs(runs, metrics=()), names)
+    if pairs.empty and not unpaired:
+        return
+    yield Heading("Pairwise comparison")
+    if len(pairs):
+        yield Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}.")
+    yield from map(Paragraph, unpaired)
     if pairs.empty:
-        return Section((heading, *unpaired)) if unpaired else None
-    blocks: list[Block] = [
-        heading,
-        Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}."),
-        *unpaired,
-        DataFile("comparisons", pairs, "All comparisons:"),
-    ]
+        return
+    yield DataFile("comparisons", pairs, "All comparisons:")
     marked = marked_labels(runs.scored)
-    counts = tally(add_names(comparisons, marked)).astype(str)
+    counts = tally(add_names(comparisons, marked))
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
-    columns = (*label_columns("Metric", "Method"), *number_columns("Wins", "Ties", "Losses"))
-    blocks.append(Table(columns, tuple(counts.itertuples(index=False, name=None))))
-    if len({*pairs["a"], *pairs["b"]}) <= MAX_RUNS:
-        title = common_settings(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
-        order = list(dict.fromkeys(names)) if style.run_filter.methods else sorted(set(names))
-        for metric in style.run_filter.metrics_or(printed_in("figures")):
-            own = pairs[pairs["metric"] == metric.key]
-            caption = (
-                f"Test {metric.inline_title}: probability that the method of the row is better "
-                "than that of the column"
-            )
-            blocks.append(
-                FigureBlock(
-                    f"comparison_{metric.key}", caption, partial(heat_map, own, title, order)
-                )
-            )
-    return Section(tuple(blocks))
+    yield fill(COLUMNS, counts)
+    if len({*pairs["a"], *pairs["b"]}) > MAX_RUNS:
+        return
+    title = common_settings(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
+    order = list(dict.fromkeys(names)) if style.run_filter.methods else sorted(set(names))
+    for metric in style.run_filter.metrics_or(printed_in("figures")):
+        own = pairs[pairs["metric"] == metric.key]
+        caption = (
+            f"Test {metric.inline_title}: probability that the method of the row is better than "
+            "that of the column"
+        )
+        yield FigureBlock(f"comparison_{metric.key}", caption, partial(heat_map, own, title, order))
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Section, Style
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.figures.spread import DRAW_FUNCTIONS, spread_figure
 from bnnbench.results.labels import common_settings
 from bnnbench.results.losses_by_split import losses_by_split
@@ -32,23 +33,23 @@ TOO_MANY = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Box plots and means; None unless runs on one data set differ in divergence or depth."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Box plots and means, if runs on one data set differ in divergence or depth."""
     losses = runs.cached(losses_by_split)
     if losses.empty:
-        return None
+        return
     shown = runs.scored.loc[losses["run"].unique()]
     choices = shown.groupby(["dataset", "method"])[["divergence", "depth"]].nunique()
     if not (choices > 1).any(axis=None):
-        return None
-    heading = Heading("Distribution over splits")
+        return
+    yield Heading("Distribution over splits")
     if len(shown) > MAX_BOXES:
-        return Section((heading, Paragraph(TOO_MANY)))
-    blocks: list[Block] = [heading, Paragraph(SPREAD_STATEMENT)]
+        yield Paragraph(TOO_MANY)
+        return
+    yield Paragraph(SPREAD_STATEMENT)
     title = common_settings(shown)
     for kind in DRAW_FUNCTIONS:
         for metric in style.run_filter.metrics_among(printed_in("figures")):
             caption = f"Distribution over splits of the {metric.loss_axis}. {CAPTIONS[kind]}"
             draw = partial(spread_figure, losses, metric, kind, title)
-            blocks.append(FigureBlock(f"{kind}_{metric.key}", caption, draw))
-    return Section(tuple(blocks))
+            yield FigureBlock(f"{kind}_{metric.key}", caption, draw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from bnnbench.report.blocks import (
@@ -11,7 +12,6 @@ from bnnbench.report.blocks import (
     FigureBlock,
     Heading,
     Paragraph,
-    Section,
     Style,
     even_chunks,
     numbered_name,
@@ -36,30 +36,26 @@ TIME_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Scatter plots; None if no data set has two runs with times."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Scatter plots of data sets with two timed runs."""
     requested = style.run_filter.metrics_or(printed_in("figures"))
     metrics = tuple(metric for metric in requested if metric.unit != "s")
     table = time_against_score(runs, metrics)
     if table.empty or not metrics:
-        return None
-    blocks: list[Block] = [
-        Heading("Time against score"),
-        Paragraph(TIME_STATEMENT),
-        DataFile("time_against_score", table, "Times, scores and membership of the Pareto front:"),
-    ]
+        return
+    yield Heading("Time against score")
+    yield Paragraph(TIME_STATEMENT)
+    yield DataFile("time_against_score", table, "Times, scores and membership of the Pareto front:")
     groups = table.groupby(GROUP_COLUMNS, sort=False)
     drawn = table[groups["method"].transform("size") <= MAX_RUNS]
     if len(drawn) < len(table):
-        blocks.append(Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn."))
+        yield Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn.")
     panels = drawn.groupby(GROUP_COLUMNS, sort=False).ngroup()
     for metric in metrics:
         caption = (
             f"Test {metric.inline_title} against time per split. Error bars: "
             f"{ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto front"
         )
-        for number, chunk in enumerate(even_chunks(panels.nunique(), MAX_PANELS), 1):
-            rows = drawn[panels.isin(chunk)]
-            draw = partial(time_figure, rows, metric, style.error_bars)
-            blocks.append(FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw))
-    return Section(tuple(blocks))
+        for number, chunk in enumerate(even_chunks(sorted(panels.unique()), MAX_PANELS), 1):
+            draw = partial(time_figure, drawn[panels.isin(chunk)], metric, style.error_bars)
+            yield FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw)

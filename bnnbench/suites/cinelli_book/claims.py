@@ -32,6 +32,16 @@ from bnnbench.suites.cinelli_book.comparison import (
 TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Return the book's names of configurations, separated by commas."""
+    return ", ".join(CONFIGURATIONS[name] for name in names)
+
+
+def join_values(values: pd.Series, form: str) -> str:
+    """Return `MCDOx10 37.9, Vadam 64.1, ...` in the given order."""
+    return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())
+
+
 def time_ratio(
     others: tuple[str, ...],
     base: str,
@@ -171,13 +181,3 @@ STATEMENTS: tuple[tuple[str, str, Rule[BookRuns]], ...] = (
 def claims(suite: BookRuns) -> list[Claim]:
     """Return every claim with its verdict on our numbers and on the book's own table."""
     return check_claims(STATEMENTS, suite, suite.printed())
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return the book's names of configurations, separated by commas."""
-    return ", ".join(CONFIGURATIONS[name] for name in names)
-
-
-def join_values(values: pd.Series, form: str) -> str:
-    """Return `MCDOx10 37.9, Vadam 64.1, ...` in the given order."""
-    return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bnnbench.report.blocks import (
     Block,
+    Column,
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    fill,
+    score,
+    with_stderr,
 )
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.formatting import plus_minus
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import all_pairs
@@ -51,6 +52,16 @@ LIKELIHOOD_OF_THE_BOOK = (
     "samples."
 )
 
+LIKELIHOOD_COLUMNS = (
+    Column("Data set", "label", "{dataset}"),
+    Column("Method", "label", lambda run: CONFIGURATIONS[run["method"]]),
+    Column("Per point", cell=score("log_likelihood")),
+    Column("published", cell=with_stderr("log_likelihood_published")),
+    Column("Joint", cell=score("log_likelihood_joint")),
+    Column("published", cell=with_stderr("log_likelihood_joint_published")),
+    Column("Gaussian", cell=score("log_likelihood_gaussian")),
+)
+
 CLAIMS_STATEMENT = (
     "Claims of section 4.7.5, each tested by the rule in the last column on the data sets with "
     "runs of every configuration it mentions. A number is confirmed if ours is between half and "
@@ -59,25 +70,27 @@ CLAIMS_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the report section on the book's comparison; None without runs of it."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the report section on the book's comparison, if there are runs of it."""
     if runs.scored.empty:
-        return None
+        return
     suite = book_runs(with_published(runs), runs.cached(all_pairs))
     if suite is None:
-        return None
-    opening = (Heading("The book's comparison (section 4.7)"), Paragraph(coverage_sentence(suite)))
+        return
+    yield Heading("The book's comparison (section 4.7)")
+    yield Paragraph(coverage_sentence(suite))
     if suite.runs.empty:
-        return Section(opening)
-    return Section((
-        *opening,
-        *times_blocks(suite),
-        *practice_blocks(suite),
-        *likelihood_blocks(suite),
-        Heading("Claims of the book (section 4.7.5)", 3),
-        Paragraph(CLAIMS_STATEMENT),
-        *claims_blocks(claims(suite), "claims"),
-    ))  # fmt: skip
+        return
+    yield from times_blocks(suite)
+    yield from practice_blocks(suite)
+    yield Heading("Three log-likelihoods", 3)
+    yield Paragraph(LIKELIHOODS_STATEMENT)
+    yield ItemList(LIKELIHOODS)
+    yield Paragraph(LIKELIHOOD_OF_THE_BOOK)
+    yield fill(LIKELIHOOD_COLUMNS, suite.runs)
+    yield Heading("Claims of the book (section 4.7.5)", 3)
+    yield Paragraph(CLAIMS_STATEMENT)
+    yield from claims_blocks(claims(suite), "claims")
 
 
 def coverage_sentence(suite: BookRuns) -> str:
@@ -111,32 +124,6 @@ def coverage_sentence(suite: BookRuns) -> str:
         )
         text.append(f"{excluded} in favour of a run of the same configuration with more splits.")
     return " ".join(text)
-
-
-def likelihood_blocks(suite: BookRuns) -> tuple[Block, ...]:
-    """Return the blocks on the three log-likelihoods."""
-    return (
-        Heading("Three log-likelihoods", 3),
-        Paragraph(LIKELIHOODS_STATEMENT),
-        ItemList(LIKELIHOODS),
-        Paragraph(LIKELIHOOD_OF_THE_BOOK),
-        likelihoods_table(suite),
-    )
-
-
-def likelihoods_table(suite: BookRuns) -> Table:
-    """Return the three log-likelihoods of every run next to published values."""
-    heads = ("Per point", "published", "Joint", "published", "Gaussian")
-    kinds = ("", "_published", "_joint", "_joint_published", "_gaussian")
-    rows = []
-    for run in suite.runs.to_dict("records"):
-        cells = [run["dataset"], CONFIGURATIONS[run["method"]]]
-        for kind in kinds:
-            name = f"log_likelihood{kind}"
-            mean = name if kind.endswith("published") else f"{name}_mean"
-            cells.append(plus_minus(run[mean], run[f"{name}_stderr"]))
-        rows.append(tuple(cells))
-    return Table((*label_columns("Data set", "Method"), *number_columns(*heads)), tuple(rows))
 
 
 SECTIONS = (section,)

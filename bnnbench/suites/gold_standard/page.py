@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Style,
     Table,
     label_columns,
@@ -81,30 +80,28 @@ NO_REFERENCE = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Distances to the posterior; None without runs that saved their predictive distributions."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Distances to the posterior, if runs saved their predictive distributions."""
     if not any(has_mixtures(folder) for folder in runs.folders.values()):
-        return None
+        return
     comparisons = runs.cached(build_comparisons)
-    heading = Heading("Distance to the posterior")
+    yield Heading("Distance to the posterior")
     if not comparisons:
-        return Section((heading, Paragraph(NO_REFERENCE)))
-    blocks: list[Block] = [heading, Paragraph(STATEMENT)]
-    nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
+        yield Paragraph(NO_REFERENCE)
+        return
+    yield Paragraph(STATEMENT)
     for comparison in comparisons:
-        blocks += _comparison_blocks(runs, comparison)
+        yield from _comparison_blocks(runs, comparison)
+    nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
     if nonempty:
-        blocks += _rankings(nonempty)
+        yield from _rankings(nonempty)
+    yield from one_dimensional_blocks(runs, comparisons)
     full = pd.concat(
         [comparison.table.assign(dataset=comparison.dataset) for comparison in comparisons]
     )
-    full.insert(1, "method", [_name(comparisons, run) for run in full["run"]])
-    data = DataFile("distances", full, "Distances on each split:")
-    return Section((*blocks, *one_dimensional_blocks(runs, comparisons), data))
-
-
-def _name(comparisons: Sequence[Comparison], run: str) -> str:
-    return next(comparison.names[run] for comparison in comparisons if run in comparison.names)
+    names = {run: name for comparison in comparisons for run, name in comparison.names.items()}
+    full.insert(1, "method", full["run"].map(names))
+    yield DataFile("distances", full, "Distances on each split:")
 
 
 def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,13 +13,12 @@ from bnnbench.report.blocks import (
     DataFile,
     Heading,
     Paragraph,
-    Section,
     Style,
-    Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
+    with_stderr,
 )
-from bnnbench.report.formatting import format_z, plus_minus
+from bnnbench.report.formatting import format_z
 from bnnbench.results.published.values import published_modern, z_score
 from bnnbench.results.reader import Runs
 
@@ -47,24 +46,31 @@ NAMES = {
 """Names of the orders in `published/modern.csv`."""
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the section on their tables; None without runs of this suite."""
+COLUMNS = columns(
+    {"Data set": "{dataset}"},
+    {
+        "alpha": lambda row: f"{row['alpha']:g}",
+        "Splits": "{splits}",
+        "published": with_stderr("published"),
+        "ours": with_stderr("ours"),
+        "z": lambda row: row["differs"] or format_z(row["z"]),
+    },
+)
+
+
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the section on their tables, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
-        return None
+        return
     table = runs.cached(compare_with_published)
     if table.empty:
-        return None
-    blocks: tuple[Block, ...] = (
-        Heading("The Rényi bound of five orders (Li & Turner 2016)"),
-        Paragraph(STATEMENT),
-        *(
-            block
-            for metric, name in METRICS.items()
-            for block in (Heading(name, 3), _table(table[table["metric"] == metric]))
-        ),
-        DataFile("renyi_orders", table),
-    )
-    return Section(blocks)
+        return
+    yield Heading("The Rényi bound of five orders (Li & Turner 2016)")
+    yield Paragraph(STATEMENT)
+    for metric, name in METRICS.items():
+        yield Heading(name, 3)
+        yield fill(COLUMNS, table[table["metric"] == metric])
+    yield DataFile("renyi_orders", table)
 
 
 def compare_with_published(runs: Runs) -> pd.DataFrame:
@@ -104,25 +110,6 @@ def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, An
         "z": math.nan if differs else z_score(*ours, *published),
         "differs": differs,
     }
-
-
-def _table(rows: pd.DataFrame) -> Table:
-    heads = (
-        *label_columns("Data set"),
-        *number_columns("alpha", "Splits", "published", "ours", "z"),
-    )
-    cells = tuple(
-        (
-            row["dataset"],
-            f"{row['alpha']:g}",
-            f"{row['splits']}",
-            plus_minus(row["published"], row["published_stderr"]),
-            plus_minus(row["ours"], row["ours_stderr"]),
-            row["differs"] or format_z(row["z"]),
-        )
-        for row in rows.to_dict("records")
-    )
-    return Table(heads, cells)
 
 
 SECTIONS = (section,)

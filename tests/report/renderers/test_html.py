@@ -15,7 +15,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
     label_columns,
     number_columns,
@@ -63,7 +62,7 @@ def made() -> str:
         FigureBlock("bars", "Bars", Figure),
     )
     runs = [details("one"), details("two", width="50"), details("three")]
-    return html.page("All", [Section(blocks)], {"bars": "<svg></svg>"}, runs)
+    return html.page("All", blocks, {"bars": "<svg></svg>"}, runs)
 
 
 def data(page: str) -> dict:

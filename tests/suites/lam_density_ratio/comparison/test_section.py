@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.blocks import blocks, data_files, figures
 from support.sprinkler_runs import finished_run
 
 from bnnbench.report import report_writer
-from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Section, Style, Table
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Table
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
@@ -23,14 +24,13 @@ from bnnbench.suites.lam_density_ratio.comparison.section import equivalence_par
 THIRTY = tuple(1.36 + 0.01 * np.sin(np.arange(30)))
 
 
-def section_and_tables(outputs: Path) -> tuple[Section, dict[str, pd.DataFrame]]:
-    found = section(read_runs(outputs), Style())
-    assert found is not None
-    return found, {b.name: b.table for b in found.blocks if isinstance(b, DataFile)}
+def section_and_tables(outputs: Path) -> tuple[list[Block], dict[str, pd.DataFrame]]:
+    found = blocks(section, outputs)
+    return found, data_files(found)
 
 
 def test_there_is_no_section_without_sprinkler_runs(tmp_path: Path) -> None:
-    assert section(Runs(tmp_path, {}, pd.DataFrame(), {}), Style()) is None
+    assert not blocks(section, Runs(tmp_path, {}, pd.DataFrame(), {}))
 
 
 def test_a_run_as_published_has_a_z_and_no_mark(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_deviating_settings_are_marked_and_have_no_z(tmp_path: Path) -> None:
         ends=THIRTY[:5],
     )
     found, tables = section_and_tables(tmp_path)
-    text = markdown.page([found])
+    text = markdown.page(found)
     row = tables["density_ratio_table_8_1"].set_index("configuration").loc["prior, reverse KL, T"]
     assert "iterations 4000" in row["settings_differ"] and pd.isna(row["z"])
     assert "prior, reverse KL, T (settings differ: a)" in text
@@ -88,11 +88,11 @@ def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
     finished_run(tmp_path, "schedule=undertrained", "contrast=joint", ends=THIRTY[:4])
     found, tables = section_and_tables(tmp_path)
     assert [name for name in tables if "table" in name] == ["density_ratio_table_9_2"]
-    figure_blocks = [b.name for b in found.blocks if isinstance(b, FigureBlock)]
+    figure_blocks = list(figures(found))
     assert figure_blocks == [
         f"density_ratio_fig_{n}" for n in ("5_1_5_4", "9_5", "9_6", "9_7")
     ]  # fmt: skip
-    for block in found.blocks:
+    for block in found:
         if isinstance(block, FigureBlock):
             assert block.draw().axes
             assert "5_1" in block.name or "4 of 30 repetitions" in block.caption
@@ -145,6 +145,6 @@ def test_the_equivalence_paragraph_has_the_tests_of_the_thesis_s_numbers() -> No
 def test_rows_have_a_cell_per_column(tmp_path: Path) -> None:
     finished_run(tmp_path, "schedule=undertrained", ends=THIRTY)
     found, _ = section_and_tables(tmp_path)
-    assert isinstance(found.blocks[0], Heading) and found.blocks[0].level == 2
-    for table in (block for block in found.blocks if isinstance(block, Table)):
+    assert isinstance(found[0], Heading) and found[0].level == 2
+    for table in (block for block in found if isinstance(block, Table)):
         assert all(len(row) == len(table.columns) for row in table.rows)
