@@ -12,14 +12,14 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
-from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.figures.mixing import has_mixing_data, mixing_figure
-from bnnbench.report.figures.objective import objective_figure
 from bnnbench.report.figures.predictions import predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.report.sections.curves import curves_figure
+from bnnbench.report.sections.objective import objective_figure
 from bnnbench.report.split_run_summary import summarise_runs
 from bnnbench.report.split_run_table import run_notes, run_table
 from bnnbench.results.calibration import calibration_table

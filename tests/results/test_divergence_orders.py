@@ -8,7 +8,7 @@ import pytest
 from support.grids import make_grid
 from support.runs import divergence_metadata
 
-from bnnbench.results.divergence_orders import best_orders, kl_reference, with_orders
+from bnnbench.report.sections.divergence_orders import best_orders, kl_reference, with_orders
 from bnnbench.results.reader import Runs, read_runs
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from bnnbench.report.renderers import markdown
+from bnnbench.report.sections.information_criteria import CRITERIA
 from bnnbench.results import glossary
 from bnnbench.results.calibration import CALIBRATION_METRICS
 from bnnbench.results.glossary import TERMS, term_of
-from bnnbench.results.information_criteria import CRITERIA
 from bnnbench.results.metrics import METRICS
 from bnnbench.results.published.comparison import COLUMNS
 

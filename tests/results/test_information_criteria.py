@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.grids import make_grid
 
-from bnnbench.results.information_criteria import criteria, criteria_table
+from bnnbench.report.sections.information_criteria import criteria, criteria_table
 from bnnbench.results.reader import read_runs
 
 

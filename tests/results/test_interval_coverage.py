@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 from support.synthetic_data import calibrated
 
-from bnnbench.results.interval_coverage import ONE_SIGMA, coverage_of_curve, sigma_table
+from bnnbench.report.sections.interval_coverage import ONE_SIGMA, coverage_of_curve, sigma_table
 
 
 def test_coverage_of_known_quantiles() -> None:

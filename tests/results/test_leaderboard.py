@@ -8,8 +8,7 @@ import pytest
 from support.runs import make_run
 
 from bnnbench.report.blocks import DataFile, Style, Table
-from bnnbench.report.sections.leaderboard import section
-from bnnbench.results.leaderboard import OURS, leaderboard
+from bnnbench.report.sections.leaderboard import OURS, leaderboard, section
 from bnnbench.results.published.values import published_modern
 from bnnbench.results.reader import read_runs
 

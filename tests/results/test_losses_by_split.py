@@ -9,7 +9,7 @@ from support.grids import make_grid
 from support.runs import divergence_metadata, make_folder, make_run
 from support.synthetic_data import make_curve_run
 
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.reader import read_runs
 
 

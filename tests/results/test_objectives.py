@@ -7,7 +7,7 @@ from pathlib import Path
 from support.runs import add_arrays, make_run
 
 from bnnbench.experiment.split_files import OBJECTIVE
-from bnnbench.results.objectives import median_objectives
+from bnnbench.report.sections.objective import median_objectives
 from bnnbench.results.reader import read_runs
 
 TRACE = {

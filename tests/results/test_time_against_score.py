@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from support.runs import make_run
 
+from bnnbench.report.sections.time_against_score import pareto_front, time_against_score
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import read_runs
-from bnnbench.results.time_against_score import pareto_front, time_against_score
 
 
 def test_the_front_consists_of_undominated_points() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import (
     Block,
@@ -19,8 +22,17 @@ from bnnbench.report.blocks import (
     fill_by,
     numbered_name,
 )
-from bnnbench.report.figures.curves import curves_figure
-from bnnbench.results.curves import curve_table, read_curves
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    ORANGE,
+    SMALL_POINTS,
+    PlotOptions,
+    legend,
+    new_figure,
+    wrap_text,
+)
+from bnnbench.results.curves import Curve, curve_table, read_curves
 from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
 
@@ -74,3 +86,71 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
         shown = [curve for curve in curves if curve.run["label"] in chunk]
         draw = partial(curves_figure, shown, common_settings(pd.DataFrame([c.run for c in shown])))
         yield FigureBlock(numbered_name("curves", number), CAPTION, draw)
+
+
+def panel_columns(curves: Sequence[Curve]) -> list[str]:
+    """The column of panels of each curve: its data set, and its depth if depths differ."""
+    deep = len({str(curve.run["depth"]) for curve in curves}) > 1
+    form = "{dataset} · depth {depth}" if deep else "{dataset}"
+    return [form.format(**curve.run) for curve in curves]
+
+
+def draw_curve(axes: Axes, curve: Curve) -> None:
+    """Draw data, true function, predictive mean, and bands of ± 2 standard deviations."""
+    grid = curve.grid
+    x, mean = grid["input"], grid["mean"]
+    epistemic = 2 * np.sqrt(grid["epistemic_variance"])
+    total = 2 * curve.deviation
+    band: PlotOptions = {"linewidth": 0}
+    axes.fill_between(x, mean - total, mean + total, color="#D5E7F4", label="± 2 total std", **band)
+    axes.fill_between(
+        x, mean - epistemic, mean + epistemic, color="#8FC1E3", label="± 2 epistemic std", **band
+    )
+    axes.plot(x, grid["truth"], color=GREY, linewidth=1, linestyle="--", label="true function")
+    axes.plot(x, mean, color=BLUE, linewidth=1.5, label="predictive mean")
+    axes.plot(
+        curve.training["input"],
+        curve.training["target"],
+        ".",
+        color=ORANGE,
+        markersize=3,
+        label="training data",
+    )
+    # Bands may be huge outside the data, so scale by the true function and the data.
+    seen = pd.concat([curve.training["target"], grid["truth"]])
+    margin = 0.35 * np.ptp(seen)
+    axes.set(xlim=(x.min(), x.max()), ylim=(seen.min() - margin, seen.max() + margin))
+
+
+def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
+    """Draw a panel per run, in a row per label and a column per data set and depth.
+
+    Book, Figs. 4.12 and 4.13; GVI thesis, Figs. 5.8, 5.9 and 7.2.
+
+    Args:
+        curves: curves of one or more runs.
+        title: title of the figure.
+    """
+    rows = list(dict.fromkeys(str(curve.run["label"]) for curve in curves))
+    columns_by_curve = panel_columns(curves)
+    columns = list(dict.fromkeys(columns_by_curve))
+    headings = {
+        wrap_text(f"{row} · {column}", 3.0, SMALL_POINTS) for row in rows for column in columns
+    }
+    high = 2.0 + 0.15 * max(heading.count("\n") for heading in headings)
+    size = max(5.5, 3.6 * len(columns) + 0.4), high * len(rows) + 0.8
+    figure, panels = new_figure(*size, len(columns), len(rows))
+    for axes in panels:
+        axes.set_visible(False)
+    for curve, place in zip(curves, columns_by_curve, strict=True):
+        row, column = rows.index(str(curve.run["label"])), columns.index(place)
+        axes = panels[row * len(columns) + column]
+        axes.set_visible(True)
+        draw_curve(axes, curve)
+        heading = wrap_text(f"{rows[row]} · {columns[column]}", 3.0, SMALL_POINTS)
+        axes.set_title(heading, fontsize="small", parse_math=False)
+    figure.supxlabel("x", fontsize="small")
+    figure.supylabel("y", fontsize="small")
+    shown = [axes for axes in panels if axes.get_visible()]
+    legend(figure, shown, columns=5, title=title)
+    return figure

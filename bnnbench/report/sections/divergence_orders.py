@@ -1,9 +1,13 @@
-"""Scores against the order alpha of families of divergences (GVI thesis, Fig. 5.2)."""
+"""Scores as a function of the order alpha of a family of divergences (GVI thesis, Fig. 5.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import (
     Block,
@@ -17,11 +21,82 @@ from bnnbench.report.blocks import (
     numbered_name,
     with_stderr,
 )
-from bnnbench.report.figures.divergence_orders import divergence_orders_figure
-from bnnbench.results.divergence_orders import best_orders, with_orders
+from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure, wrap_text
 from bnnbench.results.labels import common_settings
-from bnnbench.results.metrics import BY_KEY, printed_in
+from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.reader import Runs
+
+MIN_ORDERS = 3
+"""Minimum number of orders of a family."""
+
+SHARED_COLUMNS = ["dataset", "method", "likelihood", "loss", "depth"]
+"""Settings that all runs of a family share."""
+
+
+def with_orders(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of families with at least `MIN_ORDERS` orders, by family and order.
+
+    Args:
+        table: rows of `Runs.scored`.
+    """
+    rows = table[table["order"].notna()]
+    keys = [*SHARED_COLUMNS, "experiment", "divergence_family"]
+    orders = rows.groupby(keys)["order"].transform("nunique")
+    return rows[orders >= MIN_ORDERS].sort_values([*keys, "order"]).astype({"order": float})
+
+
+def kl_reference(table: pd.DataFrame, group: pd.DataFrame) -> pd.Series | None:
+    """Return the KL run with the settings of a group; of several, the one with the most splits.
+
+    Args:
+        table: rows of `Runs.scored`.
+        group: some of these rows.
+    """
+    first = group.iloc[0]
+    same = (table[SHARED_COLUMNS] == first[SHARED_COLUMNS]).all(axis=1) & (
+        table["divergence"] == "kl"
+    )
+    kl = table[same].sort_values("splits", ascending=False, kind="stable")
+    return kl.iloc[0] if len(kl) else None
+
+
+def losses_by_order(group: pd.DataFrame, metric: Metric) -> pd.Series:
+    """Return the mean of a score by order as a loss, without missing values.
+
+    Args:
+        group: rows of `with_orders` of one family and data set.
+        metric: the score.
+    """
+    return (metric.sign * group.set_index("order")[f"{metric.key}_mean"]).dropna()
+
+
+def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the best order per data set, family and score, and the mean losses below and above 1.
+
+    Args:
+        rows: rows of `with_orders` of one method and depth.
+
+    Returns:
+        Columns `dataset`, `divergence_family`, `metric`, `order` (the best), its `mean` and
+        `stderr`, `below` and `above`; lower is better, missing if there is no such order.
+    """
+    tables = []
+    for (dataset, family), group in rows.groupby(["dataset", "divergence_family"], sort=False):
+        for metric in printed_in("figures"):
+            losses = losses_by_order(group, metric)
+            if losses.empty:
+                continue
+            best = losses.idxmin()
+            run = group[group["order"] == best].iloc[0]
+            tables.append({
+                "dataset": dataset, "divergence_family": family, "metric": metric.key,
+                "order": best, "mean": metric.sign * run[f"{metric.key}_mean"],
+                "stderr": run[f"{metric.key}_stderr"],
+                "below": losses[losses.index < 1].mean(),
+                "above": losses[losses.index > 1].mean(),
+            })  # fmt: skip
+    return pd.DataFrame(tables)
+
 
 ORDERS_STATEMENT = (
     "Scores against the order alpha of each family of divergences. Lower is better (NLL is the "
@@ -72,3 +147,59 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
         yield Heading(f"{experiment}, {method}, depth {depth}", 3)
         yield fill(COLUMNS, best_orders(group))
         yield FigureBlock(numbered_name("orders", number), CAPTION, draw)
+
+
+def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str = "") -> Figure:
+    """Draw a row of panels per score, a column per data set, and a line per family.
+
+    Args:
+        rows: from `with_orders`, for one method and depth.
+        table: all runs, for the KL reference.
+        title: title of the figure.
+    """
+    datasets = list(rows["dataset"].unique())
+    families = list(rows["divergence_family"].unique())
+    colours = {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(families)}
+    metrics = printed_in("figures")
+    size = (max(6.0, 3.0 * len(datasets) + 0.4), 6.0)
+    figure, panels = new_figure(*size, len(datasets), len(metrics))
+    for i, metric in enumerate(metrics):
+        for j, dataset in enumerate(datasets):
+            axes, own = panels[i * len(datasets) + j], rows[rows["dataset"] == dataset]
+            draw_families(axes, own, metric, colours)
+            kl = kl_reference(table, own)
+            if kl is not None:
+                draw_reference(axes, kl, metric)
+            axes.axvline(1, color=GREY, linewidth=0.5)
+            heading = wrap_text(str(dataset), 2.4) if i == 0 else ""
+            axes.set_title(heading, fontsize="medium", parse_math=False)
+            axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
+            axes.set_ylabel(metric.loss_axis if j == 0 else "")
+    legend(figure, panels, title=title)
+    return figure
+
+
+def draw_families(
+    axes: Axes, rows: pd.DataFrame, metric: Metric, colours: Mapping[str, str]
+) -> None:
+    """Draw mean and standard error of a score by order, with lines slightly offset."""
+    for place, (family, group) in enumerate(rows.groupby("divergence_family", sort=False)):
+        axes.errorbar(
+            group["order"] + 0.03 * (place - 1),
+            metric.sign * group[f"{metric.key}_mean"],
+            group[f"{metric.key}_stderr"],
+            color=colours[str(family)],
+            marker="o",
+            markersize=3.5,
+            linewidth=1,
+            elinewidth=0.8,
+            capsize=2,
+            label=str(family),
+        )
+
+
+def draw_reference(axes: Axes, kl: pd.Series, metric: Metric) -> None:
+    """Draw mean and standard error of KL, which has no order, as a line and a band."""
+    mean, error = metric.sign * kl[f"{metric.key}_mean"], kl[f"{metric.key}_stderr"]
+    axes.axhline(mean, color=GREY, linewidth=1, linestyle="--", label="kl")
+    axes.axhspan(mean - error, mean + error, color=GREY, alpha=0.15, linewidth=0)

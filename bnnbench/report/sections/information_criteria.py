@@ -1,13 +1,55 @@
-"""Information criteria of runs that scored their training rows (GVI thesis, 5.0.2)."""
+"""Information criteria of runs that scored their training rows (GVI thesis, section 5.0.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import pandas as pd
+
 from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, Style, columns, fill_by
-from bnnbench.results.information_criteria import CRITERIA, criteria_table
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.reader import Runs
+
+CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
+"""Printed name by column; lower is better."""
+
+
+def criteria(splits: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of `CRITERIA` for each split (GVI thesis, section 5.0.2).
+
+    The thesis prints HQC with `2 L` in place of `2 ln L`.
+
+    Args:
+        splits: `training_rows` (n, at least 2), `parameters` (p) and `train_log_likelihood`, the
+            mean over the training rows, nats.
+    """
+    n, p = splits["training_rows"], splits["parameters"]
+    fit = -splits["train_log_likelihood"] * n
+    return pd.DataFrame({
+        "neg_log_likelihood": fit,
+        "bic": p * np.log(n) + 2 * fit,
+        "aic": 2 * p + 2 * fit,
+        "hqc": 2 * p * np.log(np.log(n)) + 2 * fit,
+    })  # fmt: skip
+
+
+def criteria_table(runs: Runs) -> pd.DataFrame:
+    """Return a row per run that scored its training rows, index `run`.
+
+    Columns: `parameters`, `rows` (training rows per split, on average) and those of `CRITERIA`,
+    means over the splits that did not diverge; missing if all of them diverged.
+    """
+    scored = runs.scored
+    if scored.empty or not scored["score_training_rows"].any():
+        return pd.DataFrame()
+    splits = runs.splits[runs.splits["run"].isin(scored.index[scored["score_training_rows"]])]
+    groups = splits.groupby("run", sort=False)
+    valid = splits[splits["diverged"] == 0]
+    means = criteria(valid).groupby(valid["run"]).mean()
+    sizes = groups.agg(parameters=("parameters", "first"), rows=("training_rows", "mean"))
+    return sizes.astype({"parameters": int}).join(means)
+
 
 COLUMNS = columns(
     {"Method": "{marked_label}"},

@@ -1,9 +1,16 @@
-"""Scores against computing time."""
+"""Seconds per split against scores, and the Pareto front of both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator, NullFormatter
 
 from bnnbench.report.blocks import (
     ERROR_BARS,
@@ -16,10 +23,85 @@ from bnnbench.report.blocks import (
     even_chunks,
     numbered_name,
 )
-from bnnbench.report.figures.time_against_score import time_figure
-from bnnbench.results.metrics import printed_in
+from bnnbench.report.figures.plotting import (
+    GREY,
+    PALETTE,
+    PlotOptions,
+    legend,
+    new_figure,
+    wrap_text,
+)
+from bnnbench.results.labels import common_settings, labels
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
-from bnnbench.results.time_against_score import GROUP_COLUMNS, time_against_score
+
+SECONDS = "total_seconds"
+"""Seconds of search, final fit and prediction of one split."""
+
+METADATA_COLUMNS = ("dataset", "experiment", "method", "label", "seed", "splits")
+
+GROUP_COLUMNS = ["dataset", "experiment"]
+"""Runs with the same values are compared: they share their splits."""
+
+
+def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Return which points no other point dominates.
+
+    Args:
+        seconds: `[N]`, lower is better.
+        losses: `[N]`, lower is better.
+
+    Returns:
+        `[N]` booleans; False for points that are not finite.
+    """
+    known = np.isfinite(seconds) & np.isfinite(losses)
+    no_more = (seconds[:, None] <= seconds) & (losses[:, None] <= losses)
+    less = (seconds[:, None] < seconds) | (losses[:, None] < losses)
+    beaten = (no_more & less & known[:, None]).any(axis=0)
+    return np.asarray(known & ~beaten)
+
+
+def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return the timed runs of experiments with at least two of them on a real data set.
+
+    Args:
+        runs: as returned by `read_runs`.
+        metrics: the scores.
+
+    Returns:
+        Columns `METADATA_COLUMNS`, mean, std and stderr of the seconds and of every metric, and
+        `<metric>_front`: whether no comparable run is both faster and better.
+    """
+    table = runs.scored
+    if table.empty:
+        return pd.DataFrame()
+    timed = table[~table["synthetic"].astype(bool) & (table[f"{SECONDS}_mean"] > 0)]
+    timed = timed[timed.groupby(GROUP_COLUMNS)["method"].transform("size") > 1]
+    if timed.empty:
+        return pd.DataFrame()
+    numbers = [
+        f"{key}_{kind}"
+        for key in (SECONDS, *(metric.key for metric in metrics))
+        for kind in ("mean", "std", "stderr")
+    ]
+    result = timed.assign(label=labels(timed))[[*METADATA_COLUMNS, *numbers]]
+    return result.assign(**{f"{metric.key}_front": on_front(result, metric) for metric in metrics})
+
+
+def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
+    """Return whether each run is on the Pareto front of its group.
+
+    Args:
+        table: means of the seconds and of the metric.
+        metric: the score.
+    """
+    result = pd.Series(False, table.index)
+    for _, group in table.groupby(GROUP_COLUMNS):
+        losses = metric.sign * group[f"{metric.key}_mean"]
+        front = pareto_front(group[f"{SECONDS}_mean"].to_numpy(), losses.to_numpy())
+        result.loc[group.index] = front
+    return result
+
 
 MAX_PANELS = 8
 """Panels (data set and experiment) in one figure. Further ones are drawn in further figures."""
@@ -59,3 +141,95 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
         for number, chunk in enumerate(even_chunks(sorted(panels.unique()), MAX_PANELS), 1):
             draw = partial(time_figure, drawn[panels.isin(chunk)], metric, style.error_bars)
             yield FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw)
+
+
+MARKERS = "osD^vP*X"
+"""Marker shapes; the next one is used when all colours are taken."""
+
+
+def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
+    """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
+
+    Args:
+        table: from `time_against_score`.
+        metric: the metric to draw.
+        error: a key of `ERROR_BARS`.
+    """
+    groups = list(table.groupby(GROUP_COLUMNS, sort=False))
+    several = table["experiment"].nunique() > 1
+    columns = min(4, len(groups))
+    rows = math.ceil(len(groups) / columns)
+    figure, panels = new_figure(max(5.5, 3.3 * columns + 0.5), 2.9 * rows + 0.9, columns, rows)
+    names = list(dict.fromkeys(table["label"]))
+    styles: dict[str, PlotOptions] = {
+        name: {
+            "color": PALETTE[k % len(PALETTE)],
+            "marker": MARKERS[k // len(PALETTE) % len(MARKERS)],
+        }
+        for k, name in enumerate(names)
+    }
+    for name, style in styles.items():  # legend entries
+        panels[0].plot([], [], label=name, linestyle="none", markerfacecolor="white", **style)
+    for axes, (shared, group) in zip(panels, groups, strict=False):
+        _panel(axes, group, metric, error, styles)
+        heading = " · ".join(map(str, shared[: 1 + several]))
+        axes.set_title(wrap_text(heading, 2.6), fontsize="medium", parse_math=False)
+    for axes in panels[len(groups) :]:
+        axes.set_visible(False)
+    figure.supxlabel("seconds per split: search, fit and prediction", fontsize="medium")
+    figure.supylabel(metric.axis, fontsize="medium")
+    title = (
+        f"{common_settings(table)}\n"
+        f"mean over splits, {metric.better} is better; error bars: {ERROR_BARS[error]} over splits"
+    )
+    legend(figure, panels[: len(groups)], columns=len(names) + 1, title=title)
+    return figure
+
+
+def _ticks(ratio: float) -> Locator:
+    """Tick locator of a logarithmic axis, given the ratio of its limits."""
+    if ratio < 4:  # may not contain a power of ten
+        return MaxNLocator(3)
+    return LogLocator(subs=(1.0, 3.0) if ratio < 30 else (1.0,))
+
+
+def _panel(
+    axes: Axes, group: pd.DataFrame, metric: Metric, error: str, styles: Mapping[str, PlotOptions]
+) -> None:
+    seconds, scores = group[f"{SECONDS}_mean"], group[f"{metric.key}_mean"]
+    axes.set_xscale("log")
+    # Error bars that would reach below zero are cut at a tenth of the mean on the log axis.
+    across = group[f"{SECONDS}_{error}"].fillna(0)
+    below = across.clip(upper=0.9 * seconds)
+    axes.xaxis.set_major_locator(_ticks((seconds + across).max() / (seconds - below).min()))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    colours = [styles[label]["color"] for label in group["label"]]
+    bars: PlotOptions = {
+        "fmt": "none",
+        "ecolor": colours,
+        "elinewidth": 0.8,
+        "alpha": 0.6,
+        "zorder": 2,
+    }
+    spread = group[f"{metric.key}_{error}"].fillna(0)
+    axes.errorbar(seconds, scores, spread, [below, across], **bars)
+    for run, label in group["label"].items():
+        full = styles[label]["color"] if group[f"{metric.key}_front"][run] else "white"
+        point: PlotOptions = {
+            "markersize": 6,
+            "linestyle": "none",
+            "markerfacecolor": full,
+            "zorder": 3,
+        }
+        axes.plot(seconds[run], scores[run], label=label, **styles[label], **point)
+    front = group[group[f"{metric.key}_front"]].sort_values(f"{SECONDS}_mean")
+    axes.plot(
+        front[f"{SECONDS}_mean"],
+        front[f"{metric.key}_mean"],
+        color=GREY,
+        linewidth=1,
+        drawstyle="steps-post",
+        zorder=1,
+        label="Pareto front (filled markers)",
+    )

@@ -11,6 +11,8 @@ from contextlib import suppress
 
 import pandas as pd
 
+from bnnbench.report.sections.divergence_orders import losses_by_order
+from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.claims import (
     MAJORITY,
     CheckResult,
@@ -20,8 +22,6 @@ from bnnbench.results.claims import (
     count_datasets,
     head_to_head,
 )
-from bnnbench.results.divergence_orders import losses_by_order
-from bnnbench.results.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.significance import describe_shared_splits, rope_width
 from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, NAMES, SCORES, ThesisRuns

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bnnbench.report.sections.divergence_orders import with_orders
+from bnnbench.report.sections.information_criteria import criteria_table
+from bnnbench.report.sections.interval_coverage import sigma_table
+from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.curves import read_curves
-from bnnbench.results.divergence_orders import with_orders
-from bnnbench.results.information_criteria import criteria_table
-from bnnbench.results.interval_coverage import sigma_table
-from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import add_names, all_pairs

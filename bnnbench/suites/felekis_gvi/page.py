@@ -7,8 +7,7 @@ from functools import partial
 
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.figures.spread import spread_figure
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.spread import losses_by_split, spread_figure
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.claims import claims

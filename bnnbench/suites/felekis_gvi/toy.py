@@ -17,9 +17,9 @@ from bnnbench.report.blocks import (
     number_columns,
 )
 from bnnbench.report.formatting import format_number
+from bnnbench.report.sections.information_criteria import CRITERIA, criteria_table
+from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.results.curves import read_curves
-from bnnbench.results.information_criteria import CRITERIA, criteria_table
-from bnnbench.results.interval_coverage import sigma_table
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row

@@ -21,7 +21,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
     text_width,
 )
-from bnnbench.report.figures.time_against_score import MARKERS
+from bnnbench.report.sections.time_against_score import MARKERS
 from bnnbench.results.metrics import Metric
 from bnnbench.suites.gold_standard.comparison import LOG_LIKELIHOOD, Comparison
 from bnnbench.suites.gold_standard.verdicts import MIN_DISTANCE_RATIO, W1, sorted_means

@@ -22,9 +22,9 @@ from bnnbench.report.blocks import (
     number_columns,
     numbered_name,
 )
-from bnnbench.report.figures.curves import draw_curve
 from bnnbench.report.figures.plotting import SMALL_POINTS, legend, new_figure, wrap_text
 from bnnbench.report.formatting import format_number
+from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
 from bnnbench.results.mixtures import Mixture, read_mixtures
 from bnnbench.results.predictive_distances import quantiles, wasserstein

@@ -11,7 +11,7 @@ from support.grids import make_grid
 from support.runs import divergence_metadata, make_run
 
 from bnnbench.report.blocks import Paragraph
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.significance import all_pairs
 from bnnbench.suites.felekis_gvi.comparison import (

@@ -10,7 +10,7 @@ from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
-from bnnbench.results.information_criteria import criteria_table
+from bnnbench.report.sections.information_criteria import criteria_table
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
