@@ -9,15 +9,7 @@ from joblib import cpu_count
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Table,
-)
+from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import html
 from bnnbench.report.run_details import RunDetails, run_details

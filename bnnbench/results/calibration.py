@@ -17,11 +17,7 @@ from scipy.special import gammaln, ndtr, ndtri
 
 from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
-from bnnbench.results.run_files import (
-    exclude_diverged,
-    read_out_of_fold,
-    read_predictions,
-)
+from bnnbench.results.run_files import exclude_diverged, read_out_of_fold, read_predictions
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 """Credible levels over which the calibration error is averaged."""

@@ -21,12 +21,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE
 from bnnbench.report import report_writer, sections
 from bnnbench.report.blocks import Heading, Style
-from bnnbench.report.report_writer import (
-    SECTIONS,
-    build_sections,
-    section_functions,
-    write_report,
-)
+from bnnbench.report.report_writer import SECTIONS, build_sections, section_functions, write_report
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_files import CALIBRATION
 from bnnbench.types import UserError

@@ -166,8 +166,7 @@ def save_figure(
             continue
         with matplotlib.rc_context({"pdf.fonttype": 42}):
             write_atomically(
-                path_of(suffix),
-                partial(figure.savefig, format=suffix, dpi=DPI, metadata=metadata),
+                path_of(suffix), partial(figure.savefig, format=suffix, dpi=DPI, metadata=metadata)
             )
     if "svg" in suffixes:
         path = path_of("svg")

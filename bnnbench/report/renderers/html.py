@@ -19,15 +19,7 @@ from jinja2 import Environment, StrictUndefined
 
 from bnnbench import __version__
 from bnnbench.report import templates
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Table,
-)
+from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.report.run_details import RunDetails
 from bnnbench.report.run_summary import Chart
 from bnnbench.results.glossary import TERMS
@@ -40,10 +32,7 @@ MAX_LINE_LENGTH = 24
 
 
 def page(
-    title: str,
-    blocks: Iterable[Block],
-    figures: Mapping[str, str],
-    runs: Sequence[RunDetails] = (),
+    title: str, blocks: Iterable[Block], figures: Mapping[str, str], runs: Sequence[RunDetails] = ()
 ) -> str:
     """Render a page.
 

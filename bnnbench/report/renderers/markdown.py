@@ -6,15 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Table,
-)
+from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.results.glossary import NOTATION, Term
 
 SEE_GLOSSARY = "Definitions and formulas: [glossary.md](glossary.md)."

@@ -74,11 +74,7 @@ def sigma_table(curves: Sequence[Curve]) -> pd.DataFrame:
 
 COLUMNS = columns(
     {"Method": "{label}"},
-    {
-        "Depth": "{depth}",
-        "1 sigma coverage": "{inside_1:.2f}",
-        "Difference": "{difference:.2f}",
-    },
+    {"Depth": "{depth}", "1 sigma coverage": "{inside_1:.2f}", "Difference": "{difference:.2f}"},
 )
 
 CAPTION = (

@@ -22,12 +22,7 @@ from bnnbench.results.claims import (
     count_datasets,
 )
 from bnnbench.results.significance import describe_shared_splits, tally
-from bnnbench.suites.cinelli_book.comparison import (
-    CONFIGURATIONS,
-    SCORES,
-    BookRuns,
-    geometric_mean,
-)
+from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, SCORES, BookRuns, geometric_mean
 
 TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
 

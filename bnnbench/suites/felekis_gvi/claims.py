@@ -106,11 +106,7 @@ STATEMENTS: tuple[tuple[str, str, Rule[ThesisRuns]], ...] = (
         RIVALRY,
         is_best(VARIATIONAL, OTHERS, 3),
     ),
-    (
-        "3 layers: GVI improves its NLL.",
-        RIVALRY,
-        improves_with_depth(VARIATIONAL, 3, metrics=NLL),
-    ),
+    ("3 layers: GVI improves its NLL.", RIVALRY, improves_with_depth(VARIATIONAL, 3, metrics=NLL)),
     (
         "3 layers: the variance of all methods increases.",
         RIVALRY,

@@ -209,11 +209,6 @@ CAPTIONS = {
 
 PAGES = (
     RunPage(
-        KIND,
-        lambda folder: None,
-        line_table,
-        line_notes,
-        figures=line_drawings,
-        captions=CAPTIONS,
+        KIND, lambda folder: None, line_table, line_notes, figures=line_drawings, captions=CAPTIONS
     ),
 )

@@ -14,12 +14,7 @@ from bnnbench.suites.cinelli_book.page import coverage_sentence
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"experiment": "uci"},
-        {"dataset": "protein"},
-        {"method": "mc_dropout"},
-    ],
+    "change", [{"experiment": "uci"}, {"dataset": "protein"}, {"method": "mc_dropout"}]
 )
 def test_other_runs_are_ignored(change: dict[str, Any]) -> None:
     assert book_runs(book_table({"boston": {"pbp": 1}}), pairwise_results({})) is not None
