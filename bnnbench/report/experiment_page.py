@@ -20,15 +20,16 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
+    Row,
     SectionFunction,
     Style,
     Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
 )
-from bnnbench.report.claims_table import claims_data, claims_table
+from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.formatting import format_number, plus_minus
-from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.report.run_page import RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.reader import Runs
@@ -77,13 +78,9 @@ def make_run_page(page: ExperimentPage) -> RunPage:
         partial(_write, page),
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
-        figures=partial(_figures, page),
+        figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
         captions=page.captions,
     )
-
-
-def _figures(page: ExperimentPage, folder: RunFolder) -> FigureFunctions:
-    return {name: partial(draw, folder) for name, draw in page.figures.items()}
 
 
 def _write(page: ExperimentPage, folder: RunFolder) -> None:
@@ -106,21 +103,15 @@ def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> 
         caption: printed below the table.
     """
     optional = [name for name in ("exact", "published") if answers[name].notna().any()]
-    with_setting = bool(answers["setting"].ne("").any())
-    labels = ("quantity", "approximation", *(("setting",) if with_setting else ()))
-    rows = tuple(
-        (
-            *(str(row[label]) for label in labels),
-            _value(row),
-            *(format_number(row[name], NUMBER_FORMAT) for name in optional),
-        )
-        for row in answers.to_dict("records")
+    labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]
+    heads = columns(
+        {name: f"{{{name}}}" for name in labels},
+        {"value": _value, **{name: f"{{{name}:{NUMBER_FORMAT}}}" for name in optional}},
     )
-    columns = (*label_columns(*labels), *number_columns("value", *optional))
-    return Table(columns, rows, title=title, caption=caption)
+    return fill(heads, answers, title=title, caption=caption)
 
 
-def _value(row: Mapping[Any, Any]) -> str:
+def _value(row: Row) -> str:
     """The value, with its standard error if there is one."""
     if row["standard_error"] > 0:
         return plus_minus(row["value"], row["standard_error"])
@@ -160,8 +151,7 @@ def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
         if notes := page.notes(folder):
             yield ItemList(tuple(notes))
         if claims := page.claims(folder):
-            yield claims_table(claims)
-            yield DataFile(f"{page.kind}_{CLAIMS}{suffix}", claims_data(claims))
+            yield from claims_blocks(claims, f"{page.kind}_{CLAIMS}{suffix}")
 
 
 def _file_suffixes(values: Sequence[Sequence[Any]], runs: Sequence[str]) -> list[str]:

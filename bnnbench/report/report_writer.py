@@ -15,7 +15,7 @@ from bnnbench.report.blocks import Block, DataFile, FigureBlock, SectionFunction
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
-from bnnbench.report.run_details import run_details
+from bnnbench.report.run_output import run_details
 from bnnbench.report.sections import (
     calibration,
     curves,

@@ -12,8 +12,8 @@ from bnnbench.files import write_text
 from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails, run_details
-from bnnbench.report.run_output import run_page_for
+from bnnbench.report.run_output import run_details, run_page_for
+from bnnbench.report.run_page import RunDetails
 from bnnbench.results.reader import read_runs
 
 NAME_AND_VALUE = (Column("Name", "label"), Column("Value", "text"))

@@ -15,7 +15,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import Table, number_columns
 from bnnbench.report.figures.search import best_so_far
 from bnnbench.report.formatting import unit_suffix
-from bnnbench.report.run_summary import Chart, RunSummary, Series
+from bnnbench.report.run_page import Chart, RunSummary, Series
 from bnnbench.report.split_run_table import notes_of, scores_table
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of

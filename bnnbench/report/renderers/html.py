@@ -20,8 +20,7 @@ from jinja2 import Environment, StrictUndefined
 from bnnbench import __version__
 from bnnbench.report import templates
 from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.run_summary import Chart
+from bnnbench.report.run_page import Chart, RunDetails
 from bnnbench.results.glossary import TERMS
 
 CHART_DIGITS = 5

@@ -22,8 +22,7 @@ from bnnbench.report.blocks import (
 from bnnbench.report.figures.inline_svg import inline_svg
 from bnnbench.report.figures.plotting import new_figure
 from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.run_summary import Chart, RunSummary, Series
+from bnnbench.report.run_page import Chart, RunDetails, RunSummary, Series
 from bnnbench.results.glossary import TERMS
 
 EVIL = "</script><!-- <b>&amp;"
