@@ -104,12 +104,7 @@ class Rankings:
 
 
 def rank_scores(scores: pd.DataFrame, metric: Metric) -> Ranking:
-    """Rank methods by their scores.
-
-    Args:
-        scores: rows are data sets, columns methods.
-        metric: the metric.
-    """
+    """Rank methods by their scores; rows are data sets, columns methods."""
     return Ranking(metric, (metric.sign * scores).rank(axis=1))
 
 
@@ -150,11 +145,10 @@ def _rank_experiment(
         return None
     datasets, methods = block
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
-    tables = {metric: scores(inside, metric) for metric in metrics}
     by = [
-        rank_scores(table_of_metric, metric)
-        for metric, table_of_metric in tables.items()
-        if table_of_metric.notna().all(axis=None)
+        rank_scores(values, metric)
+        for metric in metrics
+        if (values := scores(inside, metric)).notna().all(axis=None)
     ]
     if not by:
         return None

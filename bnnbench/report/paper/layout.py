@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bnnbench.report.formatting import MISSING
-from bnnbench.report.paper.paper_table import Cell, PaperTable, TableEntry
+from bnnbench.report.paper.paper_table import NO_SCORE, PaperTable
 from bnnbench.report.paper.rounding import common_decimals, format_cell
 from bnnbench.results.metrics import Metric
 
@@ -142,57 +141,21 @@ def best_layout(table: PaperTable) -> Layout:
 
 def layouts(table: PaperTable) -> Iterator[Layout]:
     """Yield all layouts, with data sets or methods as rows."""
-    sets, entries = list(table.datasets), list(table.entries)
-    names = {one.key: f"{one.name}†" if one.published else one.name for one in entries}
+    datasets = tuple(table.datasets.values())
+    methods = tuple(f"{one.name}†" if one.published else one.name for one in table.entries)
+    by_dataset = tuple(metric_block(table, metric) for metric in table.metrics)
+    by_method = tuple(replace(b, rows=tuple(zip(*b.rows, strict=True))) for b in by_dataset)
     for stacked in (False, True) if len(table.metrics) > 1 else (False,):
-        yield Layout(
-            tuple(names.values()),
-            tuple(table.datasets.values()),
-            "Data set",
-            tuple(
-                block(table, metric, [[(s, e) for e in entries] for s in sets])
-                for metric in table.metrics
-            ),
-            stacked,
-        )
-        yield Layout(
-            tuple(table.datasets.values()),
-            tuple(names.values()),
-            "Method",
-            tuple(
-                block(table, metric, [[(s, e) for s in sets] for e in entries])
-                for metric in table.metrics
-            ),
-            stacked,
-        )
+        yield Layout(methods, datasets, "Data set", by_dataset, stacked)
+        yield Layout(datasets, methods, "Method", by_method, stacked)
 
 
-def block(
-    table: PaperTable, metric: Metric, rows: Sequence[Sequence[tuple[str, TableEntry]]]
-) -> MetricBlock:
-    """The cells of one metric."""
-    decimals = {
-        dataset: common_decimals(
-            [
-                cell
-                for one in table.entries
-                if (cell := table.cells.get((dataset, one.key, metric.key)))
-            ]
-        )
-        for dataset in table.datasets
-    }
-    cells = tuple(
-        tuple(
-            format_table_cell(table.cells.get((dataset, one.key, metric.key)), decimals[dataset])
-            for dataset, one in row
-        )
-        for row in rows
-    )
-    return MetricBlock(metric, table.metrics[metric], cells)
-
-
-def format_table_cell(cell: Cell | None, decimals: int | None) -> PrintedCell:
-    """Format a cell; a missing one is a dash."""
-    if cell is None:
-        return PrintedCell(MISSING, "", False)
-    return PrintedCell(*format_cell(cell, decimals), cell.best)
+def metric_block(table: PaperTable, metric: Metric) -> MetricBlock:
+    """The cells of one metric, a row per data set; a missing one is a dash."""
+    rows = []
+    for dataset in table.datasets:
+        keys = ((dataset, one.key, metric.key) for one in table.entries)
+        cells = [table.cells.get(key, NO_SCORE) for key in keys]
+        decimals = common_decimals(cells)
+        rows.append(tuple(PrintedCell(*format_cell(c, decimals), c.best) for c in cells))
+    return MetricBlock(metric, table.metrics[metric], tuple(rows))

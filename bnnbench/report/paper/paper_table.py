@@ -39,6 +39,9 @@ class Cell:
     decimals: int | None = None
 
 
+NO_SCORE = Cell(math.nan, math.nan, math.nan)
+
+
 @dataclass(frozen=True)
 class TableEntry:
     """A method, or a method with particular settings.

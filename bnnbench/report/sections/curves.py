@@ -30,6 +30,7 @@ from bnnbench.report.figures.plotting import (
     PlotOptions,
     legend,
     new_figure,
+    panel_title,
     wrap_text,
 )
 from bnnbench.results.curves import Curve, curve_table, read_curves
@@ -147,8 +148,7 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
         axes = panels[row * len(columns) + column]
         axes.set_visible(True)
         draw_curve(axes, curve)
-        heading = wrap_text(f"{rows[row]} · {columns[column]}", 3.0, SMALL_POINTS)
-        axes.set_title(heading, fontsize="small", parse_math=False)
+        panel_title(axes, f"{rows[row]} · {columns[column]}", 3.0)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
     shown = [axes for axes in panels if axes.get_visible()]

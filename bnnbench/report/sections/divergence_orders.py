@@ -21,7 +21,13 @@ from bnnbench.report.blocks import (
     numbered_name,
     with_stderr,
 )
-from bnnbench.report.figures.plotting import GREY, PALETTE, legend, new_figure, wrap_text
+from bnnbench.report.figures.plotting import (
+    GREY,
+    PALETTE,
+    legend,
+    new_figure,
+    panel_title,
+)
 from bnnbench.results.labels import common_settings
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.reader import Runs
@@ -171,8 +177,7 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
             if kl is not None:
                 draw_reference(axes, kl, metric)
             axes.axvline(1, color=GREY, linewidth=0.5)
-            heading = wrap_text(str(dataset), 2.4) if i == 0 else ""
-            axes.set_title(heading, fontsize="medium", parse_math=False)
+            panel_title(axes, str(dataset) if i == 0 else "", 2.4, "medium")
             axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
             axes.set_ylabel(metric.loss_axis if j == 0 else "")
     legend(figure, panels, title=title)

@@ -20,7 +20,13 @@ from bnnbench.report.blocks import (
     columns,
     fill_by,
 )
-from bnnbench.report.figures.plotting import GREY, legend, line_style, new_figure, wrap_text
+from bnnbench.report.figures.plotting import (
+    GREY,
+    legend,
+    line_style,
+    new_figure,
+    panel_title,
+)
 from bnnbench.report.sections.curves import panel_columns
 from bnnbench.results.curves import Curve, range_masks, read_curves
 from bnnbench.results.labels import common_settings
@@ -130,7 +136,7 @@ def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure
                 )
         axes.axvline(1, color=GREY, linewidth=0.5)
         axes.set(xlim=(0, 3), ylim=(0, 1.02), xlabel="k [total predictive standard deviations]")
-        axes.set_title(wrap_text(column, 3.0), fontsize="medium", parse_math=False)
+        panel_title(axes, column, 3.0, "medium")
     panels[0].set_ylabel("fraction of test targets inside")
     legend(figure, panels, columns=len(names) + 1, title=title)
     return figure

@@ -17,12 +17,11 @@ from bnnbench.report.figures.plotting import (
     GREY,
     ORANGE,
     PALETTE,
-    SMALL_POINTS,
     PlotOptions,
     legend,
     line_style,
     new_figure,
-    wrap_text,
+    panel_title,
 )
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.reader import Runs
@@ -135,8 +134,7 @@ def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
             axes.plot(curve["epoch"], curve["objective"], linewidth=1.1, label=label, **style)
         # Objectives differ by orders of magnitude, and may be negative.
         axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
-        heading = wrap_text(f"{dataset} · depth {depth}", 2.4, SMALL_POINTS)
-        axes.set_title(heading, fontsize="small", parse_math=False)
+        panel_title(axes, f"{dataset} · depth {depth}", 2.4)
         axes.tick_params(labelsize=7)
     figure.supxlabel("epoch", fontsize="medium")
     # Two lines fit even if there is a single row of panels.

@@ -25,9 +25,9 @@ from bnnbench.report.figures.plotting import (
     SMALL_POINTS,
     add_title,
     new_figure,
+    panel_title,
     set_equal_axes,
     text_width,
-    wrap_text,
 )
 from bnnbench.results.labels import common_settings, labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -133,7 +133,7 @@ def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) ->
     for place, (axes, (dataset, group)) in enumerate(zip(panels, groups, strict=False)):
         below, left = place + columns >= len(groups), place % columns == 0
         image = _panel(axes, _probabilities(group, names), below, left)
-        axes.set_title(wrap_text(str(dataset), side - 0.2), fontsize="medium", parse_math=False)
+        panel_title(axes, str(dataset), side - 0.2, "medium")
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
     figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8, panchor=False)

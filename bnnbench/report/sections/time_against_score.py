@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -25,11 +24,11 @@ from bnnbench.report.blocks import (
 )
 from bnnbench.report.figures.plotting import (
     GREY,
-    PALETTE,
     PlotOptions,
     legend,
-    new_figure,
-    wrap_text,
+    marker_styles,
+    panel_title,
+    small_multiples,
 )
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -143,10 +142,6 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
             yield FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw)
 
 
-MARKERS = "osD^vP*X"
-"""Marker shapes; the next one is used when all colours are taken."""
-
-
 def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
     """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
 
@@ -157,32 +152,19 @@ def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     """
     groups = list(table.groupby(GROUP_COLUMNS, sort=False))
     several = table["experiment"].nunique() > 1
-    columns = min(4, len(groups))
-    rows = math.ceil(len(groups) / columns)
-    figure, panels = new_figure(max(5.5, 3.3 * columns + 0.5), 2.9 * rows + 0.9, columns, rows)
+    figure, panels = small_multiples(len(groups), 4, (3.3, 2.9), (0.5, 0.9), 5.5)
     names = list(dict.fromkeys(table["label"]))
-    styles: dict[str, PlotOptions] = {
-        name: {
-            "color": PALETTE[k % len(PALETTE)],
-            "marker": MARKERS[k // len(PALETTE) % len(MARKERS)],
-        }
-        for k, name in enumerate(names)
-    }
-    for name, style in styles.items():  # legend entries
-        panels[0].plot([], [], label=name, linestyle="none", markerfacecolor="white", **style)
-    for axes, (shared, group) in zip(panels, groups, strict=False):
+    styles = marker_styles(panels[0], names, markerfacecolor="white")
+    for axes, (shared, group) in zip(panels, groups, strict=True):
         _panel(axes, group, metric, error, styles)
-        heading = " · ".join(map(str, shared[: 1 + several]))
-        axes.set_title(wrap_text(heading, 2.6), fontsize="medium", parse_math=False)
-    for axes in panels[len(groups) :]:
-        axes.set_visible(False)
+        panel_title(axes, " · ".join(map(str, shared[: 1 + several])), 2.6, "medium")
     figure.supxlabel("seconds per split: search, fit and prediction", fontsize="medium")
     figure.supylabel(metric.axis, fontsize="medium")
     title = (
         f"{common_settings(table)}\n"
         f"mean over splits, {metric.better} is better; error bars: {ERROR_BARS[error]} over splits"
     )
-    legend(figure, panels[: len(groups)], columns=len(names) + 1, title=title)
+    legend(figure, panels, columns=len(names) + 1, title=title)
     return figure
 
 

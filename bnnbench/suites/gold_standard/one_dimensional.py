@@ -22,7 +22,7 @@ from bnnbench.report.blocks import (
     number_columns,
     numbered_name,
 )
-from bnnbench.report.figures.plotting import SMALL_POINTS, legend, new_figure, wrap_text
+from bnnbench.report.figures.plotting import legend, panel_title, small_multiples
 from bnnbench.report.formatting import format_number
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
@@ -168,11 +168,9 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
         panels: from `curve_panels`.
         dataset: the name of the data set.
     """
-    columns = min(MAX_COLUMNS, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    figure, axes = new_figure(2.9 * columns + 0.4, 2.2 * rows + 0.8, columns, rows)
+    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (2.9, 2.2), (0.4, 0.8))
     reference = panels[0]
-    for panel_axes, panel in zip(axes, panels, strict=False):
+    for panel_axes, panel in zip(axes, panels, strict=True):
         draw_curve(panel_axes, panel.curve)
         if panel is not reference:
             grid, total = reference.curve.grid, 2 * reference.curve.deviation
@@ -180,12 +178,8 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
                 label = None if k else f"± 2 total std of {reference.name}"
                 panel_axes.plot(grid["input"], end, color="black", linewidth=0.8, label=label)
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
-        panel_axes.set_title(
-            wrap_text(panel.name + near, 2.6, SMALL_POINTS), fontsize="small", parse_math=False
-        )
-    for panel_axes in axes[len(panels) :]:
-        panel_axes.set_visible(False)
-    legend(figure, axes[: len(panels)], columns=3, title=dataset)
+        panel_title(panel_axes, panel.name + near, 2.6)
+    legend(figure, axes, columns=3, title=dataset)
     return figure
 
 

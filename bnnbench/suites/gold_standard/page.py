@@ -17,10 +17,10 @@ from bnnbench.report.blocks import (
     Paragraph,
     Style,
     Table,
-    label_columns,
-    number_columns,
+    columns,
+    fill,
+    score,
 )
-from bnnbench.report.formatting import MISSING, format_number, plus_minus
 from bnnbench.results.mixtures import has_mixtures
 from bnnbench.results.reader import Runs
 from bnnbench.suites.gold_standard.comparison import (
@@ -35,6 +35,7 @@ from bnnbench.suites.gold_standard.figures import nearest_figure, scores_figure
 from bnnbench.suites.gold_standard.one_dimensional import one_dimensional_blocks
 from bnnbench.suites.gold_standard.verdicts import (
     MIN_DISTANCE_RATIO,
+    W1,
     check_agreement,
     check_chain_length,
     check_convergence,
@@ -58,19 +59,21 @@ STATEMENT = (
     "report no Kullback-Leibler divergence, because it would require smoothing the samples."
 )
 
-COLUMNS = (
-    *label_columns("Method"),
-    *number_columns(
-        "W1", "W1, 1,000 draws", "W2", "Epistemic ratio", "Correlation", "Mass in 90 %",
-        "Log-likelihood",
-    ),
-)  # fmt: skip
+COLUMNS = columns(
+    {"Method": "{name}"},
+    {
+        "W1": score("w1"),
+        "W1, 1,000 draws": score("w1_sampled"),
+        "W2": score("w2"),
+        "Epistemic ratio": score("epistemic_ratio"),
+        "Correlation": score("epistemic_correlation"),
+        "Mass in 90 %": score("mass_inside"),
+        "Log-likelihood": score("log_likelihood"),
+    },
+)
 
-SHOWN_COLUMNS = (
-    "w1", "w1_sampled", "w2", "epistemic_ratio", "epistemic_correlation", "mass_inside",
-    "log_likelihood",
-)  # fmt: skip
-"""The columns of `Comparison.table` printed under `COLUMNS`."""
+RANK_TITLES = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
+"""Titles of the columns of ranks by each of `RANKING_METRICS`."""
 
 RANKING_METRICS = (*DISTANCES, LOG_LIKELIHOOD)
 
@@ -159,34 +162,24 @@ def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
 
 def distances_table(comparison: Comparison) -> Table:
     """Distances between the halves of the reference, then of the runs, the closest first."""
-    groups = comparison.table.groupby("run", sort=False)
-    means, errors = groups[list(SHOWN_COLUMNS)].mean(), groups[list(SHOWN_COLUMNS)].sem()
-    names = {
-        comparison.reference: f"between halves of {comparison.names[comparison.reference]}",
-        **{
-            run: comparison.names[run] for run in sorted_means(comparison, RANKING_METRICS[0]).index
-        },
-    }
-    rows = tuple(
-        (name, *(plus_minus(means.loc[run, key], errors.loc[run, key]) for key in SHOWN_COLUMNS))
-        for run, name in names.items()
-    )
-    return Table(COLUMNS, rows)
+    groups = comparison.table.drop(columns="split").groupby("run", sort=False)
+    table = groups.mean().add_suffix("_mean").join(groups.sem().add_suffix("_stderr"))
+    names = {run: comparison.names[run] for run in sorted_means(comparison, W1).index}
+    reference = f"between halves of {comparison.names[comparison.reference]}"
+    names = {comparison.reference: reference, **names}
+    return fill(COLUMNS, table.loc[list(names)].assign(name=list(names.values())))
 
 
-def _rankings(comparisons: Sequence[Comparison]) -> list[Block]:
+def _rankings(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     """Rankings by each distance and by log-likelihood, and the figures."""
-    blocks: list[Block] = [Heading("Rankings", 3), Paragraph(rankings_statement(comparisons))]
+    yield Heading("Rankings", 3)
+    yield Paragraph(rankings_statement(comparisons))
+    heads = columns({"Method": "{name}"}, {title: f"{{{title}:g}}" for title in RANK_TITLES})
     for comparison in comparisons:
-        table = pd.DataFrame({metric.key: ranks(comparison, metric) for metric in RANKING_METRICS})
-        rows = tuple(
-            (comparison.names[str(run)], *(format_number(float(rank), "g") for rank in row))
-            for run, row in zip(table.index, table.to_numpy(), strict=True)
-        )
-        headings = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
-        columns = (*label_columns("Method"), *number_columns(*headings))
-        ordered = tuple(sorted(rows, key=lambda row: (row[1] == MISSING, _rank(row[1]))))
-        blocks.append(Table(columns, ordered, title=comparison.dataset))
+        metrics = zip(RANK_TITLES, RANKING_METRICS, strict=True)
+        table = pd.DataFrame({title: ranks(comparison, metric) for title, metric in metrics})
+        rows = table.assign(name=table.index.map(comparison.names)).sort_values(RANK_TITLES[0], kind="stable")
+        yield fill(heads, rows, title=comparison.dataset)
     distances = (
         "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "
         f"halves of the chains; dotted line: {MIN_DISTANCE_RATIO} times that"
@@ -195,15 +188,8 @@ def _rankings(comparisons: Sequence[Comparison]) -> list[Block]:
         "Log-likelihood against W1 to the posterior: mean ± standard error over splits. Grey line: "
         "reference chains"
     )
-    return [
-        *blocks,
-        FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons)),
-        FigureBlock("gold_scores", scores, partial(scores_figure, comparisons)),
-    ]
-
-
-def _rank(cell: str) -> float:
-    return float(cell) if cell != MISSING else np.inf
+    yield FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons))
+    yield FigureBlock("gold_scores", scores, partial(scores_figure, comparisons))
 
 
 def rankings_statement(comparisons: Sequence[Comparison]) -> str:
