@@ -53,29 +53,40 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     """Read `splits.csv`, one row per split.
 
     Raises:
-        UserError: if the file is missing, damaged or of an earlier version.
+        UserError: if the file is missing or damaged.
     """
-    path = folder.table(SPLITS)
+    path, problem = folder.table(SPLITS), "is missing or not a table of splits"
+    return read_table(path, NUMERIC_COLUMNS, TEXT_COLUMNS, problem).fillna({"at_bound": ""})
+
+
+def read_table(
+    path: Path,
+    numeric: Iterable[str],
+    text: Iterable[str] = (),
+    problem: str = "is damaged",
+    optional: bool = False,
+) -> pd.DataFrame:
+    """Read a CSV file that has rows and these columns.
+
+    Args:
+        path: of the file.
+        numeric: columns with numbers.
+        text: columns with text, in which pandas would read the word "None" as missing.
+        problem: of a file without them, for the message.
+        optional: whether a missing or empty file gives an empty table.
+
+    Raises:
+        UserError: if it is no such table.
+    """
     try:
-        # pandas reads an empty cell and the word "None" as missing numbers.
-        splits = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, object))
-        if (
-            len(splits)
-            and {*TEXT_COLUMNS} <= {*splits}
-            and has_numeric_columns(splits, NUMERIC_COLUMNS)
-        ):
-            return splits.fillna({"at_bound": ""})
-        before = [name for name in NUMERIC_COLUMNS if name != "test_rows"]
-        if has_numeric_columns(splits, before) and "fingerprint" not in splits:
-            raise UserError(
-                f"{path} lacks fingerprints of its test rows because an earlier version wrote it; "
-                "run the same experiment again with resume=false.",
-                setting=path.name,
-                code="outdated",
-            )
-    except (OSError, ValueError):
-        pass
-    raise damaged_file_error(path, "is missing or not a table of splits")
+        table = pd.read_csv(path, dtype=dict.fromkeys(text, object))
+    except (OSError, ValueError) as error:
+        if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
+            return pd.DataFrame()
+        table = pd.DataFrame()
+    if len(table) and {*text} <= {*table} and has_numeric_columns(table, numeric):
+        return table
+    raise damaged_file_error(path, problem)
 
 
 def damaged_file_error(path: Path, problem: str = "is damaged") -> UserError:
@@ -101,16 +112,7 @@ def read_search(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    path = folder.table(SEARCH)
-    try:
-        table = pd.read_csv(path)
-    except (FileNotFoundError, pd.errors.EmptyDataError):
-        return pd.DataFrame()
-    except (OSError, ValueError):
-        raise damaged_file_error(path) from None
-    if not has_numeric_columns(table, ("split", "iteration", "objective")):
-        raise damaged_file_error(path)
-    return table
+    return read_table(folder.table(SEARCH), ("split", "iteration", "objective"), optional=True)
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
@@ -170,16 +172,10 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
         UserError: if the file is damaged.
     """
     path = folder.table(CALIBRATION)
-    try:
-        text = path.read_text()
-        table = pd.read_csv(path)
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError):
-        text, table = "", pd.DataFrame()
-    # A truncated file does not end with a line break.
-    complete = text.endswith("\n") and "recalibration" in table
-    if not (complete and has_numeric_columns(table, ("split", "calibration_error"))):
+    table = read_table(path, ("split", "calibration_error"), ("recalibration",))
+    if not path.read_bytes().endswith(b"\n"):  # truncated
         raise damaged_file_error(path)
     return table
 

@@ -63,12 +63,10 @@ def test_missing_and_damaged_files_are_reported(tmp_path: Path) -> None:
     assert_unreadable(tmp_path / "nowhere", "path", "no_folder")
     assert_unreadable(tmp_path, "path", "no_run")
     folder = make_run(tmp_path)
-    folder.table(SPLITS).write_text("")
-    assert_unreadable(tmp_path, "splits.csv", "damaged")
-    folder.table(SPLITS).write_text("split,rmse\n0,1.0\n")
-    assert_unreadable(tmp_path, "splits.csv", "damaged")
-    make_splits().drop(columns="test_rows").to_csv(folder.table(SPLITS), index=False)
-    assert_unreadable(tmp_path, "splits.csv", "outdated")
+    lacking = make_splits().drop(columns="test_rows").to_csv(index=False)
+    for text in ("", "split,rmse\n0,1.0\n", lacking):
+        folder.table(SPLITS).write_text(text)
+        assert_unreadable(tmp_path, "splits.csv", "damaged")
     folder.record.unlink()
     with pytest.raises(UserError, match=r"record\.json"):
         read_runs(tmp_path)

@@ -178,7 +178,8 @@ def _rankings(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     for comparison in comparisons:
         metrics = zip(RANK_TITLES, RANKING_METRICS, strict=True)
         table = pd.DataFrame({title: ranks(comparison, metric) for title, metric in metrics})
-        rows = table.assign(name=table.index.map(comparison.names)).sort_values(RANK_TITLES[0], kind="stable")
+        table.insert(0, "name", table.index.map(comparison.names))
+        rows = table.sort_values(RANK_TITLES[0], kind="stable")
         yield fill(heads, rows, title=comparison.dataset)
     distances = (
         "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "
