@@ -95,13 +95,7 @@ def verdict(claim: Claim) -> str:
 
 
 def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> Table:
-    """The answers as a printed table, without empty columns.
-
-    Args:
-        answers: from `read_answers`.
-        title: printed above the table.
-        caption: printed below the table.
-    """
+    """The answers as a printed table, without empty columns."""
     optional = [name for name in ("exact", "published") if answers[name].notna().any()]
     labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]
     heads = columns(
@@ -155,12 +149,7 @@ def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
 
 
 def _file_suffixes(values: Sequence[Sequence[Any]], runs: Sequence[str]) -> list[str]:
-    """Suffixes of the file names of each run: its distinguishing settings, or its digest.
-
-    Args:
-        values: of the distinguishing settings, one row per run.
-        runs: the digests of the runs.
-    """
+    """Suffixes of the file names of each run: its distinguishing settings, or its digest."""
     if len(runs) == 1:
         return [""]
     names = [re.sub(r"[^\w.]+", "_", "_".join(map(format_value, row))) for row in values]

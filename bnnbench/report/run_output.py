@@ -53,10 +53,7 @@ def run_page_for(folder: RunFolder) -> RunPage:
 def write_run_output(folder: RunFolder, figures: str = "both", processes: int = 1) -> list[str]:
     """Write the summary tables and figures of a run into its folder.
 
-    Args:
-        folder: the run folder.
-        figures: a key of `FIGURE_FORMATS`.
-        processes: number of processes that draw figures in parallel.
+    `figures` is a key of `FIGURE_FORMATS`.
 
     Returns:
         The names of the written files that the report over many runs reads.
@@ -83,10 +80,7 @@ def print_run(folder: RunFolder, console: Console) -> None:
 def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iterator[RunDetails]:
     """Yield the details of every run whose kind of experiment has a page.
 
-    Args:
-        runs: from `read_runs`.
-        report_root: the folder of the report.
-        with_charts: whether to include charts; False for pages with the run's figures.
+    Pages with the run's own figures need no charts.
     """
     for kind, table in runs.tables.items():
         page = find_run_page(kind)

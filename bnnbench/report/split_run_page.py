@@ -71,12 +71,7 @@ def write_split_tables(folder: RunFolder) -> None:
 
 
 def read_test_points(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
-    """Test points and predictions of the splits that did not diverge, if predictions were saved.
-
-    Args:
-        folder: the run folder.
-        splits: from `read_splits`.
-    """
+    """Test points and predictions of the splits that did not diverge, if predictions were saved."""
     predictions = read_predictions(folder)
     return None if predictions is None else exclude_diverged(predictions, splits)
 

@@ -34,11 +34,7 @@ def summarise_run(
 ) -> RunSummary:
     """Summarise one run.
 
-    Args:
-        row: its row of `Runs.scored`.
-        splits: its rows of `splits.csv`.
-        folder: the run folder.
-        with_charts: whether to include charts; False for pages with the run's figures.
+    Pages with the run's own figures need no charts.
     """
     # The row has columns for the diagnostics of all methods in the report.
     own = {

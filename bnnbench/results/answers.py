@@ -71,11 +71,7 @@ def value_of(
 ) -> float:
     """Return one number, or NaN if it is missing.
 
-    Args:
-        answers: as returned by `read_answers`.
-        quantity: its name.
-        approximation: the algorithm.
-        setting: the setting; None takes the first row of any setting.
+    Without `setting`, the first row of any setting is taken.
     """
     selected = (answers["quantity"] == quantity) & (answers["approximation"] == approximation)
     if setting is not None:

@@ -58,10 +58,7 @@ def coverage(
 ) -> np.ndarray:
     """Return the fraction of targets inside the central credible interval of each level.
 
-    Args:
-        points: as for `pit_values`.
-        levels: between 0 and 1.
-        recalibrated: applied to the PIT values.
+    `recalibrated` is applied to the PIT values.
     """
     distance = np.abs(2 * recalibrated(pit_values(points)) - 1)
     return np.asarray((distance <= levels[:, None]).mean(axis=1))

@@ -15,9 +15,6 @@ def unmixed_splits(splits: pd.DataFrame) -> list[int]:
     """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
 
     If some splits have an R-hat, those without one count as unmixed: they have too few draws.
-
-    Args:
-        splits: rows of `splits.csv` of one run.
     """
     if R_HAT not in splits or splits[R_HAT].isna().all():
         return []

@@ -114,10 +114,6 @@ def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Ran
     Methods with the fewest data sets are excluded, to keep as many runs as possible.
     Synthetic data and runs without a finished split are ignored, and experiments with too few
     methods or data sets are skipped.
-
-    Args:
-        runs: runs of any kind.
-        metrics: the metrics.
     """
     table = runs.scored
     if table.empty:
@@ -159,8 +155,7 @@ def _rank_experiment(
 def largest_block(present: pd.DataFrame) -> tuple[Sequence[str], Sequence[str]] | None:
     """Return data sets and methods without gaps, with as many runs as possible; None if too few.
 
-    Args:
-        present: whether a method (column) has a data set (row).
+    `present` says whether a method (column) has a data set (row).
     """
     best: tuple[Sequence[str], Sequence[str]] | None = None
     for minimum in sorted(present.sum().unique()):

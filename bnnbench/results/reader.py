@@ -85,11 +85,8 @@ class Runs:
 def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
     """Read every finished, undamaged run at or below `path`.
 
-    Of several copies of a run, the one with the most splits is used.
-
-    Args:
-        path: a folder.
-        labels: names of the subfolders to read; all if not given.
+    Of several copies of a run, the one with the most splits is used. `labels` are the names of the
+    subfolders to read, by default all.
 
     Raises:
         UserError: if `path` does not exist, contains no finished run, or only damaged ones.
@@ -147,10 +144,6 @@ def read_verified_runs(
 def folders_below(path: Path, labels: Collection[str] | None = None) -> list[RunFolder]:
     """Return the folders of all finished runs in path order, without copies in reports.
 
-    Args:
-        path: a folder.
-        labels: as for `read_runs`.
-
     Raises:
         UserError: if `path` does not exist or contains no finished run.
     """
@@ -201,12 +194,7 @@ def with_differences(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_row(folder: RunFolder, splits: pd.DataFrame) -> dict[str, Any]:
-    """Return a run's row of `Runs.scored` without its scores.
-
-    Args:
-        folder: the run's folder.
-        splits: as returned by `read_splits`.
-    """
+    """Return a run's row of `Runs.scored` without its scores."""
     row = metadata_row(folder, read_record(folder))
     (marked,) = with_differences(pd.DataFrame([{**row, "splits": len(splits)}])).to_dict("records")
     return {**row, "splits": len(splits), "settings_differ": marked["settings_differ"]}

@@ -150,10 +150,7 @@ def text_width(text: str, points: float = MEDIUM_POINTS) -> float:
 def wrap_text(text: str, width: float, points: float = MEDIUM_POINTS) -> str:
     """Wrap each line of a text to fit a width.
 
-    Args:
-        text: one line or more.
-        width: the available width, inches.
-        points: the font size.
+    `width` is in inches.
     """
     return "\n".join(_wrap_line(line, width, points) for line in text.split("\n"))
 
@@ -170,10 +167,7 @@ def _wrap_line(line: str, width: float, points: float) -> str:
 def label_axes(axes: Axes, x: str = "", y: str = "") -> None:
     """Label axes with user-provided text: wrapped, and with `$` as a currency sign.
 
-    Args:
-        axes: a panel of a figure whose size is final.
-        x: label of the horizontal axis.
-        y: label of the vertical axis.
+    The size of the figure must be final.
     """
     place, figure = axes.get_position(), axes.get_figure(root=True)
     assert figure is not None

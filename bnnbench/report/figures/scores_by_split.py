@@ -22,10 +22,7 @@ from bnnbench.results.metrics import printed_in
 def splits_figure(splits: pd.DataFrame, target: str, name: str = "") -> Figure:
     """Draw RMSE and log-likelihood of each split, and their means with standard errors.
 
-    Args:
-        splits: rows of `splits.csv`. Diverged splits are marked at the bottom.
-        target: the target's name and unit.
-        name: the name of the run.
+    Diverged splits are marked at the bottom.
     """
     valid, diverged = splits[splits["diverged"] == 0], splits[splits["diverged"] != 0]
     figure, panels = new_figure(10, 4, 2)

@@ -39,12 +39,8 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     The first panel shows the best objective (mean validation log-likelihood) after each evaluation:
     every split, the median and the quartiles over splits, with the random phase shaded. Further
     panels show the values tried for each pair of hyper-parameters, or the objective against a
-    single one, with circles around the chosen values.
-
-    Args:
-        search: rows of `search.csv`.
-        initial: number of random evaluations at the start.
-        name: the name of the run.
+    single one, with circles around the chosen values. `initial` is the number of random evaluations
+    at the start.
     """
     finite = search[np.isfinite(search["objective"])]
     varied = [column for column in finite if _is_searched(finite, str(column))]

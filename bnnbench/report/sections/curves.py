@@ -127,10 +127,6 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
     """Draw a panel per run, in a row per label and a column per data set and depth.
 
     Book, Figs. 4.12 and 4.13; GVI thesis, Figs. 5.8, 5.9 and 7.2.
-
-    Args:
-        curves: curves of one or more runs.
-        title: title of the figure.
     """
     rows = list(dict.fromkeys(str(curve.run["label"]) for curve in curves))
     columns_by_curve = panel_columns(curves)

@@ -40,11 +40,7 @@ SHARED_COLUMNS = ["dataset", "method", "likelihood", "loss", "depth"]
 
 
 def with_orders(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of families with at least `MIN_ORDERS` orders, by family and order.
-
-    Args:
-        table: rows of `Runs.scored`.
-    """
+    """Return the runs of families with at least `MIN_ORDERS` orders, by family and order."""
     rows = table[table["order"].notna()]
     keys = [*SHARED_COLUMNS, "experiment", "divergence_family"]
     orders = rows.groupby(keys)["order"].transform("nunique")
@@ -52,12 +48,7 @@ def with_orders(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def kl_reference(table: pd.DataFrame, group: pd.DataFrame) -> pd.Series | None:
-    """Return the KL run with the settings of a group; of several, the one with the most splits.
-
-    Args:
-        table: rows of `Runs.scored`.
-        group: some of these rows.
-    """
+    """Return the KL run with the settings of a group; of several, the one with the most splits."""
     first = group.iloc[0]
     same = (table[SHARED_COLUMNS] == first[SHARED_COLUMNS]).all(axis=1) & (
         table["divergence"] == "kl"
@@ -69,9 +60,7 @@ def kl_reference(table: pd.DataFrame, group: pd.DataFrame) -> pd.Series | None:
 def losses_by_order(group: pd.DataFrame, metric: Metric) -> pd.Series:
     """Return the mean of a score by order as a loss, without missing values.
 
-    Args:
-        group: rows of `with_orders` of one family and data set.
-        metric: the score.
+    `group` has the runs of one family on one data set.
     """
     return (metric.sign * group.set_index("order")[f"{metric.key}_mean"]).dropna()
 
@@ -79,8 +68,7 @@ def losses_by_order(group: pd.DataFrame, metric: Metric) -> pd.Series:
 def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the best order per data set, family and score, and the mean losses below and above 1.
 
-    Args:
-        rows: rows of `with_orders` of one method and depth.
+    `rows` are those of one method and depth.
 
     Returns:
         Columns `dataset`, `divergence_family`, `metric`, `order` (the best), its `mean` and
@@ -158,10 +146,8 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
 def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str = "") -> Figure:
     """Draw a row of panels per score, a column per data set, and a line per family.
 
-    Args:
-        rows: from `with_orders`, for one method and depth.
-        table: all runs, for the KL reference.
-        title: title of the figure.
+    `rows` are from `with_orders`, for one method and depth; `table` has all runs, for the KL
+    reference.
     """
     datasets = list(rows["dataset"].unique())
     families = list(rows["divergence_family"].unique())

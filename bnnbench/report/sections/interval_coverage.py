@@ -109,12 +109,7 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
 
 
 def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure:
-    """Draw a panel per data set and depth, and a line per run.
-
-    Args:
-        curves: curves of the runs.
-        title: title of the figure.
-    """
+    """Draw a panel per data set and depth, and a line per run."""
     columns_by_curve = panel_columns(curves)
     labels = [str(curve.run["label"]) for curve in curves]
     columns, names = list(dict.fromkeys(columns_by_curve)), list(dict.fromkeys(labels))

@@ -37,45 +37,31 @@ def leaderboard(
 ) -> pd.DataFrame:
     """Return published values on the data sets of these runs, and the runs' own values.
 
-    Args:
-        runs: with the user's published values.
-        metrics: in the order of the result.
-        all_published: whether to include all built-in published values, or only the user's.
+    All built-in published values are added to the user's only if `all_published`.
 
     Returns:
         Columns `COLUMNS`, sorted by data set and metric, best first; units of the target or nats.
         Empty if nothing was published on the data sets of these runs.
     """
     scored = runs.scored
-    selected = (
-        np.array([has_protocol(run) for run in scored.to_dict("records")], dtype=bool)
-        & all_published
-    )
-    selected |= scored["dataset"].isin(runs.user_published["dataset"]).to_numpy()
-    if not selected.any():
+    own = np.array([all_published and has_protocol(run) for run in scored.to_dict("records")], bool)
+    own |= scored["dataset"].isin(runs.user_published["dataset"]).to_numpy()
+    if not own.any():
         return pd.DataFrame(columns=COLUMNS)
-    tables = [
-        *([published_rows()] if all_published else []),
-        user_rows(runs.user_published),
-        own_rows(scored[selected], metrics),
-    ]
+    tables = [user_rows(runs.user_published), own_rows(scored[own], metrics)]
+    tables = [*([published_rows()] if all_published else []), *tables]
     rows = pd.concat([table[list(COLUMNS)] for table in tables if len(table)])
-    order = {
-        str(name): position
-        for position, name in enumerate(scored.loc[selected, "dataset"].unique())
-    }
-    metric_order = {metric.key: position for position, metric in enumerate(metrics)}
-    rows = rows[rows["dataset"].isin(order) & rows["metric"].isin(metric_order)]
     if not all_published:
-        user_pairs = pd.MultiIndex.from_frame(runs.user_published[["dataset", "metric"]])
-        rows = rows[pd.MultiIndex.from_frame(rows[["dataset", "metric"]]).isin(user_pairs)]
-    signs = rows["metric"].map({metric.key: metric.sign for metric in metrics})
-    rows = rows.assign(
-        loss=signs * rows["mean"],
-        set=rows["dataset"].map(order),
-        place=rows["metric"].map(metric_order),
-    )
-    ordered = rows.dropna(subset=["loss"]).sort_values(["set", "place", "loss"])
+        keys = ["dataset", "metric"]
+        named = pd.MultiIndex.from_frame(runs.user_published[keys])
+        rows = rows[pd.MultiIndex.from_frame(rows[keys]).isin(named)]
+    datasets = list(scored.loc[own, "dataset"].unique())
+    places = {
+        "place": rows["dataset"].map({name: k for k, name in enumerate(datasets)}),
+        "order": rows["metric"].map({metric.key: k for k, metric in enumerate(metrics)}),
+        "loss": rows["metric"].map({metric.key: metric.sign for metric in metrics}) * rows["mean"],
+    }
+    ordered = rows.assign(**places).dropna(subset=list(places)).sort_values(list(places))
     return ordered[list(COLUMNS)].reset_index(drop=True)
 
 
@@ -86,33 +72,24 @@ def published_rows() -> pd.DataFrame:
 
 
 def user_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the user's published values, columns `COLUMNS`.
-
-    Args:
-        rows: `Runs.user_published`.
-    """
+    """Return the user's published values, columns `COLUMNS`."""
     source = (rows["source"] + " " + rows["year"]).str.strip()
     known = rows["splits"].where(rows["splits"] != "", "unknown")
     return rows.assign(source=source.where(source != "", "user"), splits=known)
 
 
 def own_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """Return the means of runs, columns `COLUMNS`.
-
-    Args:
-        table: rows of `Runs.scored`.
-        metrics: the metrics.
-    """
-    names = marked_labels(table)
-    public = table["settings"].map(lambda settings: settings.get("dataset.seeded_splits") is None)
-    run_columns = {
+    """Return the means of runs, columns `COLUMNS`, from rows of `Runs.scored`."""
+    seeded = table["settings"].map(lambda settings: settings.get("dataset.seeded_splits"))
+    own = {
         "dataset": table["dataset"],
-        "method": names,
-        "splits": public.map({True: PUBLIC, False: "own"}),
+        "method": marked_labels(table),
+        "splits": np.where(seeded.isna(), PUBLIC, "own"),
+        "source": OURS,
     }
     return pd.concat(
         pd.DataFrame({
-            **run_columns, "metric": metric.key, "source": OURS,
+            **own, "metric": metric.key,
             "mean": table[f"{metric.key}_mean"], "stderr": table[f"{metric.key}_stderr"],
         })
         for metric in metrics

@@ -31,9 +31,7 @@ from bnnbench.results.run_files import read_objective
 def medians_by_epoch(table: pd.DataFrame, column: str) -> pd.Series:
     """Return the median over splits, by epoch.
 
-    Args:
-        table: as returned by `read_objective`.
-        column: `objective`, `loss` or `complexity`.
+    `column` is `objective`, `loss` or `complexity`.
     """
     return table.groupby("epoch")[column].median()
 
@@ -89,12 +87,7 @@ def set_limits(axes: Axes, curves: list[pd.Series]) -> None:
 
 
 def objective_figure(table: pd.DataFrame, name: str = "") -> Figure:
-    """Draw the objective of every split of a run, and the medians of its two terms.
-
-    Args:
-        table: from `read_objective`.
-        name: the name of the run.
-    """
+    """Draw the objective of every split of a run, and the medians of its two terms."""
     figure, (axes,) = new_figure(6.4, 4.6)
     wide = table.pivot(index="epoch", columns="split", values="objective")
     for number, split in enumerate(wide):
@@ -115,12 +108,7 @@ def objective_figure(table: pd.DataFrame, name: str = "") -> Figure:
 
 
 def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
-    """Draw a row of panels per depth, a column per data set, and a line per label.
-
-    Args:
-        medians: from `median_objectives`.
-        title: title of the figure.
-    """
+    """Draw a row of panels per depth, a column per data set, and a line per label."""
     datasets, depths = list(medians["dataset"].unique()), sorted(medians["depth"].unique())
     names = list(medians["label"].unique())
     size = (max(5.5, 3.0 * len(datasets) + 0.4), 2.3 * len(depths) + 1)

@@ -135,9 +135,7 @@ LINE_HEIGHT = 0.24
 def ranks_figure(rankings: Sequence[Ranking], title: str = "") -> Figure:
     """Draw a panel per metric: best rank at the left, bars join methods without difference.
 
-    Args:
-        rankings: rankings of the same methods.
-        title: title of the figure.
+    All rankings have the same methods.
     """
     methods = rankings[0].mean_ranks.index
     longest = max(text_width(_entry(str(name), 10.0)) for name in methods)

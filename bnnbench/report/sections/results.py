@@ -83,13 +83,7 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
 
 
 def bar_charts(table: pd.DataFrame, metric: Metric, error_bars: str) -> Iterator[FigureBlock]:
-    """Figures with at most `MAX_PANELS` data sets each.
-
-    Args:
-        table: from `with_published`.
-        metric: the metric to draw.
-        error_bars: a key of `ERROR_BARS`.
-    """
+    """Figures with at most `MAX_PANELS` data sets each."""
     caption = (
         f"Test {metric.inline_title} by data set. Bars: mean over splits; error bars: "
         f"{ERROR_BARS[error_bars]} over splits; diamonds: published means with the same error"
@@ -110,12 +104,7 @@ def table_caption(table: pd.DataFrame) -> str:
 
 
 def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
-    """The results of each data set, as parts of one table.
-
-    Args:
-        table: rows of `Runs.scored`.
-        metrics: the columns.
-    """
+    """The results of each data set, as parts of one table."""
     numbers = {metric.heading: score(metric.key) for metric in metrics}
     heads = columns({"Method": "{label}"}, {**numbers, "Splits": splits_cell})
     rows = table.assign(label=marked_labels(table))
@@ -134,12 +123,7 @@ def splits_cell(run: Mapping[Any, Any]) -> str:
 def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
 ) -> dict[str, Table]:
-    """The comparison on each data set with published values, as parts of one table.
-
-    Args:
-        table: from `with_published`.
-        metrics: the metrics to compare, of those in `table`.
-    """
+    """The comparison on each data set with published values, as parts of one table."""
     suffixes = ("mean", "stderr", *PUBLISHED_COLUMNS)
     rows = [
         {

@@ -115,12 +115,8 @@ MAX_COLUMNS = 4
 def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) -> Figure:
     """Draw P(row better than column), beyond the ROPE, with one panel per data set.
 
-    All panels have the same names, which are printed only at the left and at the bottom.
-
-    Args:
-        pairs: from `significance.add_names`, for one metric.
-        title: title of the figure.
-        order: the order of names; alphabetical by default.
+    All panels have the same names, which are printed only at the left and at the bottom. `pairs`
+    are those of one metric; without `order` the names are sorted.
     """
     groups = list(pairs.groupby("dataset", sort=False))
     there = {*pairs["a"], *pairs["b"]}

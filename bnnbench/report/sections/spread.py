@@ -161,11 +161,7 @@ DRAW_FUNCTIONS: Mapping[str, Callable[[Axes, list[int], list[np.ndarray]], None]
 def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = "") -> Figure:
     """Draw a row of panels per depth and a column per data set.
 
-    Args:
-        losses: from `losses_by_split`.
-        metric: the metric to draw, a column of `losses`.
-        kind: a key of `DRAW_FUNCTIONS`.
-        title: title of the figure.
+    `kind` is a key of `DRAW_FUNCTIONS`.
     """
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
     width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)

@@ -63,10 +63,6 @@ def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
 def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Return the timed runs of experiments with at least two of them on a real data set.
 
-    Args:
-        runs: as returned by `read_runs`.
-        metrics: the scores.
-
     Returns:
         Columns `METADATA_COLUMNS`, mean, std and stderr of the seconds and of every metric, and
         `<metric>_front`: whether no comparable run is both faster and better.
@@ -88,12 +84,7 @@ def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
 
 
 def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
-    """Return whether each run is on the Pareto front of its group.
-
-    Args:
-        table: means of the seconds and of the metric.
-        metric: the score.
-    """
+    """Return whether each run is on the Pareto front of its group."""
     result = pd.Series(False, table.index)
     for _, group in table.groupby(GROUP_COLUMNS):
         losses = metric.sign * group[f"{metric.key}_mean"]
@@ -145,10 +136,7 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
 def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
     """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
 
-    Args:
-        table: from `time_against_score`.
-        metric: the metric to draw.
-        error: a key of `ERROR_BARS`.
+    `error` is a key of `ERROR_BARS`.
     """
     groups = list(table.groupby(GROUP_COLUMNS, sort=False))
     several = table["experiment"].nunique() > 1

@@ -27,10 +27,6 @@ COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "dif
 def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published")) -> pd.DataFrame:
     """Add published values to the table of runs with scores.
 
-    Args:
-        runs: with the user's published values.
-        metrics: the metrics; by default those that papers print.
-
     Returns:
         `Runs.scored` with the new columns `<metric>_published`, `<metric>_published_stderr`,
         `<metric>_published_std` (by its number of splits), `<metric>_z` (missing if major settings
@@ -59,11 +55,7 @@ def comparison_cells(
 ) -> dict[str, Any]:
     """Return the cells of a run and a metric, by `COLUMNS`.
 
-    Args:
-        run: a row of `Runs.scored`.
-        metric: key of the metric.
-        pairs: the run's row of `paired_with_published`, empty if it has none.
-        user_published: the user's published values.
+    `pairs` is the run's row of `paired_with_published`, empty if it has none.
     """
     cells: dict[str, Any] = {**dict.fromkeys(COLUMNS, math.nan), "paired_splits": 0}
     theirs = counterpart(run, metric, user_published)

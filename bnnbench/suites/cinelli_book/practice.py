@@ -71,8 +71,7 @@ def practice_blocks(suite: BookRuns) -> tuple[Block, ...]:
 def timings(seconds: pd.DataFrame) -> pd.Series:
     """Return each configuration's time as a multiple of the median configuration's.
 
-    Args:
-        seconds: by data set and configuration; data sets with gaps are left out.
+    Data sets with gaps are left out.
     """
     mean = geometric_mean(seconds.dropna())
     return mean / mean.median()

@@ -87,9 +87,6 @@ def times_figure(times: pd.DataFrame) -> Figure:
 
     Each data set has a group of bars, one per configuration, starting from PBP's time (1); diamonds
     are the book's ratios.
-
-    Args:
-        times: rows of `relative_times`.
     """
     datasets = list(dict.fromkeys(times["dataset"]))
     names = [name for name in CONFIGURATIONS if name in set(times["method"])]
@@ -122,11 +119,7 @@ def digits(value: float) -> str:
 
 
 def times_table(times: pd.DataFrame) -> Table:
-    """Return the book's Table 4.3 with cells ours / book (speed-up).
-
-    Args:
-        times: as returned by `running_times`.
-    """
+    """Return the book's Table 4.3 with cells ours / book (speed-up)."""
     names = [name for name in CONFIGURATIONS if (times["method"] == name).any()]
     cells = {
         (row["dataset"], row["method"]): (

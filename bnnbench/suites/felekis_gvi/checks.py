@@ -57,11 +57,7 @@ def scores_at_depth(
 ) -> pd.DataFrame:
     """Return the scores on the data sets that have all names at this depth.
 
-    Args:
-        scores: `medians` or `spreads` of `ThesisRuns`.
-        names: contenders.
-        depth: number of hidden layers.
-        metrics: keys of the scores.
+    `scores` are `medians` or `spreads` of `ThesisRuns`.
 
     Returns:
         Rows are data sets x scores, columns names.

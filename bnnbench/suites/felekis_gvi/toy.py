@@ -89,11 +89,7 @@ def add_thesis_values(
 ) -> pd.DataFrame:
     """Return the rows that are in the thesis's table, with its numbers added.
 
-    Args:
-        table: a row per run.
-        runs: the metadata of each run's record, in the same order.
-        name: name of the thesis's table, `calibration` or `criteria`.
-        columns: our names by column of the thesis's table.
+    `runs` has the metadata of each row's record; `columns` our names by the thesis's.
     """
     printed = [thesis_row(name, run) for run in runs]
     is_printed = [bool(row) for row in printed]

@@ -181,16 +181,7 @@ def _distance_rows(
     run_splits: pd.DataFrame,
     splits: pd.DataFrame,
 ) -> list[dict[str, Any]]:
-    """Compute a row for each split that a run has in common with the reference.
-
-    Args:
-        run: the digest of the run.
-        mixtures: its mixtures.
-        reference: the reference's mixtures.
-        reference_quantiles: the quantiles of the reference.
-        run_splits: the run's rows of `splits.csv`, from `_splits`.
-        splits: the same for the reference.
-    """
+    """Compute a row for each split that a run has in common with the reference."""
     rows, all_quantiles = [], quantiles(mixtures.mixture)
     for index, key in enumerate(splits.index):
         if key not in run_splits.index:

@@ -39,11 +39,7 @@ def means_and_errors(comparison: Comparison, metric: Metric) -> pd.DataFrame:
 
 
 def nearest_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel per data set, closest run first, with the distance between chain halves.
-
-    Args:
-        comparisons: comparisons with at least one approximation.
-    """
+    """Draw a panel per data set, closest run first, with the distance between chain halves."""
     means = [sorted_means(comparison, W1) for comparison in comparisons]
     names = [
         c.names[str(run)] for c, own in zip(comparisons, means, strict=True) for run in own.index
@@ -93,11 +89,7 @@ def _distances(axes: Axes, comparison: Comparison) -> None:
 
 
 def scores_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw log-likelihood against W1 with a panel per data set.
-
-    Args:
-        comparisons: comparisons with at least one approximation.
-    """
+    """Draw log-likelihood against W1 with a panel per data set."""
     figure, panels = small_multiples(len(comparisons), 3, (3.6, 3.0), (0.4, 1.2), 5.5)
     names = {
         comparison.names[run] for comparison in comparisons for run in comparison.methods["run"]

@@ -134,11 +134,6 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
     """The curve of the Gaussian process and its predictions in standardised units.
 
     None for networks that do not converge to this process.
-
-    Args:
-        runs: all runs.
-        reference: the digest of the reference run, which defines the model.
-        curve: the curve of the reference.
     """
     names = runs.scored.loc[reference]
     rows = runs.splits[runs.splits["run"] == reference]
@@ -162,12 +157,7 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
 
 
 def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
-    """Draw the panels. The band of the reference, which comes first, is outlined in all others.
-
-    Args:
-        panels: from `curve_panels`.
-        dataset: the name of the data set.
-    """
+    """Draw the panels. The band of the reference, which comes first, is outlined in all others."""
     figure, axes = small_multiples(len(panels), MAX_COLUMNS, (2.9, 2.2), (0.4, 0.8))
     reference = panels[0]
     for panel_axes, panel in zip(axes, panels, strict=True):

@@ -282,9 +282,7 @@ def tabulate(
 ) -> pd.DataFrame:
     """Return a row per posterior and weight, in the units of the data.
 
-    Args:
-        posteriors: posteriors by name, one of them `exact`.
-        truth: the weights that generated the data.
+    One of the posteriors is `exact`.
 
     Returns:
         Columns `posterior`, `weight`, `truth`, `mean`, `std`, `correlation` of the two weights,

@@ -72,10 +72,6 @@ def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
     weights, with marginal densities along its sides. Right: the data and, for the learned and the
     exact posterior, the mean line and a band of 2 standard deviations without noise, extended by
     half the data's range on both sides.
-
-    Args:
-        table: rows of `posterior.csv`.
-        points: rows of `points.csv`.
     """
     figure = Figure(figsize=(11.5, 5.6), layout="constrained")
     panels = figure.subplot_mosaic(
