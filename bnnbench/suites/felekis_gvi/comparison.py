@@ -143,7 +143,7 @@ def add_contenders(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 def spread_over_splits(
     losses: pd.DataFrame, table: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return `medians` and `spreads` of `ThesisRuns`; of several runs, those with the best median."""
+    """Return `medians` and `spreads` of `ThesisRuns`; of several runs, those of the best median."""
     selected = losses[losses["run"].isin(table.index)] if len(losses) else losses
     if selected.empty:
         return pd.DataFrame(), pd.DataFrame()
