@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.blocks import blocks, data_files
 from support.runs import make_run
 from support.user_errors import assert_user_error
 
-from bnnbench.report.blocks import DataFile, Style
+from bnnbench.report.blocks import Style
 from bnnbench.report.sections.leaderboard import section
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.published.values import published_uci
@@ -128,16 +129,9 @@ def test_values_over_more_splits_have_no_z(runs: Runs) -> None:
 
 
 def test_the_leaderboard_contains_all_values(runs: Runs) -> None:
-    found = section(runs, Style())
-    assert (
-        found is not None
-        and section(replace(runs, user_published=runs.user_published[:0]), Style()) is None
-    )
-    (data,) = (block for block in found.blocks if isinstance(block, DataFile))
-    rows = data.table
+    assert not blocks(section, replace(runs, user_published=runs.user_published[:0]))
+    (rows,) = data_files(blocks(section, runs)).values()
     assert set(rows["metric"]) == {"rmse", "log_likelihood"}, "only metrics of the file"
     assert rows[rows["metric"] == "rmse"]["method"].tolist() == ["swag", "vadam", "pbp", "vadam"]
-    every = section(runs, Style(all_published=True))
-    assert every is not None
-    (data,) = (block for block in every.blocks if isinstance(block, DataFile))
-    assert len(data.table) > 60 and {"Jones 2019", "user", "ours"} <= {*data.table["source"]}
+    (rows,) = data_files(blocks(section, runs, Style(all_published=True))).values()
+    assert len(rows) > 60 and {"Jones 2019", "user", "ours"} <= {*rows["source"]}
