@@ -15,14 +15,14 @@ from support.user_errors import assert_user_error
 from bnnbench.report.blocks import Style
 from bnnbench.report.sections.leaderboard import section
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.published.values import published_uci
-from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
-from bnnbench.results.user_published import (
+from bnnbench.results.published.user_values import (
     NUMBER_COLUMNS,
     REQUIRED_COLUMNS,
     TEXT_COLUMNS,
     read_user_published,
 )
+from bnnbench.results.published.values import published_uci
+from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
 from bnnbench.types import UserError
 
 HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
