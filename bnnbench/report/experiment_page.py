@@ -13,20 +13,7 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Row,
-    SectionFunction,
-    Style,
-    Table,
-    columns,
-    fill,
-)
+from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.formatting import format_number, plus_minus
 from bnnbench.report.run_page import RunPage
@@ -94,35 +81,35 @@ def verdict(claim: Claim) -> str:
     return f"{claim.verdict}: {claim.text} ({claim.source}): {claim.evidence}"
 
 
-def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> Table:
+def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> blocks.Table:
     """The answers as a printed table, without empty columns."""
     optional = [name for name in ("exact", "published") if answers[name].notna().any()]
     labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]
-    heads = columns(
+    heads = blocks.columns(
         {name: f"{{{name}}}" for name in labels},
         {"value": _value, **{name: f"{{{name}:{NUMBER_FORMAT}}}" for name in optional}},
     )
-    return fill(heads, answers, title=title, caption=caption)
+    return blocks.fill(heads, answers, title=title, caption=caption)
 
 
-def _value(row: Row) -> str:
+def _value(row: blocks.Row) -> str:
     """The value, with its standard error if there is one."""
     if row["standard_error"] > 0:
         return plus_minus(row["value"], row["standard_error"])
     return format_number(row["value"], NUMBER_FORMAT)
 
 
-def make_section(pages: Sequence[ExperimentPage]) -> SectionFunction:
+def make_section(pages: Sequence[ExperimentPage]) -> blocks.SectionFunction:
     """Return a report section on every run of these kinds."""
 
-    def section(runs: Runs, style: Style) -> Iterator[Block]:
+    def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         for page in pages:
             yield from _run_blocks(page, runs)
 
     return section
 
 
-def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
+def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[blocks.Block]:
     """Yield a heading, answers, figures and claims for each run of a kind."""
     table = runs.tables.get(page.kind, pd.DataFrame())
     if table.empty:
@@ -135,15 +122,15 @@ def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
         folder = runs.folders[run]
         differences = ", ".join(describe_setting(name, own.get(name)) for name in names)
         answers = read_answers(folder)
-        yield Heading(f"{page.title}: {differences}" if differences else page.title)
-        yield Paragraph(page.caption)
+        yield blocks.Heading(f"{page.title}: {differences}" if differences else page.title)
+        yield blocks.Paragraph(page.caption)
         yield answers_table(answers)
-        yield DataFile(f"{page.kind}_{ANSWERS}{suffix}", answers)
+        yield blocks.DataFile(f"{page.kind}_{ANSWERS}{suffix}", answers)
         for name, draw in page.figures.items():
             caption = page.captions.get(name, name.replace("_", " "))
-            yield FigureBlock(f"{page.kind}_{name}{suffix}", caption, partial(draw, folder))
+            yield blocks.FigureBlock(f"{page.kind}_{name}{suffix}", caption, partial(draw, folder))
         if notes := page.notes(folder):
-            yield ItemList(tuple(notes))
+            yield blocks.ItemList(tuple(notes))
         if claims := page.claims(folder):
             yield from claims_blocks(claims, f"{page.kind}_{CLAIMS}{suffix}")
 

@@ -6,35 +6,28 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill_by,
-    score,
-)
+from bnnbench.report import blocks
 from bnnbench.results.calibration import RECALIBRATION_NAMES, gather_calibration
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.reader import Runs
 
 COLUMNS = (
-    *columns(
+    *blocks.columns(
         {"Method": "{label}"},
         {
-            "Calibration error": score("calibration_error"),
+            "Calibration error": blocks.score("calibration_error"),
             "… of a perfect model": "{calibration_floor:.3f}",
             **{
-                f"… {title}": score(f"{name}.calibration_error")
+                f"… {title}": blocks.score(f"{name}.calibration_error")
                 for name, title in RECALIBRATION_NAMES.items()
             },
-            **{f"{level} % coverage": score(f"coverage_{level}") for level in (50, 90, 95)},
-            "90 % width": score("width_90"),
+            **{f"{level} % coverage": blocks.score(f"coverage_{level}") for level in (50, 90, 95)},
+            "90 % width": blocks.score("width_90"),
         },
     ),
-    *columns({}, {f"… {RECALIBRATION_NAMES['isotonic']}": score("isotonic.width_90")}),
+    *blocks.columns(
+        {}, {f"… {RECALIBRATION_NAMES['isotonic']}": blocks.score("isotonic.width_90")}
+    ),
 )
 
 CALIBRATION_STATEMENT = (
@@ -53,7 +46,7 @@ NAMED = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", 
          "splits", "diverged")  # fmt: skip
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A row per run with saved predictions."""
     table = gather_calibration(runs)
     if table.empty:
@@ -64,7 +57,9 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
         cells.setdefault(run, {}).update({f"{prefix}{key}": q for key, q in qualities.items()})
     scored = runs.scored.loc[list(cells)]
     rows = scored[["dataset"]].assign(label=marked_labels(scored))
-    yield Heading("Calibration")
-    yield Paragraph(CALIBRATION_STATEMENT)
-    yield from fill_by("dataset", COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
-    yield DataFile("calibration", table.reset_index().join(runs.scored[list(NAMED)], on="run"))
+    yield blocks.Heading("Calibration")
+    yield blocks.Paragraph(CALIBRATION_STATEMENT)
+    yield from blocks.fill_by("dataset", COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
+    yield blocks.DataFile(
+        "calibration", table.reset_index().join(runs.scored[list(NAMED)], on="run")
+    )

@@ -10,18 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    even_chunks,
-    fill_by,
-    numbered_name,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -49,7 +38,7 @@ CURVES_STATEMENT = (
     "standard error."
 )
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Method": "{label}"},
     {
         "Depth": "{depth}",
@@ -72,21 +61,21 @@ CAPTION = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A table per data set and a panel per run on one-dimensional data."""
     curves = runs.cached(read_curves)
     if not curves:
         return
     table = curve_table(curves)
-    yield Heading("Predictive distribution along the input")
-    yield Paragraph(CURVES_STATEMENT)
-    yield from fill_by("dataset", COLUMNS, table)
-    yield DataFile("curves", table)
+    yield blocks.Heading("Predictive distribution along the input")
+    yield blocks.Paragraph(CURVES_STATEMENT)
+    yield from blocks.fill_by("dataset", COLUMNS, table)
+    yield blocks.DataFile("curves", table)
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
-    for number, chunk in enumerate(even_chunks(names, MAX_ROWS), 1):
+    for number, chunk in enumerate(blocks.even_chunks(names, MAX_ROWS), 1):
         shown = [curve for curve in curves if curve.run["label"] in chunk]
         draw = partial(curves_figure, shown, common_settings(pd.DataFrame([c.run for c in shown])))
-        yield FigureBlock(numbered_name("curves", number), CAPTION, draw)
+        yield blocks.FigureBlock(blocks.numbered_name("curves", number), CAPTION, draw)
 
 
 def panel_columns(curves: Sequence[Curve]) -> list[str]:

@@ -9,18 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill,
-    numbered_name,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     GREY,
     PALETTE,
@@ -99,7 +88,7 @@ ORDERS_STATEMENT = (
     "than one standard error."
 )
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {
         "Data set": "{dataset}",
         "Divergence": "{divergence_family}",
@@ -107,7 +96,7 @@ COLUMNS = columns(
     },
     {
         "Best alpha": "{order:g}",
-        "Score": with_stderr("mean", "stderr"),
+        "Score": blocks.with_stderr("mean", "stderr"),
         "Mean, alpha < 1": "{below:.4g}",
         "Mean, alpha > 1": "{above:.4g}",
     },
@@ -122,7 +111,7 @@ NAMED = ("experiment", "dataset", "method", "depth", "divergence_family", "order
          "diverged")  # fmt: skip
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Scores against alpha, for families with enough orders."""
     rows = with_orders(runs.scored) if len(runs.scored) else runs.scored
     if rows.empty:
@@ -130,17 +119,17 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     scores = [
         f"{m.key}_{kind}" for m in printed_in("figures") for kind in ("mean", "std", "stderr")
     ]
-    yield Heading("Order of the divergence")
-    yield Paragraph(ORDERS_STATEMENT)
-    yield DataFile("orders", rows[[*NAMED, *scores]])
+    yield blocks.Heading("Order of the divergence")
+    yield blocks.Paragraph(ORDERS_STATEMENT)
+    yield blocks.DataFile("orders", rows[[*NAMED, *scores]])
     keys = ["experiment", "method", "likelihood", "loss", "depth"]
     for number, (key, group) in enumerate(rows.groupby(keys, sort=False), 1):
         experiment, method, _, _, depth = key
         title = f"{method}, depth {depth} · {common_settings(group)}"
         draw = partial(divergence_orders_figure, group, runs.scored, title)
-        yield Heading(f"{experiment}, {method}, depth {depth}", 3)
-        yield fill(COLUMNS, best_orders(group))
-        yield FigureBlock(numbered_name("orders", number), CAPTION, draw)
+        yield blocks.Heading(f"{experiment}, {method}, depth {depth}", 3)
+        yield blocks.fill(COLUMNS, best_orders(group))
+        yield blocks.FigureBlock(blocks.numbered_name("orders", number), CAPTION, draw)
 
 
 def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str = "") -> Figure:

@@ -10,16 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill_by,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     GREY,
     legend,
@@ -78,7 +69,7 @@ def sigma_table(curves: Sequence[Curve]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Method": "{label}"},
     {"Depth": "{depth}", "1 sigma coverage": "{inside_1:.2f}", "Difference": "{difference:.2f}"},
 )
@@ -94,18 +85,18 @@ SIGMA_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Coverage inside the range of the training inputs, for one-dimensional runs."""
     curves = runs.cached(read_curves)
     if not curves:
         return
     table = sigma_table(curves)
     title = common_settings(pd.DataFrame([curve.run for curve in curves]))
-    yield Heading("Coverage of mean ± k standard deviations")
-    yield Paragraph(SIGMA_STATEMENT)
-    yield from fill_by("dataset", COLUMNS, table)
-    yield DataFile("sigma", table)
-    yield FigureBlock("sigma", CAPTION, partial(interval_coverage_figure, curves, title))
+    yield blocks.Heading("Coverage of mean ± k standard deviations")
+    yield blocks.Paragraph(SIGMA_STATEMENT)
+    yield from blocks.fill_by("dataset", COLUMNS, table)
+    yield blocks.DataFile("sigma", table)
+    yield blocks.FigureBlock("sigma", CAPTION, partial(interval_coverage_figure, curves, title))
 
 
 def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure:

@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    DataFile,
-    Heading,
-    Paragraph,
-    Style,
-    fill,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.published.protocol import has_protocol
@@ -112,7 +103,7 @@ USER_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A table for each data set and metric, of all published values or of the user's, if any."""
     everything = style.all_published
     if not (everything or len(runs.user_published)) or runs.scored.empty:
@@ -120,16 +111,18 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     table = leaderboard(runs, style.run_filter.metrics_or(printed_in("published")), everything)
     if table.empty:
         return
-    yield Heading("All published values" if everything else "Comparison with your published values")
-    yield Paragraph(LEADERBOARD_STATEMENT if everything else USER_STATEMENT)
+    yield blocks.Heading(
+        "All published values" if everything else "Comparison with your published values"
+    )
+    yield blocks.Paragraph(LEADERBOARD_STATEMENT if everything else USER_STATEMENT)
     for (dataset, key), group in table.groupby(["dataset", "metric"], sort=False):
         metric = BY_KEY[str(key)]
         columns = (
-            Column("Method", "label", "{method}"),
-            Column(metric.heading, "number", with_stderr("mean", "stderr")),
-            Column("Splits", "label", "{splits}"),
-            Column("Source", "text", "{source}"),
+            blocks.Column("Method", "label", "{method}"),
+            blocks.Column(metric.heading, "number", blocks.with_stderr("mean", "stderr")),
+            blocks.Column("Splits", "label", "{splits}"),
+            blocks.Column("Source", "text", "{source}"),
         )
-        yield Heading(f"{dataset}: {metric.inline_title}", 3)
-        yield fill(columns, group)
-    yield DataFile("published", table)
+        yield blocks.Heading(f"{dataset}: {metric.inline_title}", 3)
+        yield blocks.fill(columns, group)
+    yield blocks.DataFile("published", table)

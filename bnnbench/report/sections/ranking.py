@@ -10,18 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Style,
-    columns,
-    fill,
-    numbered_name,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -56,29 +45,29 @@ CAPTION = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """A table, tests and a diagram per experiment with three methods on two data sets."""
     metrics = style.run_filter.metrics_among(RANKED_METRICS)
     by_experiment = rankings(runs, metrics) if metrics else []
     if not by_experiment:
         return
-    yield Heading("Ranking over data sets")
-    yield Paragraph(RANKING_STATEMENT)
+    yield blocks.Heading("Ranking over data sets")
+    yield blocks.Paragraph(RANKING_STATEMENT)
     for number, one in enumerate(by_experiment, 1):
         if len(by_experiment) > 1:
-            yield Heading(one.experiment, 3)
-        yield Paragraph(scope(one))
+            yield blocks.Heading(one.experiment, 3)
+        yield blocks.Paragraph(scope(one))
         ranks = {f"Rank by {r.metric.inline_title}": r.mean_ranks for r in one.by_metric}
         rows = pd.DataFrame(ranks, one.by_metric[0].mean_ranks.index).rename_axis("name")
         numbers = {title: f"{{{title}:.2f}}" for title in ranks}
-        yield fill(columns({"Method": "{name}"}, numbers), rows.reset_index())
-        yield ItemList(tuple(map(verdict, one.by_metric)))
+        yield blocks.fill(blocks.columns({"Method": "{name}"}, numbers), rows.reset_index())
+        yield blocks.ItemList(tuple(map(verdict, one.by_metric)))
         if len(rows) <= MAX_METHODS:
             title = common_settings(runs.scored.loc[list(one.runs)])
             draw = partial(ranks_figure, one.by_metric, title)
-            yield FigureBlock(numbered_name("ranks", number), CAPTION, draw)
+            yield blocks.FigureBlock(blocks.numbered_name("ranks", number), CAPTION, draw)
     full = pd.concat([full_table(one) for one in by_experiment])
-    yield DataFile("ranks", full, "Ranks on each data set:")
+    yield blocks.DataFile("ranks", full, "Ranks on each data set:")
 
 
 def scope(group: Rankings) -> str:

@@ -9,22 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    ERROR_BARS,
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    Table,
-    columns,
-    even_chunks,
-    fill,
-    numbered_name,
-    score,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.bar_charts import bars_figure
 from bnnbench.report.formatting import MISSING, describe_scores, format_z, plus_minus
 from bnnbench.results.labels import labels, marked_labels
@@ -54,43 +39,46 @@ COMPARISON_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Bar charts, then our means and published values by data set."""
     if runs.scored.empty:
         return
     drawn = style.run_filter.metrics_or(printed_in("figures"))
     compared = style.run_filter.metrics_or(printed_in("published"))
     table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))
-    yield Heading("Results", 1)
-    yield Paragraph(table_caption(table))
+    yield blocks.Heading("Results", 1)
+    yield blocks.Paragraph(table_caption(table))
     for metric in drawn:
-        yield Heading(f"Test {metric.inline_title}")
+        yield blocks.Heading(f"Test {metric.inline_title}")
         yield from bar_charts(table, metric, style.error_bars)
     ours = result_tables(table, style.run_filter.metrics_or(printed_in("page")))
     theirs = comparison_tables(table, compared)
-    yield Heading("Results by data set")
+    yield blocks.Heading("Results by data set")
     for dataset, own in ours.items():
-        yield Heading(dataset, 3)
+        yield blocks.Heading(dataset, 3)
         yield own
         if dataset in theirs:
-            yield Paragraph("Comparison with published values:")
+            yield blocks.Paragraph("Comparison with published values:")
             yield theirs[dataset]
     if theirs:
-        yield Heading("How to read the comparison", 3)
-        yield Paragraph(COMPARISON_STATEMENT)
+        yield blocks.Heading("How to read the comparison", 3)
+        yield blocks.Paragraph(COMPARISON_STATEMENT)
     full = table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
-    yield DataFile("results", full, "All metrics of all runs at full precision:")
+    yield blocks.DataFile("results", full, "All metrics of all runs at full precision:")
 
 
-def bar_charts(table: pd.DataFrame, metric: Metric, error_bars: str) -> Iterator[FigureBlock]:
+def bar_charts(
+    table: pd.DataFrame, metric: Metric, error_bars: str
+) -> Iterator[blocks.FigureBlock]:
     """Figures with at most `MAX_PANELS` data sets each."""
     caption = (
         f"Test {metric.inline_title} by data set. Bars: mean over splits; error bars: "
-        f"{ERROR_BARS[error_bars]} over splits; diamonds: published means with the same error"
+        f"{blocks.ERROR_BARS[error_bars]} over splits; diamonds: published means with the same "
+        "error"
     )
-    for number, chunk in enumerate(even_chunks(table["dataset"].unique(), MAX_PANELS), 1):
+    for number, chunk in enumerate(blocks.even_chunks(table["dataset"].unique(), MAX_PANELS), 1):
         draw = partial(bars_figure, table[table["dataset"].isin(chunk)], metric, error_bars)
-        yield FigureBlock(numbered_name(metric.key, number), caption, draw)
+        yield blocks.FigureBlock(blocks.numbered_name(metric.key, number), caption, draw)
 
 
 def table_caption(table: pd.DataFrame) -> str:
@@ -103,14 +91,14 @@ def table_caption(table: pd.DataFrame) -> str:
     return f"{text} All runs differ from the published settings: {shared[0]}." if shared else text
 
 
-def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
+def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, blocks.Table]:
     """The results of each data set, as parts of one table."""
-    numbers = {metric.heading: score(metric.key) for metric in metrics}
-    heads = columns({"Method": "{label}"}, {**numbers, "Splits": splits_cell})
+    numbers = {metric.heading: blocks.score(metric.key) for metric in metrics}
+    heads = blocks.columns({"Method": "{label}"}, {**numbers, "Splits": splits_cell})
     rows = table.assign(label=marked_labels(table))
     options = {"name": "results", "caption": table_caption(table)}
     return {
-        str(name): fill(heads, own, group=str(name), runs=tuple(own.index), **options)
+        str(name): blocks.fill(heads, own, group=str(name), runs=tuple(own.index), **options)
         for name, own in rows.groupby("dataset", sort=False)
     }
 
@@ -122,7 +110,7 @@ def splits_cell(run: Mapping[Any, Any]) -> str:
 
 def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
-) -> dict[str, Table]:
+) -> dict[str, blocks.Table]:
     """The comparison on each data set with published values, as parts of one table."""
     suffixes = ("mean", "stderr", *PUBLISHED_COLUMNS)
     rows = [
@@ -139,7 +127,8 @@ def comparison_tables(
     groups = pd.DataFrame(rows).groupby("dataset", sort=False) if rows else ()
     options = {"name": "published", "caption": COMPARISON_STATEMENT}
     return {
-        str(name): fill(COMPARISON_COLUMNS, own, group=str(name), **options) for name, own in groups
+        str(name): blocks.fill(COMPARISON_COLUMNS, own, group=str(name), **options)
+        for name, own in groups
     }
 
 
@@ -151,11 +140,11 @@ def paired_cell(row: Mapping[Any, Any]) -> str:
     return f"{sign}{plus_minus(row['paired'], row['paired_stderr'])} ({row['paired_splits']})"
 
 
-COMPARISON_COLUMNS = columns(
+COMPARISON_COLUMNS = blocks.columns(
     {"Method": "{label}", "Metric": "{metric}"},
     {
-        "Ours": with_stderr("mean", "stderr"),
-        "Published": with_stderr("published"),
+        "Ours": blocks.with_stderr("mean", "stderr"),
+        "Published": blocks.with_stderr("published"),
         "z": lambda row: format_z(row["z"]),
         "Paired difference": paired_cell,
     },

@@ -11,16 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     SMALL_POINTS,
     add_title,
@@ -52,13 +43,13 @@ PAIRS_STATEMENT = (
 )
 
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Metric": "{metric}", "Method": "{method}"},
     {"Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"},
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Wins, ties and losses, and heat maps, of two or more runs on one data set."""
     if runs.scored.empty:
         return
@@ -68,18 +59,18 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     unpaired = unpaired_messages(dataset_pairs(runs, metrics=()), names)
     if pairs.empty and not unpaired:
         return
-    yield Heading("Pairwise comparison")
+    yield blocks.Heading("Pairwise comparison")
     if len(pairs):
-        yield Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}.")
-    yield from map(Paragraph, unpaired)
+        yield blocks.Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}.")
+    yield from map(blocks.Paragraph, unpaired)
     if pairs.empty:
         return
-    yield DataFile("comparisons", pairs, "All comparisons:")
+    yield blocks.DataFile("comparisons", pairs, "All comparisons:")
     marked = marked_labels(runs.scored)
     counts = tally(add_names(comparisons, marked))
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
-    yield fill(COLUMNS, counts)
+    yield blocks.fill(COLUMNS, counts)
     if len({*pairs["a"], *pairs["b"]}) > MAX_RUNS:
         return
     title = common_settings(runs.scored.loc[list({*pairs["run_a"], *pairs["run_b"]})])
@@ -90,7 +81,9 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
             f"Test {metric.inline_title}: probability that the method of the row is better than "
             "that of the column"
         )
-        yield FigureBlock(f"comparison_{metric.key}", caption, partial(heat_map, own, title, order))
+        yield blocks.FigureBlock(
+            f"comparison_{metric.key}", caption, partial(heat_map, own, title, order)
+        )
 
 
 def in_order(counts: pd.DataFrame, metrics: list[str], names: list[str]) -> pd.DataFrame:

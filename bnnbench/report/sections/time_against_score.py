@@ -11,17 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator, NullFormatter
 
-from bnnbench.report.blocks import (
-    ERROR_BARS,
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Style,
-    even_chunks,
-    numbered_name,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     GREY,
     PlotOptions,
@@ -108,29 +98,34 @@ TIME_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Scatter plots of data sets with two timed runs."""
     requested = style.run_filter.metrics_or(printed_in("figures"))
     metrics = tuple(metric for metric in requested if metric.unit != "s")
     table = time_against_score(runs, metrics)
     if table.empty or not metrics:
         return
-    yield Heading("Time against score")
-    yield Paragraph(TIME_STATEMENT)
-    yield DataFile("time_against_score", table, "Times, scores and membership of the Pareto front:")
+    yield blocks.Heading("Time against score")
+    yield blocks.Paragraph(TIME_STATEMENT)
+    yield blocks.DataFile(
+        "time_against_score", table, "Times, scores and membership of the Pareto front:"
+    )
     groups = table.groupby(GROUP_COLUMNS, sort=False)
     drawn = table[groups["method"].transform("size") <= MAX_RUNS]
     if len(drawn) < len(table):
-        yield Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn.")
+        yield blocks.Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn.")
     panels = drawn.groupby(GROUP_COLUMNS, sort=False).ngroup()
     for metric in metrics:
         caption = (
             f"Test {metric.inline_title} against time per split. Error bars: "
-            f"{ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto front"
+            f"{blocks.ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto "
+            "front"
         )
-        for number, chunk in enumerate(even_chunks(sorted(panels.unique()), MAX_PANELS), 1):
+        for number, chunk in enumerate(blocks.even_chunks(sorted(panels.unique()), MAX_PANELS), 1):
             draw = partial(time_figure, drawn[panels.isin(chunk)], metric, style.error_bars)
-            yield FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw)
+            yield blocks.FigureBlock(
+                blocks.numbered_name(f"time_{metric.key}", number), caption, draw
+            )
 
 
 def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
@@ -150,7 +145,8 @@ def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     figure.supylabel(metric.axis, fontsize="medium")
     title = (
         f"{common_settings(table)}\n"
-        f"mean over splits, {metric.better} is better; error bars: {ERROR_BARS[error]} over splits"
+        f"mean over splits, {metric.better} is better; "
+        f"error bars: {blocks.ERROR_BARS[error]} over splits"
     )
     legend(figure, panels, columns=len(names) + 1, title=title)
     return figure

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    Heading,
-    ItemList,
-    Paragraph,
-    Style,
-    fill,
-    score,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
@@ -53,13 +43,13 @@ LIKELIHOOD_OF_THE_BOOK = (
 )
 
 LIKELIHOOD_COLUMNS = (
-    Column("Data set", "label", "{dataset}"),
-    Column("Method", "label", lambda run: CONFIGURATIONS[run["method"]]),
-    Column("Per point", cell=score("log_likelihood")),
-    Column("published", cell=with_stderr("log_likelihood_published")),
-    Column("Joint", cell=score("log_likelihood_joint")),
-    Column("published", cell=with_stderr("log_likelihood_joint_published")),
-    Column("Gaussian", cell=score("log_likelihood_gaussian")),
+    blocks.Column("Data set", "label", "{dataset}"),
+    blocks.Column("Method", "label", lambda run: CONFIGURATIONS[run["method"]]),
+    blocks.Column("Per point", cell=blocks.score("log_likelihood")),
+    blocks.Column("published", cell=blocks.with_stderr("log_likelihood_published")),
+    blocks.Column("Joint", cell=blocks.score("log_likelihood_joint")),
+    blocks.Column("published", cell=blocks.with_stderr("log_likelihood_joint_published")),
+    blocks.Column("Gaussian", cell=blocks.score("log_likelihood_gaussian")),
 )
 
 CLAIMS_STATEMENT = (
@@ -70,26 +60,26 @@ CLAIMS_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the report section on the book's comparison, if there are runs of it."""
     if runs.scored.empty:
         return
     suite = book_runs(with_published(runs), runs.cached(all_pairs))
     if suite is None:
         return
-    yield Heading("The book's comparison (section 4.7)")
-    yield Paragraph(coverage_sentence(suite))
+    yield blocks.Heading("The book's comparison (section 4.7)")
+    yield blocks.Paragraph(coverage_sentence(suite))
     if suite.runs.empty:
         return
     yield from times_blocks(suite)
     yield from practice_blocks(suite)
-    yield Heading("Three log-likelihoods", 3)
-    yield Paragraph(LIKELIHOODS_STATEMENT)
-    yield ItemList(LIKELIHOODS)
-    yield Paragraph(LIKELIHOOD_OF_THE_BOOK)
-    yield fill(LIKELIHOOD_COLUMNS, suite.runs)
-    yield Heading("Claims of the book (section 4.7.5)", 3)
-    yield Paragraph(CLAIMS_STATEMENT)
+    yield blocks.Heading("Three log-likelihoods", 3)
+    yield blocks.Paragraph(LIKELIHOODS_STATEMENT)
+    yield blocks.ItemList(LIKELIHOODS)
+    yield blocks.Paragraph(LIKELIHOOD_OF_THE_BOOK)
+    yield blocks.fill(LIKELIHOOD_COLUMNS, suite.runs)
+    yield blocks.Heading("Claims of the book (section 4.7.5)", 3)
+    yield blocks.Paragraph(CLAIMS_STATEMENT)
     yield from claims_blocks(claims(suite), "claims")
 
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    DataFile,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.results.published.splits import paired_with_published
 from bnnbench.results.reader import Runs
 
@@ -37,34 +27,34 @@ DEPARTURE = (
 METRICS = {"rmse": "RMSE", "log_likelihood": "Log-likelihood"}
 
 
-def metric_columns(metric: str) -> tuple[Column, ...]:
+def metric_columns(metric: str) -> tuple[blocks.Column, ...]:
     """The columns of the table of one metric."""
-    return columns(
+    return blocks.columns(
         {"Data set": "{dataset}", "Method": "{method}"},
         {
             "Splits": "{splits}",
             "published": f"{{{metric}_theirs:.4g}}",
             "ours": f"{{{metric}_ours:.4g}}",
-            "ours - published": with_stderr(f"{metric}_difference", f"{metric}_stderr"),
+            "ours - published": blocks.with_stderr(f"{metric}_difference", f"{metric}_stderr"),
             "correlation": f"{{{metric}_correlation:.2f}}",
         },
     )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on the original table, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return
     paired = runs.cached(paired_with_published)
     if paired.empty:
         return
-    yield Heading("MC dropout, split by split (Gal & Ghahramani 2016)")
-    yield Paragraph(STATEMENT)
+    yield blocks.Heading("MC dropout, split by split (Gal & Ghahramani 2016)")
+    yield blocks.Paragraph(STATEMENT)
     for metric, name in METRICS.items():
-        yield Heading(name, 3)
-        yield fill(metric_columns(metric), paired)
-    yield Paragraph(DEPARTURE)
-    yield DataFile("paired_with_published", paired)
+        yield blocks.Heading(name, 3)
+        yield blocks.fill(metric_columns(metric), paired)
+    yield blocks.Paragraph(DEPARTURE)
+    yield blocks.DataFile("paired_with_published", paired)
 
 
 SECTIONS = (section,)

@@ -8,19 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Style,
-    Table,
-    columns,
-    fill,
-    score,
-)
+from bnnbench.report import blocks
 from bnnbench.results.mixtures import has_mixtures
 from bnnbench.results.reader import Runs
 from bnnbench.suites.gold_standard.comparison import (
@@ -59,16 +47,16 @@ STATEMENT = (
     "report no Kullback-Leibler divergence, because it would require smoothing the samples."
 )
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Method": "{name}"},
     {
-        "W1": score("w1"),
-        "W1, 1,000 draws": score("w1_sampled"),
-        "W2": score("w2"),
-        "Epistemic ratio": score("epistemic_ratio"),
-        "Correlation": score("epistemic_correlation"),
-        "Mass in 90 %": score("mass_inside"),
-        "Log-likelihood": score("log_likelihood"),
+        "W1": blocks.score("w1"),
+        "W1, 1,000 draws": blocks.score("w1_sampled"),
+        "W2": blocks.score("w2"),
+        "Epistemic ratio": blocks.score("epistemic_ratio"),
+        "Correlation": blocks.score("epistemic_correlation"),
+        "Mass in 90 %": blocks.score("mass_inside"),
+        "Log-likelihood": blocks.score("log_likelihood"),
     },
 )
 
@@ -83,16 +71,16 @@ NO_REFERENCE = (
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Distances to the posterior, if runs saved their predictive distributions."""
     if not any(has_mixtures(folder) for folder in runs.folders.values()):
         return
     comparisons = runs.cached(build_comparisons)
-    yield Heading("Distance to the posterior")
+    yield blocks.Heading("Distance to the posterior")
     if not comparisons:
-        yield Paragraph(NO_REFERENCE)
+        yield blocks.Paragraph(NO_REFERENCE)
         return
-    yield Paragraph(STATEMENT)
+    yield blocks.Paragraph(STATEMENT)
     for comparison in comparisons:
         yield from _comparison_blocks(runs, comparison)
     nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
@@ -104,10 +92,10 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
     )
     names = {run: name for comparison in comparisons for run, name in comparison.names.items()}
     full.insert(1, "method", full["run"].map(names))
-    yield DataFile("distances", full, "Distances on each split:")
+    yield blocks.DataFile("distances", full, "Distances on each split:")
 
 
-def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:
+def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[blocks.Block]:
     """A heading, statements on the reference and the ranking, and a table of distances."""
     splits = runs.splits[runs.splits["run"] == comparison.reference]
     converged, convergence = check_convergence(splits)
@@ -123,8 +111,10 @@ def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:
     if comparison.excluded:
         notes.append(f"Excluded for a different model: {'; '.join(comparison.excluded)}.")
     return [
-        Heading(f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})", 3),
-        ItemList(tuple(filter(None, notes))),
+        blocks.Heading(
+            f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})", 3
+        ),
+        blocks.ItemList(tuple(filter(None, notes))),
         distances_table(comparison),
     ]
 
@@ -160,27 +150,27 @@ def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
     return f"Other settings: epochs {', '.join([*sorted(epochs), *values])}."
 
 
-def distances_table(comparison: Comparison) -> Table:
+def distances_table(comparison: Comparison) -> blocks.Table:
     """Distances between the halves of the reference, then of the runs, the closest first."""
     groups = comparison.table.drop(columns="split").groupby("run", sort=False)
     table = groups.mean().add_suffix("_mean").join(groups.sem().add_suffix("_stderr"))
     names = {run: comparison.names[run] for run in sorted_means(comparison, W1).index}
     reference = f"between halves of {comparison.names[comparison.reference]}"
     names = {comparison.reference: reference, **names}
-    return fill(COLUMNS, table.loc[list(names)].assign(name=list(names.values())))
+    return blocks.fill(COLUMNS, table.loc[list(names)].assign(name=list(names.values())))
 
 
-def _rankings(comparisons: Sequence[Comparison]) -> Iterator[Block]:
+def _rankings(comparisons: Sequence[Comparison]) -> Iterator[blocks.Block]:
     """Rankings by each distance and by log-likelihood, and the figures."""
-    yield Heading("Rankings", 3)
-    yield Paragraph(rankings_statement(comparisons))
-    heads = columns({"Method": "{name}"}, {title: f"{{{title}:g}}" for title in RANK_TITLES})
+    yield blocks.Heading("Rankings", 3)
+    yield blocks.Paragraph(rankings_statement(comparisons))
+    heads = blocks.columns({"Method": "{name}"}, {title: f"{{{title}:g}}" for title in RANK_TITLES})
     for comparison in comparisons:
         metrics = zip(RANK_TITLES, RANKING_METRICS, strict=True)
         table = pd.DataFrame({title: ranks(comparison, metric) for title, metric in metrics})
         table.insert(0, "name", table.index.map(comparison.names))
         rows = table.sort_values(RANK_TITLES[0], kind="stable")
-        yield fill(heads, rows, title=comparison.dataset)
+        yield blocks.fill(heads, rows, title=comparison.dataset)
     distances = (
         "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "
         f"halves of the chains; dotted line: {MIN_DISTANCE_RATIO} times that"
@@ -189,8 +179,8 @@ def _rankings(comparisons: Sequence[Comparison]) -> Iterator[Block]:
         "Log-likelihood against W1 to the posterior: mean ± standard error over splits. Grey line: "
         "reference chains"
     )
-    yield FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons))
-    yield FigureBlock("gold_scores", scores, partial(scores_figure, comparisons))
+    yield blocks.FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons))
+    yield blocks.FigureBlock("gold_scores", scores, partial(scores_figure, comparisons))
 
 
 def rankings_statement(comparisons: Sequence[Comparison]) -> str:

@@ -8,16 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    Heading,
-    Paragraph,
-    Style,
-    columns,
-    fill,
-    with_stderr,
-)
+from bnnbench.report import blocks
 from bnnbench.report.formatting import format_z
 from bnnbench.results.published.values import published_modern, z_score
 from bnnbench.results.reader import Runs
@@ -46,31 +37,31 @@ NAMES = {
 """Names of the orders in `published/modern.csv`."""
 
 
-COLUMNS = columns(
+COLUMNS = blocks.columns(
     {"Data set": "{dataset}"},
     {
         "alpha": lambda row: f"{row['alpha']:g}",
         "Splits": "{splits}",
-        "published": with_stderr("published"),
-        "ours": with_stderr("ours"),
+        "published": blocks.with_stderr("published"),
+        "ours": blocks.with_stderr("ours"),
         "z": lambda row: row["differs"] or format_z(row["z"]),
     },
 )
 
 
-def section(runs: Runs, style: Style) -> Iterator[Block]:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     """Yield the section on their tables, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
         return
     table = runs.cached(compare_with_published)
     if table.empty:
         return
-    yield Heading("The Rényi bound of five orders (Li & Turner 2016)")
-    yield Paragraph(STATEMENT)
+    yield blocks.Heading("The Rényi bound of five orders (Li & Turner 2016)")
+    yield blocks.Paragraph(STATEMENT)
     for metric, name in METRICS.items():
-        yield Heading(name, 3)
-        yield fill(COLUMNS, table[table["metric"] == metric])
-    yield DataFile("renyi_orders", table)
+        yield blocks.Heading(name, 3)
+        yield blocks.fill(COLUMNS, table[table["metric"] == metric])
+    yield blocks.DataFile("renyi_orders", table)
 
 
 def compare_with_published(runs: Runs) -> pd.DataFrame:
