@@ -11,17 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import (
-    BLUE,
-    GREY,
-    ORANGE,
-    SMALL_POINTS,
-    PlotOptions,
-    legend,
-    new_figure,
-    panel_title,
-    wrap_text,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.results.curves import Curve, curve_table, read_curves
 from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
@@ -91,18 +81,20 @@ def draw_curve(axes: Axes, curve: Curve) -> None:
     x, mean = grid["input"], grid["mean"]
     epistemic = 2 * np.sqrt(grid["epistemic_variance"])
     total = 2 * curve.deviation
-    band: PlotOptions = {"linewidth": 0}
+    band: plotting.PlotOptions = {"linewidth": 0}
     axes.fill_between(x, mean - total, mean + total, color="#D5E7F4", label="± 2 total std", **band)
     axes.fill_between(
         x, mean - epistemic, mean + epistemic, color="#8FC1E3", label="± 2 epistemic std", **band
     )
-    axes.plot(x, grid["truth"], color=GREY, linewidth=1, linestyle="--", label="true function")
-    axes.plot(x, mean, color=BLUE, linewidth=1.5, label="predictive mean")
+    axes.plot(
+        x, grid["truth"], color=plotting.GREY, linewidth=1, linestyle="--", label="true function"
+    )
+    axes.plot(x, mean, color=plotting.BLUE, linewidth=1.5, label="predictive mean")
     axes.plot(
         curve.training["input"],
         curve.training["target"],
         ".",
-        color=ORANGE,
+        color=plotting.ORANGE,
         markersize=3,
         label="training data",
     )
@@ -121,11 +113,13 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
     columns_by_curve = panel_columns(curves)
     columns = list(dict.fromkeys(columns_by_curve))
     headings = {
-        wrap_text(f"{row} · {column}", 3.0, SMALL_POINTS) for row in rows for column in columns
+        plotting.wrap_text(f"{row} · {column}", 3.0, plotting.SMALL_POINTS)
+        for row in rows
+        for column in columns
     }
     high = 2.0 + 0.15 * max(heading.count("\n") for heading in headings)
     size = max(5.5, 3.6 * len(columns) + 0.4), high * len(rows) + 0.8
-    figure, panels = new_figure(*size, len(columns), len(rows))
+    figure, panels = plotting.new_figure(*size, len(columns), len(rows))
     for axes in panels:
         axes.set_visible(False)
     for curve, place in zip(curves, columns_by_curve, strict=True):
@@ -133,9 +127,9 @@ def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
         axes = panels[row * len(columns) + column]
         axes.set_visible(True)
         draw_curve(axes, curve)
-        panel_title(axes, f"{rows[row]} · {columns[column]}", 3.0)
+        plotting.panel_title(axes, f"{rows[row]} · {columns[column]}", 3.0)
     figure.supxlabel("x", fontsize="small")
     figure.supylabel("y", fontsize="small")
     shown = [axes for axes in panels if axes.get_visible()]
-    legend(figure, shown, columns=5, title=title)
+    plotting.legend(figure, shown, columns=5, title=title)
     return figure

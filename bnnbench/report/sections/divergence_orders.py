@@ -10,13 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import (
-    GREY,
-    PALETTE,
-    legend,
-    new_figure,
-    panel_title,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.results.labels import common_settings
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.reader import Runs
@@ -140,10 +134,10 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
     """
     datasets = list(rows["dataset"].unique())
     families = list(rows["divergence_family"].unique())
-    colours = {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(families)}
+    colours = {name: plotting.PALETTE[k % len(plotting.PALETTE)] for k, name in enumerate(families)}
     metrics = printed_in("figures")
     size = (max(6.0, 3.0 * len(datasets) + 0.4), 6.0)
-    figure, panels = new_figure(*size, len(datasets), len(metrics))
+    figure, panels = plotting.new_figure(*size, len(datasets), len(metrics))
     for i, metric in enumerate(metrics):
         for j, dataset in enumerate(datasets):
             axes, own = panels[i * len(datasets) + j], rows[rows["dataset"] == dataset]
@@ -151,11 +145,11 @@ def divergence_orders_figure(rows: pd.DataFrame, table: pd.DataFrame, title: str
             kl = kl_reference(table, own)
             if kl is not None:
                 draw_reference(axes, kl, metric)
-            axes.axvline(1, color=GREY, linewidth=0.5)
-            panel_title(axes, str(dataset) if i == 0 else "", 2.4, "medium")
+            axes.axvline(1, color=plotting.GREY, linewidth=0.5)
+            plotting.panel_title(axes, str(dataset) if i == 0 else "", 2.4, "medium")
             axes.set_xlabel("alpha" if i == len(metrics) - 1 else "")
             axes.set_ylabel(metric.loss_axis if j == 0 else "")
-    legend(figure, panels, title=title)
+    plotting.legend(figure, panels, title=title)
     return figure
 
 
@@ -181,5 +175,5 @@ def draw_families(
 def draw_reference(axes: Axes, kl: pd.Series, metric: Metric) -> None:
     """Draw mean and standard error of KL, which has no order, as a line and a band."""
     mean, error = metric.sign * kl[f"{metric.key}_mean"], kl[f"{metric.key}_stderr"]
-    axes.axhline(mean, color=GREY, linewidth=1, linestyle="--", label="kl")
-    axes.axhspan(mean - error, mean + error, color=GREY, alpha=0.15, linewidth=0)
+    axes.axhline(mean, color=plotting.GREY, linewidth=1, linestyle="--", label="kl")
+    axes.axhspan(mean - error, mean + error, color=plotting.GREY, alpha=0.15, linewidth=0)

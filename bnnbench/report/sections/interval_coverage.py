@@ -11,13 +11,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import (
-    GREY,
-    legend,
-    line_style,
-    new_figure,
-    panel_title,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.report.sections.curves import panel_columns
 from bnnbench.results.curves import Curve, range_masks, read_curves
 from bnnbench.results.labels import common_settings
@@ -104,7 +98,7 @@ def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure
     columns_by_curve = panel_columns(curves)
     labels = [str(curve.run["label"]) for curve in curves]
     columns, names = list(dict.fromkeys(columns_by_curve)), list(dict.fromkeys(labels))
-    figure, panels = new_figure(max(5.5, 3.6 * len(columns) + 0.4), 4.6, len(columns))
+    figure, panels = plotting.new_figure(max(5.5, 3.6 * len(columns) + 0.4), 4.6, len(columns))
     for axes, column in zip(panels, columns, strict=True):
         axes.plot(
             HALF_WIDTHS,
@@ -116,13 +110,13 @@ def interval_coverage_figure(curves: Sequence[Curve], title: str = "") -> Figure
         )
         for curve, place, label in zip(curves, columns_by_curve, labels, strict=True):
             if place == column:
-                style = line_style(names.index(label), ("-", "-.", ":"))
+                style = plotting.line_style(names.index(label), ("-", "-.", ":"))
                 axes.plot(
                     HALF_WIDTHS, coverage_of_curve(curve), linewidth=1.2, label=label, **style
                 )
-        axes.axvline(1, color=GREY, linewidth=0.5)
+        axes.axvline(1, color=plotting.GREY, linewidth=0.5)
         axes.set(xlim=(0, 3), ylim=(0, 1.02), xlabel="k [total predictive standard deviations]")
-        panel_title(axes, column, 3.0, "medium")
+        plotting.panel_title(axes, column, 3.0, "medium")
     panels[0].set_ylabel("fraction of test targets inside")
-    legend(figure, panels, columns=len(names) + 1, title=title)
+    plotting.legend(figure, panels, columns=len(names) + 1, title=title)
     return figure

@@ -12,17 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
-from bnnbench.report.figures.plotting import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PALETTE,
-    PlotOptions,
-    legend,
-    line_style,
-    new_figure,
-    panel_title,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_objective
@@ -88,22 +78,24 @@ def set_limits(axes: Axes, curves: list[pd.Series]) -> None:
 
 def objective_figure(table: pd.DataFrame, name: str = "") -> Figure:
     """Draw the objective of every split of a run, and the medians of its two terms."""
-    figure, (axes,) = new_figure(6.4, 4.6)
+    figure, (axes,) = plotting.new_figure(6.4, 4.6)
     wide = table.pivot(index="epoch", columns="split", values="objective")
     for number, split in enumerate(wide):
         label = "" if number else "objective, one split"
-        axes.plot(wide.index, wide[split], color=GREY, linewidth=0.5, alpha=0.6, label=label)
-    options: dict[str, PlotOptions] = {
-        "objective": {"color": BLUE, "linewidth": 2},
-        "loss": {"color": ORANGE, "linewidth": 1.2},
-        "complexity": {"color": PALETTE[2], "linewidth": 1.2},
+        axes.plot(
+            wide.index, wide[split], color=plotting.GREY, linewidth=0.5, alpha=0.6, label=label
+        )
+    options: dict[str, plotting.PlotOptions] = {
+        "objective": {"color": plotting.BLUE, "linewidth": 2},
+        "loss": {"color": plotting.ORANGE, "linewidth": 1.2},
+        "complexity": {"color": plotting.PALETTE[2], "linewidth": 1.2},
     }
     medians = {term: medians_by_epoch(table, term) for term in options}
     for term, kwargs in options.items():
         axes.plot(medians[term], label=f"{term}, median over splits", **kwargs)
     set_limits(axes, [*medians.values(), *(wide[split] for split in wide)])
     axes.set(xlabel="epoch", ylabel="nats per data point, standardised target")
-    legend(figure, axes, columns=2, title=name)
+    plotting.legend(figure, axes, columns=2, title=name)
     return figure
 
 
@@ -112,20 +104,20 @@ def objectives_figure(medians: pd.DataFrame, title: str = "") -> Figure:
     datasets, depths = list(medians["dataset"].unique()), sorted(medians["depth"].unique())
     names = list(medians["label"].unique())
     size = (max(5.5, 3.0 * len(datasets) + 0.4), 2.3 * len(depths) + 1)
-    figure, panels = new_figure(*size, len(datasets), len(depths))
+    figure, panels = plotting.new_figure(*size, len(datasets), len(depths))
     for axes, (depth, dataset) in zip(panels, product(depths, datasets), strict=True):
         own = medians[(medians["dataset"] == dataset) & (medians["depth"] == depth)]
         axes.set_visible(len(own) > 0)
         for _, curve in own.groupby("run", sort=False):
             label = curve["label"].iloc[0]
-            style = line_style(names.index(label), ("-", "--", ":"))
+            style = plotting.line_style(names.index(label), ("-", "--", ":"))
             axes.plot(curve["epoch"], curve["objective"], linewidth=1.1, label=label, **style)
         # Objectives differ by orders of magnitude, and may be negative.
         axes.set_yscale("symlog", linthresh=1, subs=range(2, 10))
-        panel_title(axes, f"{dataset} · depth {depth}", 2.4)
+        plotting.panel_title(axes, f"{dataset} · depth {depth}", 2.4)
         axes.tick_params(labelsize=7)
     figure.supxlabel("epoch", fontsize="medium")
     # Two lines fit even if there is a single row of panels.
     figure.supylabel("objective [nats per data point;\nlogarithmic beyond 1]", fontsize="medium")
-    legend(figure, panels, columns=len(names), title=title)
+    plotting.legend(figure, panels, columns=len(names), title=title)
     return figure

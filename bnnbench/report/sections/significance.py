@@ -12,14 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from bnnbench.report import blocks
-from bnnbench.report.figures.plotting import (
-    SMALL_POINTS,
-    add_title,
-    new_figure,
-    panel_title,
-    set_equal_axes,
-    text_width,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.results.labels import common_settings, labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
@@ -116,17 +109,17 @@ def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) ->
     names = [name for name in order if name in there] or sorted(there)
     columns = min(MAX_COLUMNS, len(groups))
     rows, side = -(-len(groups) // columns), max(1.6, 0.42 * len(names) + 0.3)
-    longest = max(text_width(name, SMALL_POINTS) for name in names)
+    longest = max(plotting.text_width(name, plotting.SMALL_POINTS) for name in names)
     size = ((side + 0.25) * columns + longest + 1.5, (side + 0.35) * rows + longest + 0.6)
-    figure, panels = new_figure(*size, columns, rows)
+    figure, panels = plotting.new_figure(*size, columns, rows)
     for place, (axes, (dataset, group)) in enumerate(zip(panels, groups, strict=False)):
         below, left = place + columns >= len(groups), place % columns == 0
         image = _panel(axes, _probabilities(group, names), below, left)
-        panel_title(axes, str(dataset), side - 0.2, "medium")
+        plotting.panel_title(axes, str(dataset), side - 0.2, "medium")
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
     figure.colorbar(image, ax=panels, label="P(row better than column)", shrink=0.8, panchor=False)
-    add_title(figure, title)
+    plotting.add_title(figure, title)
     return figure
 
 
@@ -141,7 +134,7 @@ def _probabilities(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 def _panel(axes: Axes, probabilities: pd.DataFrame, below: bool, left: bool) -> AxesImage:
     image = axes.imshow(probabilities, vmin=0, vmax=1, cmap="cividis")
-    set_equal_axes(axes)
+    plotting.set_equal_axes(axes)
     places, names = range(len(probabilities)), list(probabilities.index)
     axes.set_xticks(places, names if below else [""] * len(names), rotation=90, fontsize="small")
     axes.set_yticks(places, names if left else [""] * len(names), fontsize="small")

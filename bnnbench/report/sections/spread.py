@@ -11,17 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
-from bnnbench.report.figures.plotting import (
-    BLUE,
-    GREY,
-    ORANGE,
-    SMALL_POINTS,
-    PlotOptions,
-    add_title,
-    new_figure,
-    text_width,
-    wrap_text,
-)
+from bnnbench.report.figures import plotting
 from bnnbench.report.sections.divergence_orders import with_orders
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -114,7 +104,7 @@ def limits(values: list[np.ndarray]) -> tuple[float, float]:
 
 def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
     """Draw a box per place, and the number of splits above the panel."""
-    line: PlotOptions = {"color": BLUE, "linewidth": 0.9}
+    line: plotting.PlotOptions = {"color": plotting.BLUE, "linewidth": 0.9}
     axes.boxplot(
         values,
         positions=places,
@@ -122,32 +112,34 @@ def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
         boxprops=line,
         whiskerprops=line,
         capprops=line,
-        medianprops={"color": ORANGE, "linewidth": 1.4},
-        flierprops={"marker": ".", "markersize": 3, "markeredgecolor": GREY},
+        medianprops={"color": plotting.ORANGE, "linewidth": 1.4},
+        flierprops={"marker": ".", "markersize": 3, "markeredgecolor": plotting.GREY},
     )
     low, high = limits(values)
     axes.set_ylim(low, high)
     for place, own in zip(places, values, strict=True):
         beyond = int((own > high).sum())
         if beyond:
-            axes.text(place, high, f"{beyond}↑", ha="center", va="bottom", fontsize=6, color=GREY)
+            axes.text(
+                place, high, f"{beyond}↑", ha="center", va="bottom", fontsize=6, color=plotting.GREY
+            )
 
 
 def draw_means(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
     """Draw a mean and its standard error per place, or an arrow if it is above the panel."""
     mean = np.array([own.mean() for own in values])
     error = np.array([own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0 for own in values])
-    axes.errorbar(places, mean, error, fmt="o", color=BLUE, markersize=4, capsize=2)
+    axes.errorbar(places, mean, error, fmt="o", color=plotting.BLUE, markersize=4, capsize=2)
     low, high = limits([np.concatenate([mean - error, mean + error])])
     axes.set_ylim(low, high)
     for k in np.flatnonzero(mean > high).tolist():
         # Next to its place, because its error bar may reach into the panel.
-        text: PlotOptions = {
+        text: plotting.PlotOptions = {
             "ha": "left",
             "va": "top",
             "rotation": 90,
             "fontsize": 6,
-            "color": GREY,
+            "color": plotting.GREY,
         }
         axes.text(places[k] + 0.12, high, f"{mean[k]:.3g} ↑", **text)
 
@@ -165,9 +157,9 @@ def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = 
     """
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
     width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
-    longest = max(text_width(str(name), NAME_POINTS) for name in losses["label"].unique())
+    longest = max(plotting.text_width(str(name), NAME_POINTS) for name in losses["label"].unique())
     size = (width * len(datasets) + 0.4, 2.4 * len(depths) + 0.6 + longest)
-    figure, panels = new_figure(*size, len(datasets), len(depths))
+    figure, panels = plotting.new_figure(*size, len(datasets), len(depths))
     for j, dataset in enumerate(datasets):
         column = losses[losses["dataset"] == dataset]
         # Names have the same place in all panels of a column; the last panel prints them.
@@ -181,11 +173,13 @@ def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = 
             shown = names if i == len(depths) - 1 else [""] * len(names)
             axes.set_xlim(-0.6, len(names) - 0.4)
             axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=NAME_POINTS)
-            heading = wrap_text(f"{dataset} · depth {depth}", width - 0.5, SMALL_POINTS)
+            heading = plotting.wrap_text(
+                f"{dataset} · depth {depth}", width - 0.5, plotting.SMALL_POINTS
+            )
             axes.set_title(heading, fontsize="small", pad=10, parse_math=False)
             axes.set_ylabel(metric.loss_axis if j == 0 else "", fontsize="small")
             axes.tick_params(axis="y", labelsize=NAME_POINTS)
             # A scientific-notation offset would overlap the counts above the panel.
             axes.yaxis.set_major_formatter("{x:g}")
-    add_title(figure, title)
+    plotting.add_title(figure, title)
     return figure
