@@ -10,16 +10,8 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import (
-    DIAGNOSIS,
-    OBJECTIVE,
-    OUT_OF_FOLD,
-    PREDICTIONS,
-    SEARCH,
-    SPLITS,
-    TRAINING,
-)
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
 
@@ -37,11 +29,11 @@ NUMERIC_COLUMNS = ("split", *SIZE_COLUMNS, "diverged", *(metric.key for metric i
 """Numeric columns that every `splits.csv` has."""
 
 ARRAY_COLUMNS = {
-    PREDICTIONS: POINT_COLUMNS,
-    OUT_OF_FOLD: POINT_COLUMNS,
-    TRAINING: ("split", "target"),
-    DIAGNOSIS: ("split",),
-    OBJECTIVE: ("split", "epoch", "loss", "complexity"),
+    split_files.PREDICTIONS: POINT_COLUMNS,
+    split_files.OUT_OF_FOLD: POINT_COLUMNS,
+    split_files.TRAINING: ("split", "target"),
+    split_files.DIAGNOSIS: ("split",),
+    split_files.OBJECTIVE: ("split", "epoch", "loss", "complexity"),
 }
 """Minimum columns of the array files."""
 
@@ -55,7 +47,7 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or damaged.
     """
-    path, problem = folder.table(SPLITS), "is missing or not a table of splits"
+    path, problem = folder.table(split_files.SPLITS), "is missing or not a table of splits"
     return read_table(path, NUMERIC_COLUMNS, TEXT_COLUMNS, problem).fillna({"at_bound": ""})
 
 
@@ -112,7 +104,9 @@ def read_search(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    return read_table(folder.table(SEARCH), ("split", "iteration", "objective"), optional=True)
+    return read_table(
+        folder.table(split_files.SEARCH), ("split", "iteration", "objective"), optional=True
+    )
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
@@ -136,18 +130,18 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
 
 def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
     """Read the predictions, one row per test point, original units."""
-    return read_arrays(folder, PREDICTIONS)
+    return read_arrays(folder, split_files.PREDICTIONS)
 
 
 def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
     """Read the out-of-fold predictions of the training points, without diverged folds."""
-    points = read_arrays(folder, OUT_OF_FOLD)
+    points = read_arrays(folder, split_files.OUT_OF_FOLD)
     return None if points is None else points[list(POINT_COLUMNS)].dropna()
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
     """Read `split`, `input` and `target` of the training points of a run with one input."""
-    for name in (TRAINING, OUT_OF_FOLD):
+    for name in (split_files.TRAINING, split_files.OUT_OF_FOLD):
         points = read_arrays(folder, name)
         if points is not None:
             return points[["split", "input", "target"]]
@@ -156,13 +150,13 @@ def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
 
 def read_objective(folder: RunFolder) -> pd.DataFrame | None:
     """Read `split`, `epoch`, `loss`, `complexity` and their sum `objective`, if saved."""
-    table = read_arrays(folder, OBJECTIVE)
+    table = read_arrays(folder, split_files.OBJECTIVE)
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
 
 
 def read_diagnosis(folder: RunFolder) -> pd.DataFrame | None:
     """Read the method's diagnostics of its predictions, one row per test point, if any."""
-    return read_arrays(folder, DIAGNOSIS)
+    return read_arrays(folder, split_files.DIAGNOSIS)
 
 
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:

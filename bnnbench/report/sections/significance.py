@@ -13,17 +13,11 @@ from matplotlib.image import AxesImage
 
 from bnnbench.report import blocks
 from bnnbench.report.figures import plotting
+from bnnbench.results import significance
 from bnnbench.results.labels import common_settings, labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS, dataset_pairs, unpaired_messages
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import (
-    add_names,
-    all_pairs,
-    compare_pairs,
-    describe_shared_splits,
-    tally,
-)
 
 MAX_RUNS = 20
 """Runs in a heat map of pairs. With more it would be unreadable."""
@@ -48,19 +42,21 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     names, metrics = labels(runs.scored), style.run_filter.metrics_or(printed_in("pairs"))
     comparisons = pairs_of(runs, metrics)
-    pairs = add_names(comparisons, names)
+    pairs = significance.add_names(comparisons, names)
     unpaired = unpaired_messages(dataset_pairs(runs, metrics=()), names)
     if pairs.empty and not unpaired:
         return
     yield blocks.Heading("Pairwise comparison")
     if len(pairs):
-        yield blocks.Paragraph(f"{PAIRS_STATEMENT} These pairs: {describe_shared_splits(pairs)}.")
+        yield blocks.Paragraph(
+            f"{PAIRS_STATEMENT} These pairs: {significance.describe_shared_splits(pairs)}."
+        )
     yield from map(blocks.Paragraph, unpaired)
     if pairs.empty:
         return
     yield blocks.DataFile("comparisons", pairs, "All comparisons:")
     marked = marked_labels(runs.scored)
-    counts = tally(add_names(comparisons, marked))
+    counts = significance.tally(significance.add_names(comparisons, marked))
     if style.run_filter.methods:
         counts = in_order(counts, [metric.key for metric in metrics], list(marked))
     yield blocks.fill(COLUMNS, counts)
@@ -89,8 +85,8 @@ def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Comparisons of all pairs; those by the default metrics are computed once per report."""
     default = printed_in("pairs")
     if not {*metrics} <= {*default}:
-        return compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
-    pairs = runs.cached(all_pairs)
+        return significance.compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
+    pairs = runs.cached(significance.all_pairs)
     return pairs if metrics == default else pairs[pairs["metric"].isin([m.key for m in metrics])]
 
 
