@@ -103,16 +103,15 @@ def coverage_sentence(suite: BookRuns) -> str:
             f"{n_short} of them have fewer than {SPLITS} splits and are not used to test claims "
             "about scores."
         )
-    if suite.n_deviating:
-        excluded = (
-            f"{suite.n_deviating} more {'was' if suite.n_deviating == 1 else 'were'} left out"
-        )
-        text.append(f"{excluded} because the settings deviate from the protocol.")
-    if suite.n_duplicates:
-        excluded = (
-            f"{suite.n_duplicates} more {'was' if suite.n_duplicates == 1 else 'were'} left out"
-        )
-        text.append(f"{excluded} in favour of a run of the same configuration with more splits.")
+    reasons = {
+        "because the settings deviate from the protocol": suite.n_deviating,
+        "in favour of a run of the same configuration with more splits": suite.n_duplicates,
+    }
+    text += [
+        f"{count} more {'was' if count == 1 else 'were'} left out {reason}."
+        for reason, count in reasons.items()
+        if count
+    ]
     return " ".join(text)
 
 
