@@ -39,7 +39,11 @@ DATASET_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 
 FAMILY_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "ivon": {"training.learning_rate": 0.03, "training.epochs": 120, "training.final_epochs": 120},
+    "ivon": {
+        "training.learning_rate": 0.03,
+        "training.epochs": 120,
+        "training.final_epochs": 120,
+    },
     "hmc": {"search": "none", "training.final_epochs": 1500},
     **{key: {"training.final_epochs": 400} for key in ("bb_alpha_dropout", "mc_dropout")},
     **{key: {"training.epochs": 400, "training.final_epochs": 400} for key in ("sghmc", "sgld")},
