@@ -13,7 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale
 
 from bnnbench.report.blocks import ERROR_BARS
-from bnnbench.report.figures.hover import hover_label
+from bnnbench.report.figures.inline_svg import hover_label
 from bnnbench.report.figures.plotting import (
     PALETTE,
     SMALL_POINTS,

@@ -1,4 +1,4 @@
-"""Scores as a function of the order alpha of a family of divergences (GVI thesis, Fig. 5.2)."""
+"""Scores against the order alpha of families of divergences (GVI thesis, Fig. 5.2)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,35 @@ MIN_ORDERS = 3
 
 SHARED_COLUMNS = ["dataset", "method", "likelihood", "loss", "depth"]
 """Settings that all runs of a family share."""
+
+ORDERS_STATEMENT = (
+    "Scores against the order alpha of each family of divergences. Lower is better (NLL is the "
+    "negative log-likelihood). At alpha = 1 every family except alpha-Jensen-Shannon reduces to "
+    "KL. The best order has the lowest mean; means at neighbouring orders often differ by less "
+    "than one standard error."
+)
+
+COLUMNS = blocks.columns(
+    {
+        "Data set": "{dataset}",
+        "Divergence": "{divergence_family}",
+        "Metric": lambda row: BY_KEY[row["metric"]].loss_axis,
+    },
+    {
+        "Best alpha": "{order:g}",
+        "Score": blocks.with_stderr("mean", "stderr"),
+        "Mean, alpha < 1": "{below:.4g}",
+        "Mean, alpha > 1": "{above:.4g}",
+    },
+)
+
+CAPTION = (
+    "Scores against alpha: mean ± standard error over splits, one line per family; dashed line and "
+    "band: the same for KL"
+)
+
+NAMED = ("experiment", "dataset", "method", "depth", "divergence_family", "order", "splits",
+         "diverged")  # fmt: skip
 
 
 def with_orders(table: pd.DataFrame) -> pd.DataFrame:
@@ -73,36 +102,6 @@ def best_orders(rows: pd.DataFrame) -> pd.DataFrame:
                 "above": losses[losses.index > 1].mean(),
             })  # fmt: skip
     return pd.DataFrame(tables)
-
-
-ORDERS_STATEMENT = (
-    "Scores against the order alpha of each family of divergences. Lower is better (NLL is the "
-    "negative log-likelihood). At alpha = 1 every family except alpha-Jensen-Shannon reduces to "
-    "KL. The best order has the lowest mean; means at neighbouring orders often differ by less "
-    "than one standard error."
-)
-
-COLUMNS = blocks.columns(
-    {
-        "Data set": "{dataset}",
-        "Divergence": "{divergence_family}",
-        "Metric": lambda row: BY_KEY[row["metric"]].loss_axis,
-    },
-    {
-        "Best alpha": "{order:g}",
-        "Score": blocks.with_stderr("mean", "stderr"),
-        "Mean, alpha < 1": "{below:.4g}",
-        "Mean, alpha > 1": "{above:.4g}",
-    },
-)
-
-CAPTION = (
-    "Scores against alpha: mean ± standard error over splits, one line per family; dashed line and "
-    "band: the same for KL"
-)
-
-NAMED = ("experiment", "dataset", "method", "depth", "divergence_family", "order", "splits",
-         "diverged")  # fmt: skip
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

@@ -14,6 +14,27 @@ from bnnbench.results.reader import Runs
 CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
 """Printed name by column; lower is better."""
 
+COLUMNS = columns(
+    {"Method": "{marked_label}"},
+    {
+        "Depth": "{depth}",
+        "p": "{parameters}",
+        "n": "{rows:g}",
+        **{title: f"{{{name}:.0f}}" for name, title in CRITERIA.items()},
+    },
+)
+
+CRITERIA_STATEMENT = (
+    "NLL: negative log predictive density, averaged over weight samples and summed over the n "
+    "training points, in original units. The likelihood is thus the predictive likelihood of the "
+    "training data, not its maximum. p is the number of fitted parameters: means and standard "
+    "deviations for a Gaussian over the weights, the weights of all members for an ensemble. "
+    "BIC = p ln n + 2 NLL, AIC = 2 p + 2 NLL, HQC = 2 p ln ln n + 2 NLL; means over splits. The "
+    "complexity term dominates all three, so compare models by the NLL."
+)
+
+NAMED = ("experiment", "dataset", "method", "divergence", "depth", "splits")
+
 
 def criteria(splits: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of `CRITERIA` for each split (GVI thesis, section 5.0.2).
@@ -49,28 +70,6 @@ def criteria_table(runs: Runs) -> pd.DataFrame:
     means = criteria(valid).groupby(valid["run"]).mean()
     sizes = groups.agg(parameters=("parameters", "first"), rows=("training_rows", "mean"))
     return sizes.astype({"parameters": int}).join(means)
-
-
-COLUMNS = columns(
-    {"Method": "{marked_label}"},
-    {
-        "Depth": "{depth}",
-        "p": "{parameters}",
-        "n": "{rows:g}",
-        **{title: f"{{{name}:.0f}}" for name, title in CRITERIA.items()},
-    },
-)
-
-CRITERIA_STATEMENT = (
-    "NLL: negative log predictive density, averaged over weight samples and summed over the n "
-    "training points, in original units. The likelihood is thus the predictive likelihood of the "
-    "training data, not its maximum. p is the number of fitted parameters: means and standard "
-    "deviations for a Gaussian over the weights, the weights of all members for an ensemble. "
-    "BIC = p ln n + 2 NLL, AIC = 2 p + 2 NLL, HQC = 2 p ln ln n + 2 NLL; means over splits. The "
-    "complexity term dominates all three, so compare models by the NLL."
-)
-
-NAMED = ("experiment", "dataset", "method", "divergence", "depth", "splits")
 
 
 def section(runs: Runs, style: Style) -> Iterator[Block]:

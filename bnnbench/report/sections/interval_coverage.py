@@ -1,4 +1,4 @@
-"""Coverage of intervals of k predictive standard deviations (GVI thesis, Figs. 5.10-5.12)."""
+"""Coverage of mean ± k standard deviations, on one-dimensional data (GVI thesis, Figs. 5.10-12)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ SMALL_HALF_WIDTH = 0.7
 """Intervals of a smaller half-width count as small."""
 
 METADATA_COLUMNS = ("run", "experiment", "dataset", "method", "divergence", "depth", "label")
+
+COLUMNS = blocks.columns(
+    {"Method": "{label}"},
+    {"Depth": "{depth}", "1 sigma coverage": "{inside_1:.2f}", "Difference": "{difference:.2f}"},
+)
+
+CAPTION = (
+    "Fraction of test targets within k standard deviations, one line per run; dashed line: Gaussian"
+)
+
+SIGMA_STATEMENT = (
+    "The fraction of noisy test targets within k total predictive standard deviations of the "
+    "predictive mean, at test inputs within the range of the training inputs. A Gaussian covers "
+    "0.683 at k = 1. Above the Gaussian curve a model is underconfident, below it overconfident."
+)
 
 
 def gaussian_coverage(steps: np.ndarray) -> np.ndarray:
@@ -61,22 +76,6 @@ def sigma_table(curves: Sequence[Curve]) -> pd.DataFrame:
             "small_interval_excess": excess.mean(),
         })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-COLUMNS = blocks.columns(
-    {"Method": "{label}"},
-    {"Depth": "{depth}", "1 sigma coverage": "{inside_1:.2f}", "Difference": "{difference:.2f}"},
-)
-
-CAPTION = (
-    "Fraction of test targets within k standard deviations, one line per run; dashed line: Gaussian"
-)
-
-SIGMA_STATEMENT = (
-    "The fraction of noisy test targets within k total predictive standard deviations of the "
-    "predictive mean, at test inputs within the range of the training inputs. A Gaussian covers "
-    "0.683 at k = 1. Above the Gaussian curve a model is underconfident, below it overconfident."
-)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

@@ -1,4 +1,4 @@
-"""Published values on the data sets of some runs, with our own values."""
+"""All published values on the data sets of some runs, with our own, on request."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ OURS = "ours"
 
 PUBLIC = "public"
 """Value of the column `splits` for means over the public splits; others are `own` or `unknown`."""
+
+LEADERBOARD_STATEMENT = (
+    "Published values on these data sets, best first, together with our runs (source: ours). "
+    "Splits: public, the 20 published splits (5 for protein); own, other splits, so differences "
+    "to our means include the error of both; unknown, not reported. Protocols differ: each paper "
+    "has its own search, number of epochs, network and noise model, and some select "
+    "hyper-parameters by test scores. Values without an error were published without one, or with "
+    "one of unknown kind. The column seen_in of published/uci.csv and published/modern.csv, in "
+    "the package, gives the location of each value."
+)
+
+USER_STATEMENT = (
+    "The values from --published-values, best first, together with our runs on these data sets "
+    "(source: ours). Only what the file states is known about their splits and settings."
+)
 
 
 def leaderboard(
@@ -85,22 +100,6 @@ def own_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
         })
         for metric in metrics
     )  # fmt: skip
-
-
-LEADERBOARD_STATEMENT = (
-    "Published values on these data sets, best first, together with our runs (source: ours). "
-    "Splits: public, the 20 published splits (5 for protein); own, other splits, so differences "
-    "to our means include the error of both; unknown, not reported. Protocols differ: each paper "
-    "has its own search, number of epochs, network and noise model, and some select "
-    "hyper-parameters by test scores. Values without an error were published without one, or with "
-    "one of unknown kind. The column seen_in of published/uci.csv and published/modern.csv, in "
-    "the package, gives the location of each value."
-)
-
-USER_STATEMENT = (
-    "The values from --published-values, best first, together with our runs on these data sets "
-    "(source: ours). Only what the file states is known about their splits and settings."
-)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

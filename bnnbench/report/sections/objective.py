@@ -17,6 +17,13 @@ from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import read_objective
 
+OBJECTIVE_STATEMENT = (
+    "The objective of the final fit after each epoch: the training loss, averaged over weight "
+    "samples, plus the complexity cost of the method, both in nats per data point for the "
+    "standardised target. Divergences differ in scale, so compare whether curves converge, not "
+    "their values."
+)
+
 
 def medians_by_epoch(table: pd.DataFrame, column: str) -> pd.Series:
     """Return the median over splits, by epoch.
@@ -44,14 +51,6 @@ def median_objectives(runs: Runs) -> pd.DataFrame:
     names = scored.assign(label=labels(scored, ignore=("depth",)))[["dataset", "depth", "label"]]
     curves = pd.concat(medians, names=["run"]).reset_index()
     return curves.join(names, on="run")
-
-
-OBJECTIVE_STATEMENT = (
-    "The objective of the final fit after each epoch: the training loss, averaged over weight "
-    "samples, plus the complexity cost of the method, both in nats per data point for the "
-    "standardised target. Divergences differ in scale, so compare whether curves converge, not "
-    "their values."
-)
 
 
 def section(runs: Runs, style: Style) -> Iterator[Block]:

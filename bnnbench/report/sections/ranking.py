@@ -39,10 +39,15 @@ RANKING_STATEMENT = (
     "equal weight."
 )
 
-
 CAPTION = (
     "Mean ranks (dots, best at the left). Grey bars join methods that do not differ significantly"
 )
+
+MAX_NAME_WIDTH = 4.2
+"""Inches on each side available for names; longer names are wrapped."""
+
+LINE_HEIGHT = 0.24
+"""Inches from one line of names to the next."""
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
@@ -112,13 +117,6 @@ def full_table(group: Rankings) -> pd.DataFrame:
     ]
     columns = ["experiment", "metric", "dataset", "method", "rank", "mean_rank"]
     return pd.concat(pieces).assign(experiment=group.experiment)[columns]
-
-
-MAX_NAME_WIDTH = 4.2
-"""Inches on each side available for names; longer names are wrapped."""
-
-LINE_HEIGHT = 0.24
-"""Inches from one line of names to the next."""
 
 
 def ranks_figure(rankings: Sequence[Ranking], title: str = "") -> Figure:

@@ -29,11 +29,13 @@ PAIRS_STATEMENT = (
     f"with fewer than {MIN_COMMON_SPLITS} common splits are not compared."
 )
 
-
 COLUMNS = blocks.columns(
     {"Metric": "{metric}", "Method": "{method}"},
     {"Wins": "{wins}", "Ties": "{ties}", "Losses": "{losses}"},
 )
+
+MAX_COLUMNS = 4
+"""Panels in a row."""
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
@@ -88,10 +90,6 @@ def pairs_of(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
         return significance.compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
     pairs = runs.cached(significance.all_pairs)
     return pairs if metrics == default else pairs[pairs["metric"].isin([m.key for m in metrics])]
-
-
-MAX_COLUMNS = 4
-"""Panels in a row."""
 
 
 def heat_map(pairs: pd.DataFrame, title: str = "", order: Sequence[str] = ()) -> Figure:

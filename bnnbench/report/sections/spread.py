@@ -1,4 +1,4 @@
-"""Scores of every split as losses, lower is better (GVI thesis, Figs. 5.4-5.6)."""
+"""Distribution of scores over splits, by method and depth (GVI thesis, Figs. 5.4-5.6 and 7.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,31 @@ from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
 
 MIN_SPLITS = 2
+
 LABEL_COLUMNS = ("dataset", "depth", "label")
+
+MAX_BOXES = 300
+"""Boxes in one figure. With more it would be unreadable."""
+
+SPREAD_STATEMENT = (
+    "One row of panels per depth, one column per data set. Lower is better. Values above a panel "
+    "are marked at its top: the number of splits in box plots, an arrow with the value for means."
+)
+
+CAPTIONS = {
+    "boxes": "Box: median and quartiles over splits; whiskers: last split within 1.5 interquartile "
+    "ranges; dots: splits beyond",
+    "means": "Dots and error bars: mean ± standard error over splits",
+}
+"""By kind of figure."""
+
+TOO_MANY = (
+    f"More than {MAX_BOXES} runs do not fit into one figure. Report the runs of one experiment or "
+    "data set to see it."
+)
+
+NAME_POINTS = 7
+"""Font size of method names."""
 
 
 def losses_by_split(runs: Runs) -> pd.DataFrame:
@@ -43,27 +67,6 @@ def losses_by_split(runs: Runs) -> pd.DataFrame:
     return splits[["run", "split"]].assign(**losses).join(names, on="run", how="inner")
 
 
-MAX_BOXES = 300
-"""Boxes in one figure. With more it would be unreadable."""
-
-SPREAD_STATEMENT = (
-    "One row of panels per depth, one column per data set. Lower is better. Values above a panel "
-    "are marked at its top: the number of splits in box plots, an arrow with the value for means."
-)
-
-CAPTIONS = {
-    "boxes": "Box: median and quartiles over splits; whiskers: last split within 1.5 interquartile "
-    "ranges; dots: splits beyond",
-    "means": "Dots and error bars: mean ± standard error over splits",
-}
-"""By kind of figure."""
-
-TOO_MANY = (
-    f"More than {MAX_BOXES} runs do not fit into one figure. Report the runs of one experiment or "
-    "data set to see it."
-)
-
-
 def section(runs: Runs, style: Style) -> Iterator[Block]:
     """Box plots and means, if runs on one data set differ in divergence or depth."""
     losses = runs.cached(losses_by_split)
@@ -84,10 +87,6 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
             caption = f"Distribution over splits of the {metric.loss_axis}. {CAPTIONS[kind]}"
             draw = partial(spread_figure, losses, metric, kind, title)
             yield FigureBlock(f"{kind}_{metric.key}", caption, draw)
-
-
-NAME_POINTS = 7
-"""Font size of method names."""
 
 
 def limits(values: list[np.ndarray]) -> tuple[float, float]:

@@ -32,6 +32,20 @@ METADATA_COLUMNS = ("dataset", "experiment", "method", "label", "seed", "splits"
 GROUP_COLUMNS = ["dataset", "experiment"]
 """Runs with the same values are compared: they share their splits."""
 
+MAX_PANELS = 8
+"""Panels (data set and experiment) in one figure. Further ones are drawn in further figures."""
+
+MAX_RUNS = 40
+"""Runs on one data set. With more a panel would be unreadable."""
+
+TIME_STATEMENT = (
+    "Time is the wall-clock time per split for search, final fit and prediction; splits trained "
+    "in one stack share its time equally. Times are comparable only if the runs used the same, "
+    "otherwise idle machine. A run is on the Pareto front if no other run of the same experiment "
+    "and data set is at least as fast and as good, and better in one of the two. Means that "
+    "differ by less than their errors may change places."
+)
+
 
 def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
     """Return which points no other point dominates.
@@ -81,21 +95,6 @@ def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
         front = pareto_front(group[f"{SECONDS}_mean"].to_numpy(), losses.to_numpy())
         result.loc[group.index] = front
     return result
-
-
-MAX_PANELS = 8
-"""Panels (data set and experiment) in one figure. Further ones are drawn in further figures."""
-
-MAX_RUNS = 40
-"""Runs on one data set. With more a panel would be unreadable."""
-
-TIME_STATEMENT = (
-    "Time is the wall-clock time per split for search, final fit and prediction; splits trained "
-    "in one stack share its time equally. Times are comparable only if the runs used the same, "
-    "otherwise idle machine. A run is on the Pareto front if no other run of the same experiment "
-    "and data set is at least as fast and as good, and better in one of the two. Means that "
-    "differ by less than their errors may change places."
-)
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:

@@ -12,7 +12,7 @@ from support.runs import RMSE, make_run
 
 from bnnbench.report.blocks import ERROR_BARS
 from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
-from bnnbench.report.figures.hover import name_marks
+from bnnbench.report.figures.inline_svg import name_marks
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import read_runs
