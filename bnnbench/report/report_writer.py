@@ -94,7 +94,7 @@ def write_report(
         processes if len(runs.folders) >= MIN_PARALLEL_RUNS else 1,
     )
     write_text(report.page, f"{markdown.page(blocks)}\n{markdown.SEE_GLOSSARY}\n")
-    write_text(report.glossary, markdown.glossary_page(TERMS))
+    write_text(report.glossary, f"# Glossary\n\n{markdown.glossary(TERMS)}\n")
     write_text(report.latex, latex.paper(blocks))
     for block in blocks:
         if isinstance(block, DataFile):

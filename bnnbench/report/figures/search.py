@@ -43,7 +43,7 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     at the start.
     """
     finite = search[np.isfinite(search["objective"])]
-    varied = [column for column in finite if _is_searched(finite, str(column))]
+    varied = [str(c) for c in finite if str(c).startswith("hp.") and finite[c].nunique() > 1]
     pairs = list(combinations(varied, 2)) or [(column, "objective") for column in varied]
     columns, rows = min(2, 1 + len(pairs)), 1 + len(pairs) // 2
     figure, panels = new_figure(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
@@ -59,10 +59,6 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
         axes.set_visible(False)
     legend(figure, panels[:2], columns=5, title=name)
     return figure
-
-
-def _is_searched(search: pd.DataFrame, column: str) -> bool:
-    return column.startswith("hp.") and search[column].nunique() > 1
 
 
 def _progress_panel(axes: Axes, best: pd.DataFrame, initial: int) -> None:

@@ -43,11 +43,6 @@ def table(block: Table) -> str:
     return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
 
 
-def glossary_page(terms: Sequence[Term]) -> str:
-    """The glossary as a page."""
-    return f"# Glossary\n\n{glossary(terms)}\n"
-
-
 def glossary(terms: Sequence[Term]) -> str:
     """All entries of the glossary, each under a heading."""
     named = {term.key: term for term in terms}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -74,33 +73,22 @@ def compare_with_published(runs: Runs) -> pd.DataFrame:
     table = published_modern()
     theirs = table[table["source"] == SOURCE].set_index(["dataset", "method", "metric"])
     rows = []
-    for run in runs.scored.to_dict("records"):
-        name = NAMES.get(float(run["settings"].get("method.alpha", math.nan)))
-        if run["method"] != METHOD or name is None:
-            continue
+    for run in runs.scored[runs.scored["method"] == METHOD].to_dict("records"):
+        alpha = float(run["settings"].get("method.alpha", math.nan))
         for metric in METRICS:
-            key = run["dataset"], name, metric
+            key = run["dataset"], NAMES.get(alpha), metric
             if key in theirs.index:
-                rows.append(_row(run, metric, theirs.loc[key]))
+                ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
+                published, differs = theirs.loc[key, ["mean", "stderr"]], run["settings_differ"]
+                rows.append({
+                    "dataset": run["dataset"], "alpha": alpha, "metric": metric,
+                    "splits": run["splits"], "ours": ours[0], "ours_stderr": ours[1],
+                    "published": published["mean"], "published_stderr": published["stderr"],
+                    "z": math.nan if differs else z_score(*ours, *published),
+                    "differs": differs,
+                })  # fmt: skip
     order = ["metric", "dataset", "alpha"]
     return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
-
-
-def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, Any]:
-    ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
-    published, differs = (theirs["mean"], theirs["stderr"]), run["settings_differ"]
-    return {
-        "dataset": run["dataset"],
-        "alpha": float(run["settings"]["method.alpha"]),
-        "metric": metric,
-        "splits": run["splits"],
-        "ours": ours[0],
-        "ours_stderr": ours[1],
-        "published": published[0],
-        "published_stderr": published[1],
-        "z": math.nan if differs else z_score(*ours, *published),
-        "differs": differs,
-    }
 
 
 SECTIONS = (section,)
