@@ -11,19 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Table,
-    label_columns,
-    number_columns,
-    numbered_name,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import legend, panel_title, small_multiples
-from bnnbench.report.formatting import format_number
 from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
 from bnnbench.results.mixtures import Mixture, read_mixtures
@@ -45,7 +34,9 @@ STATEMENT = (
     "quarter of its width."
 )
 
-COLUMNS = (*label_columns("Method"), *number_columns("W1 inside", "W1 outside"))
+COLUMNS = blocks.columns(
+    {"Method": "{name}"}, {"W1 inside": "{inside:.3g}", "W1 outside": "{outside:.3g}"}
+)
 
 MAX_COLUMNS = 4
 """Panels in a row."""
@@ -71,36 +62,28 @@ class CurvePanel:
         return float(self.distance[mask].mean()) if mask.any() else math.nan
 
 
-def one_dimensional_blocks(runs: Runs, comparisons: Sequence[Comparison]) -> tuple[Block, ...]:
-    """A table and a figure for each comparison on one-dimensional data."""
-    blocks: list[Block] = []
-    for comparison in comparisons:
-        panels = list(curve_panels(runs, comparison))
-        if not panels:
-            continue
-        number = 1 + sum(isinstance(block, FigureBlock) for block in blocks)
+def one_dimensional_blocks(runs: Runs, comparisons: Sequence[Comparison]) -> Iterator[blocks.Block]:
+    """Yield a table and a figure for each comparison on one-dimensional data."""
+    shown = [(c.dataset, panels) for c in comparisons if (panels := list(curve_panels(runs, c)))]
+    if shown:
+        yield blocks.Heading("One-dimensional data", 3)
+        yield blocks.Paragraph(STATEMENT)
+    for number, (dataset, panels) in enumerate(shown, 1):
         # The reference is only in the figure, because its distance to itself is zero.
-        rows = tuple(
-            (panel.name, *(format_number(panel.mean(region), ".3g") for region in ("in", "out")))
+        rows = [
+            {"name": panel.name, "inside": panel.mean("in"), "outside": panel.mean("out")}
             for panel in panels[1:]
-        )
-        caption = (
-            f"Predictions on {comparison.dataset}. Bands: mean ± 2 total (light) and ± 2 epistemic "
-            "(dark) standard deviations; black lines: ± 2 total of the chains; dashed line: true "
-            "function"
-        )
-        draw = partial(bands_figure, panels, comparison.dataset)
-        blocks += [
-            Heading(comparison.dataset, 4),
-            Table(COLUMNS, rows),
-            FigureBlock(numbered_name("gold_bands", number), caption, draw),
-            DataFile(
-                numbered_name("gold_along", number), _table(panels), "Distances at each point:"
-            ),
         ]
-    if not blocks:
-        return ()
-    return (Heading("One-dimensional data", 3), Paragraph(STATEMENT), *blocks)
+        caption = (
+            f"Predictions on {dataset}. Bands: mean ± 2 total (light) and ± 2 epistemic (dark) "
+            "standard deviations; black lines: ± 2 total of the chains; dashed line: true function"
+        )
+        draw = partial(bands_figure, panels, dataset)
+        name = blocks.numbered_name("gold_along", number)
+        yield blocks.Heading(dataset, 4)
+        yield blocks.fill(COLUMNS, rows)
+        yield blocks.FigureBlock(blocks.numbered_name("gold_bands", number), caption, draw)
+        yield blocks.DataFile(name, _table(panels), "Distances at each point:")
 
 
 def curve_panels(runs: Runs, comparison: Comparison) -> Iterator[CurvePanel]:

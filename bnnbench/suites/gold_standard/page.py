@@ -95,7 +95,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     yield blocks.DataFile("distances", full, "Distances on each split:")
 
 
-def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[blocks.Block]:
+def _comparison_blocks(runs: Runs, comparison: Comparison) -> Iterator[blocks.Block]:
     """A heading, statements on the reference and the ranking, and a table of distances."""
     splits = runs.splits[runs.splits["run"] == comparison.reference]
     converged, convergence = check_convergence(splits)
@@ -110,13 +110,10 @@ def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[blocks.Block]
         ]
     if comparison.excluded:
         notes.append(f"Excluded for a different model: {'; '.join(comparison.excluded)}.")
-    return [
-        blocks.Heading(
-            f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})", 3
-        ),
-        blocks.ItemList(tuple(filter(None, notes))),
-        distances_table(comparison),
-    ]
+    title = f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})"
+    yield blocks.Heading(title, 3)
+    yield blocks.ItemList(tuple(filter(None, notes)))
+    yield distances_table(comparison)
 
 
 def describe_model(splits: pd.DataFrame) -> str:
