@@ -13,7 +13,7 @@ from support.blocks import figures
 from support.grids import make_grid
 from support.runs import add_arrays, make_folder, make_run
 from support.synthetic_data import make_curve_run
-from support.user_errors import assert_user_error
+from support.user_errors import refused
 
 from bnnbench import discovery
 from bnnbench.discovery import plugins
@@ -24,7 +24,6 @@ from bnnbench.report.blocks import Heading, Style
 from bnnbench.report.report_writer import SECTIONS, build_sections, section_functions, write_report
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.run_files import CALIBRATION
-from bnnbench.types import UserError
 
 NO_LABELS = pd.DataFrame({"experiment": []})
 
@@ -82,16 +81,14 @@ def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.M
 def test_runs_without_any_section_are_refused(tmp_path: Path) -> None:
     names = {"experiment": "line", "dataset": "line", "method": "bbb"}
     make_folder(tmp_path / "runs", names, "v1", "toy")
-    with pytest.raises(UserError) as error:
+    with refused("path", "no_scores"):
         write_report(read_runs(tmp_path / "runs"), output_dir=tmp_path / "here")
-    assert_user_error(error, "path", "no_scores")
     assert not (tmp_path / "here").exists()
 
 
 def test_unknown_error_bars_are_refused() -> None:
-    with pytest.raises(UserError) as error:
+    with refused("--error-bars"):
         Style("variance")
-    assert_user_error(error, "--error-bars")
 
 
 def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,14 +16,13 @@ from support.runs import (
     make_run,
     metadata_of,
 )
-from support.user_errors import assert_user_error
+from support.user_errors import refused
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDICTIONS
 from bnnbench.report.split_run_page import write_split_tables
 from bnnbench.results.calibration import gather_calibration
 from bnnbench.results.reader import read_runs
-from bnnbench.types import UserError
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -115,9 +114,8 @@ def test_a_record_with_missing_metadata(tmp_path: Path) -> None:
     }
     del record["metadata"]["dataset"]
     folder.record.write_text(json.dumps(record))
-    with pytest.raises(UserError) as error:
+    with refused("record.json", "damaged") as error:
         read_runs(tmp_path)
-    assert_user_error(error, "record.json", "damaged")
     assert "lacks dataset" in str(error.value)
 
 
@@ -146,9 +144,8 @@ def test_an_error_if_all_runs_are_damaged(command: Command, tmp_path: Path) -> N
 
 def test_invalid_folder_names(tmp_path: Path) -> None:
     for name in ("x" * 300, "a\0b"):
-        with pytest.raises(UserError) as error:
+        with refused("path", "no_folder"):
             read_runs(tmp_path / name)
-        assert_user_error(error, "path", "no_folder")
 
 
 @pytest.mark.usefixtures("without_figures")

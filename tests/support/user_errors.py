@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from bnnbench.types import UserError
@@ -25,3 +28,13 @@ def assert_user_error(
     assert (error.setting, error.code) == (setting, code), error
     text = str(error)
     assert text.endswith((".", "?")) and "\n" not in text, text
+
+
+@contextmanager
+def refused(
+    setting: str | None, code: str | None = None
+) -> Iterator[pytest.ExceptionInfo[UserError]]:
+    """Assert that the code inside raises a `UserError`, see `assert_user_error`."""
+    with pytest.raises(UserError) as error:
+        yield error
+    assert_user_error(error, setting, code)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from support.blocks import blocks, data_files
 from support.runs import make_run
-from support.user_errors import assert_user_error
+from support.user_errors import refused
 
 from bnnbench.report.blocks import Style
 from bnnbench.report.sections.leaderboard import section
@@ -23,7 +23,6 @@ from bnnbench.results.published.user_values import (
 )
 from bnnbench.results.published.values import published_uci
 from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
-from bnnbench.types import UserError
 
 HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
 ROWS = f"""{HEAD}
@@ -98,17 +97,15 @@ def test_mistakes(name: str, tmp_path: Path) -> None:
     text, setting, code = MISTAKES[name]
     path = tmp_path / "mine.csv"
     path.write_text(text)
-    with pytest.raises(UserError) as error:
+    with refused(setting, code) as error:
         read_user_published(path)
-    assert_user_error(error, setting, code)
     assert str(path) in str(error.value)
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere.csv"):
-        with pytest.raises(UserError) as error:
+        with refused("--published-values", "unreadable"):
             read_user_published(path)
-        assert_user_error(error, "--published-values", "unreadable")
 
 
 def test_a_run_is_compared_with_the_value_of_its_method(runs: Runs) -> None:
