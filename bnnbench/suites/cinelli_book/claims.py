@@ -16,7 +16,6 @@ from bnnbench.results.claims import (
     Claim,
     FunctionRule,
     NotTestable,
-    Rule,
     check_better,
     check_claims,
     count_datasets,
@@ -128,49 +127,45 @@ def ratio_range(excess: float) -> tuple[float, float]:
     return 1 + excess / 2, 1 + 2 * excess
 
 
-STATEMENTS: tuple[tuple[str, str, Rule[BookRuns]], ...] = (
-    ("PBP trains fastest.", TIME, time_ratio(all_except("pbp"), "pbp", 1, math.inf)),
-    (
-        "PBP is 34 times faster than the runner-up.",
+RULES: dict[str, tuple[str, FunctionRule]] = {
+    "PBP trains fastest.": (TIME, time_ratio(all_except("pbp"), "pbp", 1, math.inf)),
+    "PBP is 34 times faster than the runner-up.": (
         TIME,
         time_ratio(all_except("pbp"), "pbp", 17, 68),
     ),
-    (
-        "Without hyper-parameter search, PBP would be the slowest on average.",
+    "Without hyper-parameter search, PBP would be the slowest on average.": (
         "4.7.5",
         time_ratio(all_except("pbp"), "pbp", 0, 1, "slowest", "fit"),
     ),
-    (
-        "BBBx2 is by far the slowest.",
+    "BBBx2 is by far the slowest.": (
         TIME,
         time_ratio(all_except("bbb_x2"), "bbb_x2", 0, 0.8, "slowest"),
     ),
-    (
-        "BBBx2, with twice the samples, takes 80 % longer than BBBx1.",
+    "BBBx2, with twice the samples, takes 80 % longer than BBBx1.": (
         TIME,
         time_ratio(("bbb_x2",), "bbb_x1", *ratio_range(0.8)),
     ),
-    (
-        "Vadam takes 16 % longer than BBBx1.",
+    "Vadam takes 16 % longer than BBBx1.": (
         TIME,
         time_ratio(("vadam",), "bbb_x1", *ratio_range(0.16)),
     ),
-    ("Vadam trains faster than BBBx2.", TIME, time_ratio(("vadam",), "bbb_x2", 0, 1)),
-    ("BBBx2 performs better than Vadam on average.", SCORE, is_better("bbb_x2", "vadam")),
-    (
-        "MCDOx1 takes 10 % longer than MCDOx10.",
+    "Vadam trains faster than BBBx2.": (TIME, time_ratio(("vadam",), "bbb_x2", 0, 1)),
+    "BBBx2 performs better than Vadam on average.": (SCORE, is_better("bbb_x2", "vadam")),
+    "MCDOx1 takes 10 % longer than MCDOx10.": (
         TIME,
         time_ratio(("mc_dropout_x1",), "mc_dropout_x10", *ratio_range(0.1)),
     ),
-    (
-        "MCDOx1 performs slightly but consistently better than MCDOx10.",
+    "MCDOx1 performs slightly but consistently better than MCDOx10.": (
         SCORE,
         is_better("mc_dropout_x1", "mc_dropout_x10"),
     ),
-    ("MCDOx1 performs best overall.", SCORE, has_rank("mc_dropout_x1", 1)),
-    ("MCDOx10 performs second best.", SCORE, has_rank("mc_dropout_x10", 2)),
-    ("PBP performs third best.", SCORE, has_rank("pbp", 3)),
-)
+    "MCDOx1 performs best overall.": (SCORE, has_rank("mc_dropout_x1", 1)),
+    "MCDOx10 performs second best.": (SCORE, has_rank("mc_dropout_x10", 2)),
+    "PBP performs third best.": (SCORE, has_rank("pbp", 3)),
+}
+"""Section and rule of each claim, by its text."""
+
+STATEMENTS = tuple((text, source, rule) for text, (source, rule) in RULES.items())
 
 
 def claims(suite: BookRuns) -> list[Claim]:

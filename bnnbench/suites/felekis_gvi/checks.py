@@ -158,7 +158,7 @@ def has_rank(
     )
 
 
-def improves_with_depth(
+def improves(
     names: Names, depth: int, metrics: Names = SCORES, *, spread: bool = False
 ) -> FunctionRule:
     """One more layer improves medians, or increases the spread over splits.
@@ -326,7 +326,7 @@ def toy_at_depth(table: pd.DataFrame, names: Sequence[str], depth: int) -> pd.Da
     return rows.loc[list(names)]
 
 
-def is_best_calibrated(names: Names, depth: int) -> FunctionRule:
+def best_calibrated(names: Names, depth: int) -> FunctionRule:
     """These divergences are the best calibrated on the toy at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -368,8 +368,8 @@ def coverage_rises(names: Names, *, falls: bool = False) -> FunctionRule:
     )
 
 
-def small_intervals_are_overconfident() -> FunctionRule:
-    """Small intervals contain too few targets."""
+def small_intervals_fail() -> FunctionRule:
+    """Small intervals contain too few targets, which is overconfident."""
 
     def check(suite: ThesisRuns) -> CheckResult:
         low = {}
