@@ -112,9 +112,9 @@ def read_filtered_runs(
         UserError: if there are none, or a name or the file is wrong.
     """
     from bnnbench.config.published_protocol import use_published_protocols
+    from bnnbench.results.published.user_values import read_user_published
     from bnnbench.results.reader import read_runs
     from bnnbench.results.run_filter import filter_runs
-    from bnnbench.results.user_published import read_user_published
 
     use_published_protocols()
     values = read_user_published(published_values) if published_values else None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from string import Formatter
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
 
 from bnnbench.checks import check_choice
+from bnnbench.report.formatting import MISSING, plus_minus
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_filter import RunFilter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 ERROR_BARS = {"std": "standard deviation", "stderr": "standard error"}
 """Statistic over splits that error bars may show, and its name in captions."""
@@ -61,6 +66,14 @@ class ItemList:
     texts: tuple[str, ...]
 
 
+Row = Mapping[Any, Any]
+"""A row of a data frame, by column."""
+
+Cell = str | Callable[[Row], str]
+"""How a cell is printed: a function of the row, or a format string over its columns, such as
+`{rmse_mean:.3f}`, in which numbers that are not finite become a dash."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a printed table.
@@ -69,10 +82,12 @@ class Column:
         title: the column heading.
         kind: `number` columns are right-aligned, `label` and `text` columns left-aligned; only
             `text` may wrap.
+        cell: how its cells are printed, for `fill`.
     """
 
     title: str
     kind: Literal["number", "label", "text"] = "number"
+    cell: Cell = ""
 
 
 @dataclass(frozen=True)
@@ -133,15 +148,8 @@ class DataFile:
 Block = Heading | Paragraph | ItemList | Table | FigureBlock | DataFile
 
 
-@dataclass(frozen=True)
-class Section:
-    """One section of a report."""
-
-    blocks: tuple[Block, ...]
-
-
-SectionFunction = Callable[[Runs, Style], Section | None]
-"""Builds a section of a report, or returns None if it does not apply to the runs."""
+SectionFunction = Callable[[Runs, Style], Iterable[Block]]
+"""Yields the blocks of a section of a report; none if it does not apply to the runs."""
 
 
 def label_columns(*titles: str) -> tuple[Column, ...]:
@@ -154,24 +162,58 @@ def number_columns(*titles: str) -> tuple[Column, ...]:
     return tuple(Column(title) for title in titles)
 
 
-def tables_by_group(
-    columns: tuple[Column, ...], groups: Iterable[str], rows: Iterable[tuple[str, ...]]
-) -> tuple[Block, ...]:
-    """A heading and a table for each group of rows, in order of first appearance.
+def columns(
+    labels: Mapping[str, Cell], numbers: Mapping[str, Cell], texts: Mapping[str, Cell] | None = None
+) -> tuple[Column, ...]:
+    """Columns for `fill`: how the cells are printed, by title."""
+    return (
+        *(Column(title, "label", cell) for title, cell in labels.items()),
+        *(Column(title, "number", cell) for title, cell in numbers.items()),
+        *(Column(title, "text", cell) for title, cell in (texts or {}).items()),
+    )
+
+
+def score(metric: str) -> Cell:
+    """Cells with mean and standard error of a metric; a dash if the row has none."""
+    return with_stderr(f"{metric}_mean", f"{metric}_stderr")
+
+
+def with_stderr(mean: str, stderr: str = "") -> Cell:
+    """Cells with the number in a column and its standard error, by default in `<mean>_stderr`."""
+    return lambda row: plus_minus(
+        row.get(mean, math.nan), row.get(stderr or f"{mean}_stderr", math.nan)
+    )
+
+
+class _CellFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, float) and not math.isfinite(value):
+            return MISSING
+        return format(value, format_spec)
+
+
+def fill(columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row], **options: Any) -> Table:
+    """A table with a row for each row of a data frame.
 
     Args:
-        columns: of every table.
-        groups: the group of each row, such as its data set.
-        rows: formatted cells.
+        columns: with their `cell`.
+        rows: of the data.
+        options: further fields of `Table`.
     """
-    rows_by_group: dict[str, list[tuple[str, ...]]] = {}
-    for group, row in zip(groups, rows, strict=True):
-        rows_by_group.setdefault(str(group), []).append(row)
-    return tuple(
-        block
-        for group, group_rows in rows_by_group.items()
-        for block in (Heading(group, 3), Table(columns, tuple(group_rows)))
+    records = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else rows
+    form = _CellFormatter().vformat
+    cells = tuple(
+        tuple(form(c.cell, (), row) if isinstance(c.cell, str) else c.cell(row) for c in columns)
+        for row in records
     )
+    return Table(tuple(columns), cells, **options)
+
+
+def fill_by(group: str, columns: Sequence[Column], rows: pd.DataFrame) -> Iterator[Block]:
+    """A heading and a table for each value of a column, in order of first appearance."""
+    for name, own in rows.groupby(group, sort=False):
+        yield Heading(str(name), 3)
+        yield fill(columns, own)
 
 
 def numbered_name(name: str, number: int) -> str:
@@ -179,11 +221,11 @@ def numbered_name(name: str, number: int) -> str:
     return name if number == 1 else f"{name}_{number}"
 
 
-def even_chunks(count: int, max_size: int) -> list[range]:
-    """Split `range(count)` into the fewest chunks of at most `max_size`, of nearly equal size.
+def even_chunks(items: Sequence[T], max_size: int) -> list[Sequence[T]]:
+    """Split a sequence into the fewest chunks of at most `max_size`, of nearly equal size.
 
     Nine panels with room for eight are split 4 + 5, because a figure of one panel looks oversized.
     """
-    chunks = -(-count // max_size)
-    ends = [round(k * count / chunks) for k in range(chunks + 1)] if chunks else []
-    return [range(start, end) for start, end in pairwise(ends)]
+    chunks = -(-len(items) // max_size)
+    ends = [round(k * len(items) / chunks) for k in range(chunks + 1)] if chunks else []
+    return [items[start:end] for start, end in pairwise(ends)]

@@ -6,26 +6,22 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bnnbench.report.blocks import Block, Column, DataFile, Table, label_columns
+from bnnbench.report.blocks import Block, DataFile, Table, columns, fill
 from bnnbench.results.claims import Claim
 
-COLUMNS = (
-    *label_columns("Claim", "Source", "Verdict"),
-    Column("Evidence", "text"),
-    Column("Rule", "text"),
+COLUMNS = columns(
+    {"Claim": "{text}", "Source": "{source}", "Verdict": "{verdict}"},
+    {},
+    {"Evidence": "{evidence}", "Rule": "{rule}"},
 )
 
-PUBLISHED_EVIDENCE = Column("Same rule applied to the published numbers", "text")
+PUBLISHED_EVIDENCE = columns({}, {}, {"Same rule applied to the published numbers": "{theirs}"})
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     """The verdicts as a printed table."""
-    published = any(c.theirs for c in claims)
-    rows = tuple(
-        (c.text, c.source, c.verdict, c.evidence, c.rule, *((c.theirs,) if published else ()))
-        for c in claims
-    )
-    return Table((*COLUMNS, *((PUBLISHED_EVIDENCE,) if published else ())), rows)
+    data = claims_data(claims)
+    return fill((*COLUMNS, *(PUBLISHED_EVIDENCE if "theirs" in data else ())), data)
 
 
 def claims_data(claims: Sequence[Claim]) -> pd.DataFrame:

@@ -13,23 +13,10 @@ from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    SectionFunction,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.claims_table import claims_data, claims_table
+from bnnbench.report import blocks
+from bnnbench.report.claims_table import claims_blocks, claims_data
 from bnnbench.report.formatting import format_number, plus_minus
-from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.report.run_page import RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Claim, Statement, check_claims
 from bnnbench.results.reader import Runs
@@ -117,13 +104,9 @@ def make_run_page(page: ExperimentPage) -> RunPage:
         partial(_write, page),
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
-        figures=partial(_figures, page),
+        figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
         captions=page.captions,
     )
-
-
-def _figures(page: ExperimentPage, folder: RunFolder) -> FigureFunctions:
-    return {name: partial(draw, folder) for name, draw in page.figures.items()}
 
 
 def _write(page: ExperimentPage, folder: RunFolder) -> None:
@@ -137,47 +120,35 @@ def verdict(claim: Claim) -> str:
     return f"{claim.verdict}: {claim.text} ({claim.source}): {claim.evidence}"
 
 
-def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> Table:
-    """The answers as a printed table, without empty columns.
-
-    Args:
-        answers: from `read_answers`.
-        title: printed above the table.
-        caption: printed below the table.
-    """
+def answers_table(answers: pd.DataFrame, title: str = "", caption: str = "") -> blocks.Table:
+    """The answers as a printed table, without empty columns."""
     optional = [name for name in ("exact", "published") if answers[name].notna().any()]
-    with_setting = bool(answers["setting"].ne("").any())
-    labels = ("quantity", "approximation", *(("setting",) if with_setting else ()))
-    rows = tuple(
-        (
-            *(str(row[label]) for label in labels),
-            _value(row),
-            *(format_number(row[name], NUMBER_FORMAT) for name in optional),
-        )
-        for row in answers.to_dict("records")
+    labels = ["quantity", "approximation", *(["setting"] if answers["setting"].any() else [])]
+    heads = blocks.columns(
+        {name: f"{{{name}}}" for name in labels},
+        {"value": _value, **{name: f"{{{name}:{NUMBER_FORMAT}}}" for name in optional}},
     )
-    columns = (*label_columns(*labels), *number_columns("value", *optional))
-    return Table(columns, rows, title=title, caption=caption)
+    return blocks.fill(heads, answers, title=title, caption=caption)
 
 
-def _value(row: Mapping[Any, Any]) -> str:
+def _value(row: blocks.Row) -> str:
     """The value, with its standard error if there is one."""
     if row["standard_error"] > 0:
         return plus_minus(row["value"], row["standard_error"])
     return format_number(row["value"], NUMBER_FORMAT)
 
 
-def make_section(pages: Sequence[ExperimentPage]) -> SectionFunction:
+def make_section(pages: Sequence[ExperimentPage]) -> blocks.SectionFunction:
     """Return a report section on every run of these kinds."""
 
-    def section(runs: Runs, style: Style) -> Section | None:
-        blocks = [block for page in pages for block in _run_blocks(page, runs)]
-        return Section(tuple(blocks)) if blocks else None
+    def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+        for page in pages:
+            yield from _run_blocks(page, runs)
 
     return section
 
 
-def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
+def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[blocks.Block]:
     """Yield a heading, answers, figures and claims for each run of a kind."""
     table = runs.tables.get(page.kind, pd.DataFrame())
     if table.empty:
@@ -190,27 +161,21 @@ def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[Block]:
         folder = runs.folders[run]
         differences = ", ".join(describe_setting(name, own.get(name)) for name in names)
         answers = read_answers(folder)
-        yield Heading(f"{page.title}: {differences}" if differences else page.title)
-        yield Paragraph(page.caption)
+        yield blocks.Heading(f"{page.title}: {differences}" if differences else page.title)
+        yield blocks.Paragraph(page.caption)
         yield answers_table(answers)
-        yield DataFile(f"{page.kind}_{ANSWERS}{suffix}", answers)
+        yield blocks.DataFile(f"{page.kind}_{ANSWERS}{suffix}", answers)
         for name, draw in page.figures.items():
             caption = page.captions.get(name, name.replace("_", " "))
-            yield FigureBlock(f"{page.kind}_{name}{suffix}", caption, partial(draw, folder))
+            yield blocks.FigureBlock(f"{page.kind}_{name}{suffix}", caption, partial(draw, folder))
         if notes := page.notes(folder):
-            yield ItemList(tuple(notes))
+            yield blocks.ItemList(tuple(notes))
         if claims := page.claims(folder):
-            yield claims_table(claims)
-            yield DataFile(f"{page.kind}_{CLAIMS}{suffix}", claims_data(claims))
+            yield from claims_blocks(claims, f"{page.kind}_{CLAIMS}{suffix}")
 
 
 def _file_suffixes(values: Sequence[Sequence[Any]], runs: Sequence[str]) -> list[str]:
-    """Suffixes of the file names of each run: its distinguishing settings, or its digest.
-
-    Args:
-        values: of the distinguishing settings, one row per run.
-        runs: the digests of the runs.
-    """
+    """Suffixes of the file names of each run: its distinguishing settings, or its digest."""
     if len(runs) == 1:
         return [""]
     names = [re.sub(r"[^\w.]+", "_", "_".join(map(format_value, row))) for row in values]

@@ -11,11 +11,11 @@ from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
 from bnnbench.files import write_text
 from bnnbench.forks import run_both
-from bnnbench.report.blocks import DataFile, FigureBlock, Section, SectionFunction, Style
+from bnnbench.report.blocks import Block, DataFile, FigureBlock, SectionFunction, Style
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
-from bnnbench.report.run_details import run_details
+from bnnbench.report.run_output import run_details
 from bnnbench.report.sections import (
     calibration,
     curves,
@@ -61,16 +61,16 @@ def section_functions(runs: Runs) -> Iterator[SectionFunction]:
         yield from getattr(page, "SECTIONS", ())
 
 
-def build_sections(runs: Runs, style: Style) -> list[Section]:
-    """Build every section that applies to the runs.
+def build_sections(runs: Runs, style: Style) -> list[Block]:
+    """Return the blocks of every section that applies to the runs.
 
     Raises:
         UserError: if none applies.
     """
-    sections = [section for build in section_functions(runs) if (section := build(runs, style))]
-    if not sections:
+    blocks = [block for section in section_functions(runs) for block in section(runs, style)]
+    if not blocks:
         require_scores(runs)
-    return sections
+    return blocks
 
 
 def write_report(
@@ -88,15 +88,14 @@ def write_report(
         UserError: if no section applies to the runs.
     """
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(runs.path)
-    sections, details = run_both(
+    blocks, details = run_both(
         lambda: build_sections(runs, style or Style()),
         lambda: list(run_details(runs, report.root)),
         processes if len(runs.folders) >= MIN_PARALLEL_RUNS else 1,
     )
-    write_text(report.page, f"{markdown.page(sections)}\n{markdown.SEE_GLOSSARY}\n")
-    write_text(report.glossary, markdown.glossary_page(TERMS))
-    write_text(report.latex, latex.paper(sections))
-    blocks = [block for section in sections for block in section.blocks]
+    write_text(report.page, f"{markdown.page(blocks)}\n{markdown.SEE_GLOSSARY}\n")
+    write_text(report.glossary, f"# Glossary\n\n{markdown.glossary(TERMS)}\n")
+    write_text(report.latex, latex.paper(blocks))
     for block in blocks:
         if isinstance(block, DataFile):
             write_text(report.table(block.name), block.table.to_csv(index=False))
@@ -104,7 +103,7 @@ def write_report(
     figures = save_and_inline(functions, report.figure, FIGURE_FORMATS["both"], processes)
     count = len(runs.folders)
     title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
-    write_text(report.html, html.page(title, sections, figures, details))
+    write_text(report.html, html.page(title, blocks, figures, details))
     return report
 
 

@@ -9,20 +9,11 @@ from joblib import cpu_count
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    Table,
-)
+from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails, run_details
-from bnnbench.report.run_output import run_page_for
+from bnnbench.report.run_output import run_details, run_page_for
+from bnnbench.report.run_page import RunDetails
 from bnnbench.results.reader import read_runs
 
 NAME_AND_VALUE = (Column("Name", "label"), Column("Value", "text"))
@@ -43,9 +34,8 @@ def write_run_html(folder: RunFolder) -> Path:
         FigureBlock(name, run_page.captions.get(name, name.replace("_", " ")), draw)
         for name, draw in functions.items()
     ]
-    blocks = tuple(run_blocks(details, figures))
     target = folder.root / "page.html"
-    write_text(target, html.page(details.summary.table.title, [Section(blocks)], svgs))
+    write_text(target, html.page(details.summary.table.title, run_blocks(details, figures), svgs))
     return target
 
 

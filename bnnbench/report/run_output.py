@@ -1,20 +1,23 @@
-"""Writes and prints the results of a finished run, as its kind of experiment presents them."""
+"""The results of finished runs, as their kind of experiment presents them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder, read_environment
 from bnnbench.report.figures.save import save_figures
 from bnnbench.report.renderers import terminal
-from bnnbench.report.run_page import RunPage
+from bnnbench.report.run_page import RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
+from bnnbench.results.reader import Runs
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -50,10 +53,7 @@ def run_page_for(folder: RunFolder) -> RunPage:
 def write_run_output(folder: RunFolder, figures: str = "both", processes: int = 1) -> list[str]:
     """Write the summary tables and figures of a run into its folder.
 
-    Args:
-        folder: the run folder.
-        figures: a key of `FIGURE_FORMATS`.
-        processes: number of processes that draw figures in parallel.
+    `figures` is a key of `FIGURE_FORMATS`.
 
     Returns:
         The names of the written files that the report over many runs reads.
@@ -75,3 +75,43 @@ def print_run(folder: RunFolder, console: Console) -> None:
     console.print(terminal.grid([page.table(folder)]))
     for note in page.notes(folder):
         console.print(note, highlight=False, markup=False)  # E_p[r] is text, not a style
+
+
+def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iterator[RunDetails]:
+    """Yield the details of every run whose kind of experiment has a page.
+
+    Pages with the run's own figures need no charts.
+    """
+    for kind, table in runs.tables.items():
+        page = find_run_page(kind)
+        if page is None:
+            continue
+        summarise = page.summarise or partial(_summarise, page, table.index)
+        for name, summary in summarise(runs, with_charts):
+            folder = runs.folders[name]
+            environment = _environment(folder)
+            yield RunDetails(
+                name,
+                os.path.relpath(folder.root, report_root),
+                summary,
+                {key: str(value) for key, value in table.at[name, "settings"].items()},
+                environment,
+                environment.pop("started", ""),
+            )
+
+
+def _summarise(
+    page: RunPage, names: Iterable[str], runs: Runs, with_charts: bool
+) -> Iterator[tuple[str, RunSummary]]:
+    for name in names:
+        folder = runs.folders[name]
+        yield name, RunSummary(page.table(folder), tuple(page.notes(folder)))
+
+
+def _environment(folder: RunFolder) -> dict[str, str]:
+    """The environment of the last session of a run."""
+    stored = read_environment(folder)
+    versions = stored.get("versions")
+    words = ", ".join(f"{k} {v}" for k, v in versions.items()) if isinstance(versions, dict) else ""
+    plain = {key: str(value) for key, value in stored.items() if not isinstance(value, dict | list)}
+    return {**plain, "versions": words}

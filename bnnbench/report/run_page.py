@@ -1,4 +1,8 @@
-"""How each kind of experiment presents the results of a run."""
+"""How each kind of experiment presents a run: on its own page, and compactly in a report.
+
+A report may contain hundreds of runs, so their charts are stored as numbers. The page's script
+draws them when the reader opens the run.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,87 @@ from typing import TYPE_CHECKING
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import Table
-from bnnbench.report.run_summary import RunSummary
 from bnnbench.results.reader import Runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line or a set of points in a chart.
+
+    Attributes:
+        name: the legend entry.
+        x: horizontal coordinates.
+        y: vertical coordinates.
+        error: half-lengths of the error bars; empty for none.
+        joined: whether to connect the points by a line.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...] = ()
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A small figure.
+
+    Attributes:
+        title: the first part of the caption.
+        x: label of the horizontal axis.
+        y: label of the vertical axis.
+        series: lines and points.
+        diagonal: whether to draw the line y = x.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    diagonal: bool = False
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The results of one run.
+
+    Attributes:
+        table: its main results.
+        notes: remarks to print below the table.
+        tables: further tables.
+        charts: small figures.
+    """
+
+    table: Table
+    notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunDetails:
+    """Details of one run.
+
+    Attributes:
+        name: the digest of the run, the target of links in the report.
+        folder: path of the run folder relative to the report.
+        summary: results and charts.
+        settings: all settings that affect the results, by dotted name.
+        environment: software and hardware that computed the results.
+        started: start time, ISO 8601.
+    """
+
+    name: str
+    folder: str
+    summary: RunSummary
+    settings: Mapping[str, str]
+    environment: Mapping[str, str]
+    started: str
+
 
 FigureFunctions = Mapping[str, Callable[[], "Figure"]]
 """Functions that draw figures, by figure name."""

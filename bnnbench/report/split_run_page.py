@@ -12,29 +12,20 @@ from bnnbench.experiment.record import read_record
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
-from bnnbench.report.figures.curves import curves_figure
 from bnnbench.report.figures.mixing import has_mixing_data, mixing_figure
-from bnnbench.report.figures.objective import objective_figure
 from bnnbench.report.figures.predictions import predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
 from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.report.sections.curves import curves_figure
+from bnnbench.report.sections.objective import objective_figure
 from bnnbench.report.split_run_summary import summarise_runs
 from bnnbench.report.split_run_table import run_notes, run_table
+from bnnbench.results import run_files
 from bnnbench.results.calibration import calibration_table
 from bnnbench.results.curves import read_curve
 from bnnbench.results.labels import full_name
-from bnnbench.results.run_files import (
-    CALIBRATION,
-    exclude_diverged,
-    read_diagnosis,
-    read_objective,
-    read_out_of_fold,
-    read_predictions,
-    read_search,
-    read_splits,
-)
 from bnnbench.results.summary import summarise
 
 SUMMARY = "summary"
@@ -62,45 +53,42 @@ CAPTIONS = {
 
 def write_split_tables(folder: RunFolder) -> None:
     """Write `summary.csv` and `calibration.csv`, derived from the run's other files."""
-    splits = read_splits(folder)
+    splits = run_files.read_splits(folder)
     write_text(folder.table(SUMMARY), summarise(splits).to_csv(index=False))
     points = read_test_points(folder, splits)
     if points is not None:
-        table = calibration_table(points, read_out_of_fold(folder))
-        write_text(folder.table(CALIBRATION), table.to_csv(index=False))
+        table = calibration_table(points, run_files.read_out_of_fold(folder))
+        write_text(folder.table(run_files.CALIBRATION), table.to_csv(index=False))
 
 
 def read_test_points(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
-    """Test points and predictions of the splits that did not diverge, if predictions were saved.
-
-    Args:
-        folder: the run folder.
-        splits: from `read_splits`.
-    """
-    predictions = read_predictions(folder)
-    return None if predictions is None else exclude_diverged(predictions, splits)
+    """Test points and predictions of the splits that did not diverge, if predictions were saved."""
+    predictions = run_files.read_predictions(folder)
+    return None if predictions is None else run_files.exclude_diverged(predictions, splits)
 
 
 def figure_functions(folder: RunFolder) -> FigureFunctions:
     """The figures that can be drawn from the run's files, the slowest first."""
-    names, splits = read_record(folder).metadata, read_splits(folder)
+    names, splits = read_record(folder).metadata, run_files.read_splits(folder)
     target, points = str(names["target"]), read_test_points(folder, splits)
     name = full_name(names)
     figures: dict[str, Callable[[], Figure]] = {}
-    search = read_search(folder)
+    search = run_files.read_search(folder)
     if len(search):
         figures["search"] = partial(search_figure, search, int(names["initial_points"]), name)
     figures["splits"] = partial(splits_figure, splits, target, name)
     if points is not None:
         figures["predictions"] = partial(predictions_figure, points, target, name)
-        figures["calibration"] = partial(reliability_figure, points, read_out_of_fold(folder), name)
+        figures["calibration"] = partial(
+            reliability_figure, points, run_files.read_out_of_fold(folder), name
+        )
     curve = read_curve(folder, names)
     if curve:
         figures["curve"] = partial(curves_figure, [curve], name)
-    diagnosis = read_diagnosis(folder)
+    diagnosis = run_files.read_diagnosis(folder)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)
-    objective = read_objective(folder)
+    objective = run_files.read_objective(folder)
     if objective is not None:
         figures["objective"] = partial(objective_figure, objective, name)
     return figures
@@ -111,7 +99,7 @@ SPLIT_RUN_PAGE = RunPage(
     write_split_tables,
     run_table,
     run_notes,
-    (CALIBRATION,),
+    (run_files.CALIBRATION,),
     figure_functions,
     CAPTIONS,
     summarise_runs,

@@ -15,7 +15,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import Table, number_columns
 from bnnbench.report.figures.search import best_so_far
 from bnnbench.report.formatting import unit_suffix
-from bnnbench.report.run_summary import Chart, RunSummary, Series
+from bnnbench.report.run_page import Chart, RunSummary, Series
 from bnnbench.report.split_run_table import notes_of, scores_table
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
@@ -34,18 +34,15 @@ def summarise_run(
 ) -> RunSummary:
     """Summarise one run.
 
-    Args:
-        row: its row of `Runs.scored`.
-        splits: its rows of `splits.csv`.
-        folder: the run folder.
-        with_charts: whether to include charts; False for pages with the run's figures.
+    Pages with the run's own figures need no charts.
     """
     # The row has columns for the diagnostics of all methods in the report.
-    own = {
-        key: value
+    other = {
+        key.removesuffix("_mean")
         for key, value in row.items()
-        if not (key.startswith(DIAGNOSTIC) and math.isnan(row[f"{_metric(key)}_mean"]))
+        if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
     }
+    own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
     charts, notes = [], notes_of(row, splits)
     functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
     for function in functions if with_charts else ():
@@ -65,17 +62,13 @@ def splits_table(splits: pd.DataFrame) -> Table:
     present = ~np.isnan(values).all(0)
     columns, cells = list(compress(names, present)), values[:, present]
     rows = tuple(tuple(f"{value:.4g}" for value in row) for row in cells.tolist())
-    headings = (heading_of(name) if name in BY_KEY else _heading(name) for name in columns)
+    headings = (
+        heading_of(name)
+        if name in BY_KEY
+        else name.removeprefix("hp.").removeprefix(DIAGNOSTIC).replace("_", " ")
+        for name in columns
+    )
     return Table(number_columns(*headings), rows, title="Splits")
-
-
-def _metric(column: str) -> str:
-    """The metric of a column `<metric>_mean`, `<metric>_std` or `<metric>_stderr`."""
-    return column.rpartition("_")[0]
-
-
-def _heading(column: str) -> str:
-    return column.removeprefix("hp.").removeprefix(DIAGNOSTIC).replace("_", " ")
 
 
 def search_chart(folder: RunFolder) -> Chart | None:
@@ -84,15 +77,11 @@ def search_chart(folder: RunFolder) -> Chart | None:
     if not len(search):
         return None
     best = best_so_far(search)
-    median, low, high = (best.quantile(q, axis=1).to_numpy() for q in (0.5, 0.1, 0.9))
     x = tuple(best.index.tolist())
+    quantiles = {"median over splits": 0.5, "10 % quantile": 0.1, "90 % quantile": 0.9}
     series = tuple(
-        Series(name, x, tuple(y.tolist()), joined=True)
-        for name, y in (
-            ("median over splits", median),
-            ("10 % quantile", low),
-            ("90 % quantile", high),
-        )
+        Series(name, x, tuple(best.quantile(q, axis=1).tolist()), joined=True)
+        for name, q in quantiles.items()
     )
     return Chart("Search: best objective so far", "evaluation", "validation log-likelihood", series)
 

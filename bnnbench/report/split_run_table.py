@@ -42,11 +42,7 @@ def run_table(folder: RunFolder) -> Table:
 
 
 def scores_table(run: Mapping[str, Any]) -> Table:
-    """The results table of a run.
-
-    Args:
-        run: a row of `Runs.scored`.
-    """
+    """The results table of a run."""
     several, unit = run["splits"] > 1, unit_suffix(str(run["target"]))
     rows = []
     for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
@@ -71,12 +67,7 @@ def scores_table(run: Mapping[str, Any]) -> Table:
 
 
 def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
-    """Cells with a published value, z and the source.
-
-    Args:
-        run: from `run_row`, with mean and standard error of the metric.
-        key: the key of the metric.
-    """
+    """Cells with a published value, z and the source."""
     theirs = counterpart(run, key)
     if theirs is None:
         return "", "", ""
@@ -93,12 +84,7 @@ def run_notes(folder: RunFolder) -> list[str]:
 
 
 def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
-    """Notes on a run.
-
-    Args:
-        run: a row of `Runs.scored`.
-        splits: its rows of `splits.csv`.
-    """
+    """Notes on a run."""
     notes = []
     lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
     if lost:
@@ -124,11 +110,7 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
 
 
 def published_notes(run: Mapping[str, Any]) -> list[str]:
-    """Notes on differences from the published settings and on the meaning of z.
-
-    Args:
-        run: from `run_row`.
-    """
+    """Notes on differences from the published settings and on the meaning of z."""
     values = [value for metric in METRICS if (value := counterpart(run, metric.key))]
     sources = {value.method: value.source.partition(" (")[0] for value in values}
     differences = {source: difference(run, method) for method, source in sources.items()}

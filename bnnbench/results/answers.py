@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.results.run_files import damaged_file_error, has_numeric_columns
+from bnnbench.results.run_files import read_table
 
 ANSWERS = "answers"
 """Table of a run: one row per number."""
@@ -60,18 +60,10 @@ def read_answers(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is missing or not such a table.
     """
-    path = folder.table(ANSWERS)
-    try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, str), keep_default_na=True)
-        if (
-            len(table)
-            and set(COLUMNS) <= set(table)
-            and has_numeric_columns(table, COLUMNS[len(TEXT_COLUMNS) :])
-        ):
-            return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
-    except (OSError, ValueError):
-        pass
-    raise damaged_file_error(path, "is missing or not a table of answers")
+    problem = "is missing or not a table of answers"
+    numeric = COLUMNS[len(TEXT_COLUMNS) :]
+    table = read_table(folder.table(ANSWERS), numeric, TEXT_COLUMNS, problem)
+    return table[list(COLUMNS)].fillna(dict.fromkeys(TEXT_COLUMNS, ""))
 
 
 def value_of(
@@ -79,11 +71,7 @@ def value_of(
 ) -> float:
     """Return one number, or NaN if it is missing.
 
-    Args:
-        answers: as returned by `read_answers`.
-        quantity: its name.
-        approximation: the algorithm.
-        setting: the setting; None takes the first row of any setting.
+    Without `setting`, the first row of any setting is taken.
     """
     selected = (answers["quantity"] == quantity) & (answers["approximation"] == approximation)
     if setting is not None:

@@ -17,11 +17,7 @@ from scipy.special import gammaln, ndtr, ndtri
 
 from bnnbench.results.reader import Runs
 from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration, identity
-from bnnbench.results.run_files import (
-    exclude_diverged,
-    read_out_of_fold,
-    read_predictions,
-)
+from bnnbench.results.run_files import exclude_diverged, read_out_of_fold, read_predictions
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 """Credible levels over which the calibration error is averaged."""
@@ -62,10 +58,7 @@ def coverage(
 ) -> np.ndarray:
     """Return the fraction of targets inside the central credible interval of each level.
 
-    Args:
-        points: as for `pit_values`.
-        levels: between 0 and 1.
-        recalibrated: applied to the PIT values.
+    `recalibrated` is applied to the PIT values.
     """
     distance = np.abs(2 * recalibrated(pit_values(points)) - 1)
     return np.asarray((distance <= levels[:, None]).mean(axis=1))
@@ -79,32 +72,21 @@ def mean_widths(
     return np.asarray((ndtri(high) - ndtri(low)) * total_deviation(points).mean())
 
 
-def fit_recalibrations(points: pd.DataFrame, name: str) -> dict[int, Recalibration]:
-    """Fit a recalibration for each split to the out-of-fold predictions of its training part.
+def recalibrated_splits(
+    points: pd.DataFrame, held_out: pd.DataFrame | None, name: str
+) -> Iterator[tuple[pd.DataFrame, Recalibration]]:
+    """Yield the points of each split with its recalibration, `none` or one that can be fitted.
 
     Args:
         points: as for `pit_values`, with `split`.
-        name: a key of `RECALIBRATIONS`.
-    """
-    return {
-        int(str(split)): RECALIBRATIONS[name](pit_values(group))
-        for split, group in points.groupby("split")
-    }
-
-
-def recalibrated_groups(
-    points: pd.DataFrame, learned: dict[int, Recalibration]
-) -> Iterator[tuple[pd.DataFrame, Recalibration]]:
-    """Yield the points of each split with its recalibration; skip splits without one.
-
-    Args:
-        points: as for `fit_recalibrations`.
-        learned: as returned by `fit_recalibrations`.
+        held_out: out-of-fold predictions of the training parts, in the same form.
+        name: `none` or a key of `RECALIBRATIONS`.
     """
     for split, group in points.groupby("split"):
-        number = int(str(split))
-        if number in learned:
-            yield group, learned[number]
+        if name == "none":
+            yield group, identity
+        elif held_out is not None and len(own := held_out[held_out["split"] == split]):
+            yield group, RECALIBRATIONS[name](pit_values(own))
 
 
 def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -121,12 +103,9 @@ def calibration_table(points: pd.DataFrame, held_out: pd.DataFrame | None = None
         `coverage_<level>`; `width_<level>`, the mean width of that interval (sharpness, in the
         target's unit).
     """
-    maps = {"none": {int(str(split)): identity for split in points["split"].unique()}}
-    if held_out is not None:
-        maps |= {name: fit_recalibrations(held_out, name) for name in RECALIBRATIONS}
     rows = []
-    for name, learned in maps.items():
-        for group, recalibrated in recalibrated_groups(points, learned):
+    for name in ("none", *RECALIBRATIONS):
+        for group, recalibrated in recalibrated_splits(points, held_out, name):
             coverages = coverage(group, np.array(REPORTED_LEVELS), recalibrated)
             widths = mean_widths(group, np.array(REPORTED_LEVELS), recalibrated)
             error = np.abs(coverage(group, LEVELS, recalibrated) - LEVELS).mean()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
@@ -56,7 +56,7 @@ class FunctionRule:
 
     rule: str
     function: Callable[..., CheckResult]
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, runs: Any) -> CheckResult:
         try:
@@ -126,10 +126,7 @@ def check_claims(
 ) -> list[Claim]:
     """Test every statement `(text, source, rule)`.
 
-    Args:
-        statements: of the publication.
-        runs: our runs.
-        theirs: the publication's own numbers, in the type of `runs`.
+    `theirs` are the publication's own numbers, in the type of `runs`.
     """
     claims = []
     for text, source, rule in statements:
@@ -147,10 +144,7 @@ def _describe(rule: Rule[RunsT], theirs: RunsT | None) -> str:
 def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int, int]:
     """Return the rows that compare `a` with `b`, and how many t-tests `a` won and lost.
 
-    Args:
-        pairs: as returned by `significance.add_names`.
-        a: one name.
-        b: the other name.
+    `pairs` are from `significance.add_names`.
     """
     rows = pairs[pairs["a"].isin([a, b]) & pairs["b"].isin([a, b])]
     results = verdicts(rows)
@@ -161,13 +155,8 @@ def head_to_head(pairs: pd.DataFrame, a: str, b: str) -> tuple[pd.DataFrame, int
 def check_better(pairs: pd.DataFrame, a: str, b: str) -> CheckResult | None:
     """Check whether `a` scores better than `b`, even if slightly; None if they were not compared.
 
-    `a` must have the better mean in three quarters of the comparisons and lose no more t-tests
-    than it wins.
-
-    Args:
-        pairs: as returned by `significance.add_names`, one per data set and score.
-        a: the one claimed to be better.
-        b: the other name.
+    `a` must have the better mean in three quarters of the comparisons and lose no more t-tests than
+    it wins. `pairs` are from `significance.add_names`.
     """
     rows, won, lost = head_to_head(pairs, a, b)
     if rows.empty:

@@ -50,12 +50,7 @@ class Curve:
 
 
 def read_curve(folder: RunFolder, names: Mapping[str, Any]) -> Curve | None:
-    """Read the first split's curve; None unless there is one input and the function is known.
-
-    Args:
-        folder: the run's folder.
-        names: the metadata of its record.
-    """
+    """Read the first split's curve; None unless there is one input and the function is known."""
     if not (names["synthetic"] and names["inputs"] == 1):
         return None
     grid = read_predictions(folder)

@@ -99,9 +99,7 @@ def marked_labels(table: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.Series:
 def difference_mark(differences: str, name: str = "") -> str:
     """Return the suffix that marks a run whose settings deviate from the published protocol.
 
-    Args:
-        differences: the differences, `settings_differ` of a row of `Runs.scored`.
-        name: the label, which may list some of them already.
+    `name` is the label, which may list some of the differences already.
     """
     in_name = name.split(SEPARATOR)
     unlisted = [part for part in differences.split(SEPARATOR) if part not in in_name]

@@ -80,22 +80,11 @@ class Metric:
         return "original units" if self.unit == "target" else self.unit
 
 
+EVERYWHERE: tuple[Place, ...] = ("page", "terminal", "pairs", "figures", "published")
+
 METRICS = (
-    Metric(
-        "rmse",
-        "RMSE",
-        "target",
-        printed=("page", "terminal", "pairs", "figures", "published"),
-        loss="RMSE",
-    ),
-    Metric(
-        "log_likelihood",
-        "Log-likelihood",
-        "nats",
-        "higher",
-        ("page", "terminal", "pairs", "figures", "published"),
-        "NLL",
-    ),
+    Metric("rmse", "RMSE", "target", printed=EVERYWHERE, loss="RMSE"),
+    Metric("log_likelihood", "Log-likelihood", "nats", "higher", EVERYWHERE, "NLL"),
     # The two log-likelihoods are different quantities: papers print one or the other.
     Metric(
         "log_likelihood_joint", "Log-likelihood, joint", "nats", "higher", ("page", "published")

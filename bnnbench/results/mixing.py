@@ -11,19 +11,11 @@ MAX_R_HAT = 1.05
 """Chains with a larger R-hat have not converged."""
 
 
-def has_r_hat(splits: pd.DataFrame) -> bool:
-    """Return whether the method reports R-hat."""
-    return R_HAT in splits and bool(splits[R_HAT].notna().any())
-
-
 def unmixed_splits(splits: pd.DataFrame) -> list[int]:
     """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
 
     If some splits have an R-hat, those without one count as unmixed: they have too few draws.
-
-    Args:
-        splits: rows of `splits.csv` of one run.
     """
-    if not has_r_hat(splits):
+    if R_HAT not in splits or splits[R_HAT].isna().all():
         return []
     return splits.loc[~(splits[R_HAT] <= MAX_R_HAT), "split"].tolist()

@@ -52,10 +52,7 @@ def dataset_pairs(
 ) -> Iterator[DatasetPairs]:
     """Yield the pairs of runs on each data set, in the order of their methods and labels.
 
-    Args:
-        first: runs, in the order of the result.
-        second: runs to pair them with; each other if not given.
-        metrics: the metrics to compare.
+    Without `second`, the runs are paired with each other.
     """
     positions = first.scored.groupby(["dataset", "method"], sort=False).ngroup()
     table = first.scored.assign(label=labels(first.scored), place=positions)
@@ -90,10 +87,7 @@ def split_scores(
 ) -> SplitScores:
     """Return the scores of all runs on one data set.
 
-    Args:
-        splits: rows of `Runs.splits` on the data set.
-        metrics: the scores.
-        keys: the splits, in the order of the scores (an index of `index_splits`); all if not given.
+    `keys` are the splits in the order of the scores, an index of `index_splits`; all by default.
     """
     indexed = index_splits(splits)
     fraction = indexed["test_rows"] / (indexed["training_rows"] + indexed["test_rows"])
@@ -113,10 +107,6 @@ def unpaired_messages(pairs_by_dataset: Iterable[DatasetPairs], names: pd.Series
     """Return a message per data set about pairs that share too few splits to be compared.
 
     Pairs in which one run has too few splits itself are not listed.
-
-    Args:
-        pairs_by_dataset: as returned by `dataset_pairs`.
-        names: labels of runs, by digest.
     """
     sentences = []
     for dataset, first, second, pairs in pairs_by_dataset:

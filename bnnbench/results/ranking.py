@@ -104,12 +104,7 @@ class Rankings:
 
 
 def rank_scores(scores: pd.DataFrame, metric: Metric) -> Ranking:
-    """Rank methods by their scores.
-
-    Args:
-        scores: rows are data sets, columns methods.
-        metric: the metric.
-    """
+    """Rank methods by their scores; rows are data sets, columns methods."""
     return Ranking(metric, (metric.sign * scores).rank(axis=1))
 
 
@@ -119,10 +114,6 @@ def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Ran
     Methods with the fewest data sets are excluded, to keep as many runs as possible.
     Synthetic data and runs without a finished split are ignored, and experiments with too few
     methods or data sets are skipped.
-
-    Args:
-        runs: runs of any kind.
-        metrics: the metrics.
     """
     table = runs.scored
     if table.empty:
@@ -150,11 +141,10 @@ def _rank_experiment(
         return None
     datasets, methods = block
     inside = table[table["dataset"].isin(datasets) & table["label"].isin(methods)]
-    tables = {metric: scores(inside, metric) for metric in metrics}
     by = [
-        rank_scores(table_of_metric, metric)
-        for metric, table_of_metric in tables.items()
-        if table_of_metric.notna().all(axis=None)
+        rank_scores(values, metric)
+        for metric in metrics
+        if (values := scores(inside, metric)).notna().all(axis=None)
     ]
     if not by:
         return None
@@ -165,8 +155,7 @@ def _rank_experiment(
 def largest_block(present: pd.DataFrame) -> tuple[Sequence[str], Sequence[str]] | None:
     """Return data sets and methods without gaps, with as many runs as possible; None if too few.
 
-    Args:
-        present: whether a method (column) has a data set (row).
+    `present` says whether a method (column) has a data set (row).
     """
     best: tuple[Sequence[str], Sequence[str]] | None = None
     for minimum in sorted(present.sum().unique()):

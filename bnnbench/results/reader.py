@@ -85,11 +85,8 @@ class Runs:
 def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
     """Read every finished, undamaged run at or below `path`.
 
-    Of several copies of a run, the one with the most splits is used.
-
-    Args:
-        path: a folder.
-        labels: names of the subfolders to read; all if not given.
+    Of several copies of a run, the one with the most splits is used. `labels` are the names of the
+    subfolders to read, by default all.
 
     Raises:
         UserError: if `path` does not exist, contains no finished run, or only damaged ones.
@@ -105,8 +102,11 @@ def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
         splits = pd.concat(pieces.values(), ignore_index=True)
         splits["run"] = np.repeat(list(pieces), [len(piece) for piece in pieces.values()])
         scores = to_wide(summarise_runs(splits))
-        tables[KIND] = with_differences(tables[KIND].join(count_splits(splits))).join(scores)
-    tables = {kind: sort_runs(table) for kind, table in tables.items()}
+        counts = splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
+        tables[KIND] = with_differences(tables[KIND].join(counts)).join(scores)
+    for kind, table in tables.items():
+        order = [column for column in SORT_COLUMNS if column in table]
+        tables[kind] = table.sort_values(order, kind="stable")
     folders = {name: run.folder for name, run in verified.items()}
     calibrations = {
         n: run.calibration for n, run in verified.items() if run.calibration is not None
@@ -128,9 +128,12 @@ def read_verified_runs(
     for folder in folders_below(path, labels):
         try:
             run = read_verified(folder)
-            verified[run.record.digest] = more_complete(verified.get(run.record.digest), run)
         except UserError as error:
             errors.append(error)
+            continue
+        known = verified.get(run.record.digest)
+        if known is None or len(run.splits) > len(known.splits):
+            verified[run.record.digest] = run
     if not verified:
         rest = f" Damaged runs in addition to this one: {len(errors) - 1}."
         message = f"{errors[0]}{rest if len(errors) > 1 else ''}"
@@ -138,19 +141,8 @@ def read_verified_runs(
     return verified, tuple(map(str, errors))
 
 
-def more_complete(first: VerifiedRun | None, second: VerifiedRun) -> VerifiedRun:
-    """Return the copy of a run with more splits, or the first if they have equally many."""
-    if first is None:
-        return second
-    return second if len(second.splits) > len(first.splits) else first
-
-
 def folders_below(path: Path, labels: Collection[str] | None = None) -> list[RunFolder]:
     """Return the folders of all finished runs in path order, without copies in reports.
-
-    Args:
-        path: a folder.
-        labels: as for `read_runs`.
 
     Raises:
         UserError: if `path` does not exist or contains no finished run.
@@ -193,11 +185,6 @@ def metadata_row(folder: RunFolder, record: Record) -> dict[str, Any]:
     return {"run": record.digest, **record.metadata, "variant": variant, "settings": settings}
 
 
-def count_splits(splits: pd.DataFrame) -> pd.DataFrame:
-    """Return by run the number of `splits` and how many of them `diverged`."""
-    return splits.groupby("run")["diverged"].agg(splits="size", diverged="sum")
-
-
 def with_differences(table: pd.DataFrame) -> pd.DataFrame:
     """Add the columns `settings_differ` and `mark`."""
     rows = table.to_dict("records")
@@ -207,20 +194,10 @@ def with_differences(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_row(folder: RunFolder, splits: pd.DataFrame) -> dict[str, Any]:
-    """Return a run's row of `Runs.scored` without its scores.
-
-    Args:
-        folder: the run's folder.
-        splits: as returned by `read_splits`.
-    """
+    """Return a run's row of `Runs.scored` without its scores."""
     row = metadata_row(folder, read_record(folder))
     (marked,) = with_differences(pd.DataFrame([{**row, "splits": len(splits)}])).to_dict("records")
     return {**row, "splits": len(splits), "settings_differ": marked["settings_differ"]}
-
-
-def sort_runs(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort the rows by those of `SORT_COLUMNS` that they have."""
-    return table.sort_values([column for column in SORT_COLUMNS if column in table], kind="stable")
 
 
 def require_scores(runs: Runs) -> None:

@@ -41,9 +41,6 @@ def isotonic(pit: np.ndarray) -> Recalibration:
 
     The map interpolates linearly between held-out values, so it needs many of them; beyond the
     outermost one it continues to 0 and 1.
-
-    Args:
-        pit: PIT values of held-out targets.
     """
     from sklearn.isotonic import IsotonicRegression
 
@@ -64,9 +61,6 @@ def platt(pit: np.ndarray) -> Recalibration:
 
     Maximum-likelihood logistic regression of the observed frequency on the logit of the predicted
     probability. With two parameters it needs little data and corrects only scale and bias.
-
-    Args:
-        pit: PIT values of held-out targets.
     """
     from scipy.optimize import minimize
     from scipy.special import expit, logit

@@ -64,42 +64,37 @@ class Recommendation:
     def sentences(self, coverage: Mapping[str, float]) -> list[str]:
         """Return the recommendation in words.
 
-        Args:
-            coverage: fraction of test targets inside the 90 % interval, by run.
+        `coverage` is the fraction of test targets inside the 90 % interval, by run.
         """
         mean, error = self.score
-        title = BY_KEY[SCORE].inline_title
-        sentences = [
-            f"{self.dataset}: {self.best} has the best {title}, {mean:.3f} ± {error:.3f} "
-            "(mean ± standard error over splits)."
+        ties = [_describe(rival) for rival in self.rivals if rival.tied]
+        worse = [rival.name for rival in self.rivals if not rival.tied]
+        parts: list[tuple[object, str]] = [
+            (
+                True,
+                f"{self.dataset}: {self.best} has the best {BY_KEY[SCORE].inline_title}, "
+                f"{mean:.3f} ± {error:.3f} (mean ± standard error over splits).",
+            ),
+            (ties, f"Not significantly worse: {_join(ties)}."),
+            (worse, f"Worse with probability over {DECISION_PROBABILITY:.0%}: {_join(worse)}."),
+            (
+                self.incomparable,
+                f"Not compared (fewer than {MIN_COMMON_SPLITS} common splits): "
+                f"{_join(self.incomparable)}.",
+            ),
+            (
+                self.run in coverage,
+                f"The 90 % intervals of {self.best} contain {coverage.get(self.run, 0):.0%} of "
+                "the test targets.",
+            ),
         ]
-        tied = [r for r in self.rivals if r.tied]
-        worse = [r.name for r in self.rivals if not r.tied]
-        if tied:
-            names = _join([_describe(r) for r in tied], "and")
-            sentences.append(f"Not significantly worse: {names}.")
-        if worse:
-            names = _join(worse, "and")
-            sentences.append(f"Worse with probability over {DECISION_PROBABILITY:.0%}: {names}.")
-        if self.incomparable:
-            names = _join(self.incomparable, "and")
-            sentences.append(
-                f"Not compared (fewer than {MIN_COMMON_SPLITS} common splits): {names}."
-            )
-        if self.run in coverage:
-            sentences.append(
-                f"The 90 % intervals of {self.best} contain {coverage[self.run]:.0%} of the test "
-                "targets."
-            )
-        return sentences
+        return [sentence for applies, sentence in parts if applies]
 
 
 def recommendation(runs: Runs, rope: float = ROPE) -> Recommendation:
     """Compare the runs on one data set by the correlated t-test.
 
-    Args:
-        runs: several methods on one data set.
-        rope: half-width of the region of practical equivalence, nats.
+    `rope` is the half-width of the region of practical equivalence, nats.
     """
     table = runs.scored
     table = table[table[f"{SCORE}_mean"].notna()].sort_values(f"{SCORE}_mean", ascending=False)
@@ -132,10 +127,9 @@ def coverages(runs: Runs) -> dict[str, float]:
 def _rival(pair: pd.Series, best: str, names: pd.Series) -> Rival | None:
     """Return the run compared with the best; None if the pair does not contain the best."""
     chances = (pair["p_better"], pair["p_equivalent"], pair["p_worse"])
-    if pair["run_a"] == best and pair["run_b"] in names:
-        return Rival(str(names[pair["run_b"]]), *chances)
-    if pair["run_b"] == best and pair["run_a"] in names:
-        return Rival(str(names[pair["run_a"]]), *chances[::-1])
+    for own, other, order in (("run_a", "run_b", 1), ("run_b", "run_a", -1)):
+        if pair[own] == best and pair[other] in names:
+            return Rival(str(names[pair[other]]), *chances[::order])
     return None
 
 
@@ -145,5 +139,6 @@ def _describe(rival: Rival) -> str:
     return f"{rival.name} (worse with probability {rival.better:.2f})"
 
 
-def _join(names: Sequence[str], conjunction: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
+def _join(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -10,16 +10,8 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.split_files import (
-    DIAGNOSIS,
-    OBJECTIVE,
-    OUT_OF_FOLD,
-    PREDICTIONS,
-    SEARCH,
-    SPLITS,
-    TRAINING,
-)
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
 
@@ -37,11 +29,11 @@ NUMERIC_COLUMNS = ("split", *SIZE_COLUMNS, "diverged", *(metric.key for metric i
 """Numeric columns that every `splits.csv` has."""
 
 ARRAY_COLUMNS = {
-    PREDICTIONS: POINT_COLUMNS,
-    OUT_OF_FOLD: POINT_COLUMNS,
-    TRAINING: ("split", "target"),
-    DIAGNOSIS: ("split",),
-    OBJECTIVE: ("split", "epoch", "loss", "complexity"),
+    split_files.PREDICTIONS: POINT_COLUMNS,
+    split_files.OUT_OF_FOLD: POINT_COLUMNS,
+    split_files.TRAINING: ("split", "target"),
+    split_files.DIAGNOSIS: ("split",),
+    split_files.OBJECTIVE: ("split", "epoch", "loss", "complexity"),
 }
 """Minimum columns of the array files."""
 
@@ -53,29 +45,40 @@ def read_splits(folder: RunFolder) -> pd.DataFrame:
     """Read `splits.csv`, one row per split.
 
     Raises:
-        UserError: if the file is missing, damaged or of an earlier version.
+        UserError: if the file is missing or damaged.
     """
-    path = folder.table(SPLITS)
+    path, problem = folder.table(split_files.SPLITS), "is missing or not a table of splits"
+    return read_table(path, NUMERIC_COLUMNS, TEXT_COLUMNS, problem).fillna({"at_bound": ""})
+
+
+def read_table(
+    path: Path,
+    numeric: Iterable[str],
+    text: Iterable[str] = (),
+    problem: str = "is damaged",
+    optional: bool = False,
+) -> pd.DataFrame:
+    """Read a CSV file that has rows and these columns.
+
+    Args:
+        path: of the file.
+        numeric: columns with numbers.
+        text: columns with text, in which pandas would read the word "None" as missing.
+        problem: of a file without them, for the message.
+        optional: whether a missing or empty file gives an empty table.
+
+    Raises:
+        UserError: if it is no such table.
+    """
     try:
-        # pandas reads an empty cell and the word "None" as missing numbers.
-        splits = pd.read_csv(path, dtype=dict.fromkeys(TEXT_COLUMNS, object))
-        if (
-            len(splits)
-            and {*TEXT_COLUMNS} <= {*splits}
-            and has_numeric_columns(splits, NUMERIC_COLUMNS)
-        ):
-            return splits.fillna({"at_bound": ""})
-        before = [name for name in NUMERIC_COLUMNS if name != "test_rows"]
-        if has_numeric_columns(splits, before) and "fingerprint" not in splits:
-            raise UserError(
-                f"{path} lacks fingerprints of its test rows because an earlier version wrote it; "
-                "run the same experiment again with resume=false.",
-                setting=path.name,
-                code="outdated",
-            )
-    except (OSError, ValueError):
-        pass
-    raise damaged_file_error(path, "is missing or not a table of splits")
+        table = pd.read_csv(path, dtype=dict.fromkeys(text, object))
+    except (OSError, ValueError) as error:
+        if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
+            return pd.DataFrame()
+        table = pd.DataFrame()
+    if len(table) and {*text} <= {*table} and has_numeric_columns(table, numeric):
+        return table
+    raise damaged_file_error(path, problem)
 
 
 def damaged_file_error(path: Path, problem: str = "is damaged") -> UserError:
@@ -101,16 +104,9 @@ def read_search(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    path = folder.table(SEARCH)
-    try:
-        table = pd.read_csv(path)
-    except (FileNotFoundError, pd.errors.EmptyDataError):
-        return pd.DataFrame()
-    except (OSError, ValueError):
-        raise damaged_file_error(path) from None
-    if not has_numeric_columns(table, ("split", "iteration", "objective")):
-        raise damaged_file_error(path)
-    return table
+    return read_table(
+        folder.table(split_files.SEARCH), ("split", "iteration", "objective"), optional=True
+    )
 
 
 def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
@@ -134,18 +130,18 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
 
 def read_predictions(folder: RunFolder) -> pd.DataFrame | None:
     """Read the predictions, one row per test point, original units."""
-    return read_arrays(folder, PREDICTIONS)
+    return read_arrays(folder, split_files.PREDICTIONS)
 
 
 def read_out_of_fold(folder: RunFolder) -> pd.DataFrame | None:
     """Read the out-of-fold predictions of the training points, without diverged folds."""
-    points = read_arrays(folder, OUT_OF_FOLD)
+    points = read_arrays(folder, split_files.OUT_OF_FOLD)
     return None if points is None else points[list(POINT_COLUMNS)].dropna()
 
 
 def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
     """Read `split`, `input` and `target` of the training points of a run with one input."""
-    for name in (TRAINING, OUT_OF_FOLD):
+    for name in (split_files.TRAINING, split_files.OUT_OF_FOLD):
         points = read_arrays(folder, name)
         if points is not None:
             return points[["split", "input", "target"]]
@@ -154,13 +150,13 @@ def read_training_points(folder: RunFolder) -> pd.DataFrame | None:
 
 def read_objective(folder: RunFolder) -> pd.DataFrame | None:
     """Read `split`, `epoch`, `loss`, `complexity` and their sum `objective`, if saved."""
-    table = read_arrays(folder, OBJECTIVE)
+    table = read_arrays(folder, split_files.OBJECTIVE)
     return None if table is None else table.assign(objective=table["loss"] + table["complexity"])
 
 
 def read_diagnosis(folder: RunFolder) -> pd.DataFrame | None:
     """Read the method's diagnostics of its predictions, one row per test point, if any."""
-    return read_arrays(folder, DIAGNOSIS)
+    return read_arrays(folder, split_files.DIAGNOSIS)
 
 
 def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
@@ -170,16 +166,10 @@ def read_calibration(folder: RunFolder) -> pd.DataFrame | None:
         UserError: if the file is damaged.
     """
     path = folder.table(CALIBRATION)
-    try:
-        text = path.read_text()
-        table = pd.read_csv(path)
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError):
-        text, table = "", pd.DataFrame()
-    # A truncated file does not end with a line break.
-    complete = text.endswith("\n") and "recalibration" in table
-    if not (complete and has_numeric_columns(table, ("split", "calibration_error"))):
+    table = read_table(path, ("split", "calibration_error"), ("recalibration",))
+    if not path.read_bytes().endswith(b"\n"):  # truncated
         raise damaged_file_error(path)
     return table
 

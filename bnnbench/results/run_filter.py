@@ -15,10 +15,7 @@ from bnnbench.types import UserError
 def check_known_names(option: str, names: Sequence[str], known: Mapping[str, object]) -> None:
     """Raise a `UserError` for an unknown name.
 
-    Args:
-        option: the command-line option that the names were given to.
-        names: the given names.
-        known: the available names.
+    `option` is the command-line option that the names were given to.
     """
     for name in names:
         if name not in known:
@@ -62,9 +59,7 @@ NO_FILTER = RunFilter()
 def filter_runs(runs: Runs, selection: RunFilter) -> Runs:
     """Return the selected runs, with their tables in the requested order.
 
-    Args:
-        runs: as returned by `read_runs`, with the user's published values.
-        selection: the methods and data sets to keep; a method may be one of the user's file.
+    A method may be one of the user's file.
 
     Raises:
         UserError: if a name is unknown or no run is left.

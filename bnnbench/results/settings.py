@@ -137,9 +137,6 @@ def differing_columns(table: pd.DataFrame) -> pd.DataFrame:
 
     Settings of data sets (columns, files) get a column only if runs on one data set differ in
     them, because otherwise the data set's name identifies them.
-
-    Args:
-        table: rows of `Runs.scored`.
     """
     differing = differing_settings(list(table["settings"]))
     described = {name for name in differing if name.startswith("dataset.")}

@@ -76,10 +76,7 @@ def correlated_t_test(
 def rope_width(metric: Metric, mean: ScoreT, rope: float = ROPE) -> ScoreT:
     """Return the half-width of the region of practical equivalence, in the metric's unit.
 
-    Args:
-        metric: the metric.
-        mean: mean of the two scores.
-        rope: nats for a log-likelihood, otherwise a fraction of `mean`.
+    `rope` is in nats for a log-likelihood, otherwise a fraction of `mean`.
     """
     return 0 * mean + rope if metric.unit == "nats" else rope * mean
 
@@ -130,13 +127,7 @@ def compare_pairs(
     rope: float = ROPE,
     metrics: Sequence[Metric] = printed_in("pairs"),
 ) -> pd.DataFrame:
-    """Compare all pairs that share enough splits; columns `COLUMNS`.
-
-    Args:
-        pairs_by_dataset: `dataset_pairs` of these metrics.
-        rope: as for `rope_width`.
-        metrics: the metrics.
-    """
+    """Compare all pairs that share enough splits; columns `COLUMNS`."""
     tables = [pd.DataFrame(columns=COLUMNS)]
     for dataset, first, second, pairs in pairs_by_dataset:
         all_pairs = list(pairs)
@@ -169,12 +160,8 @@ def not_credibly_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) ->
     """Return the run with the best mean and all runs that are not credibly worse.
 
     A run is credibly worse if the best is better beyond the ROPE with probability over
-    `DECISION_PROBABILITY`. Runs that share too few splits with the best are left out.
-
-    Args:
-        means: means of the metric by run, on one data set.
-        pairs: rows of `compare_pairs` for that data set and metric.
-        metric: the metric.
+    `DECISION_PROBABILITY`. Runs that share too few splits with the best are left out. `means` are
+    those of one data set by run, `pairs` the tests on that data set and metric.
     """
     losses = (metric.sign * means).dropna()
     if losses.empty:
@@ -198,9 +185,7 @@ def describe_shared_splits(pairs: pd.DataFrame) -> str:
 def add_names(pairs: pd.DataFrame, names: pd.Series) -> pd.DataFrame:
     """Add the names of both runs, columns `a` and `b`; drop pairs with an unnamed run.
 
-    Args:
-        pairs: columns `COLUMNS`.
-        names: names of runs, by digest; several runs may share one.
+    Several runs may share a name.
     """
     both = {"a": pairs["run_a"].map(names), "b": pairs["run_b"].map(names)}
     return pairs.assign(**both).dropna(subset=["a", "b"])
@@ -219,9 +204,6 @@ def tally(pairs: pd.DataFrame) -> pd.DataFrame:
 
     A win is a difference beyond the ROPE with probability over `DECISION_PROBABILITY`; equivalent
     and undecided comparisons are ties.
-
-    Args:
-        pairs: as returned by `add_names`.
 
     Returns:
         Columns `metric`, `method` (the name), `wins`, `ties` and `losses`.

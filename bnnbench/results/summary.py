@@ -13,9 +13,6 @@ STATISTICS = ("mean", "std", "stderr")
 def summarise_runs(splits: pd.DataFrame) -> pd.DataFrame:
     """Summarise every metric and diagnostic over the splits that did not diverge.
 
-    Args:
-        splits: rows of `splits.csv`, with the column `run`.
-
     Returns:
         Rows by `run` and `metric`: each metric, then each column `diag.*`; columns `mean`, `std`
         (divisor n - 1), `stderr` (std / sqrt(n)) and `n`, in the units of `splits`. `std` and

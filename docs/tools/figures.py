@@ -23,13 +23,11 @@ from PIL import Image
 from stored_results import comparisons, scored, stored_runs, table
 
 from bnnbench.report.figures.bar_charts import bars_figure
-from bnnbench.report.figures.critical_difference import ranks_figure
-from bnnbench.report.figures.divergence_orders import divergence_orders_figure
 from bnnbench.report.figures.plotting import PALETTE
-from bnnbench.report.figures.spread import spread_figure
-from bnnbench.report.figures.time_against_score import time_figure
-from bnnbench.results.divergence_orders import with_orders
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.divergence_orders import divergence_orders_figure, with_orders
+from bnnbench.report.sections.ranking import ranks_figure
+from bnnbench.report.sections.spread import losses_by_split, spread_figure
+from bnnbench.report.sections.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.ranking import rankings
 

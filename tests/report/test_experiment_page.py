@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
+from support.blocks import blocks, figures
 from support.runs import make_folder
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Style, Table
+from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Table
 from bnnbench.report.experiment_page import (
     ExperimentPage,
     answers_table,
@@ -102,16 +103,15 @@ def test_empty_columns_are_omitted(tmp_path: Path) -> None:
 def test_runs_of_one_kind_are_named_by_their_differing_settings(tmp_path: Path) -> None:
     folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
     runs = runs_of(folders, [{"dice": 1}, {"dice": 2}])
-    section = make_section((EXPERIMENT_PAGE,))(runs, Style())
-    assert section is not None
-    headings = [block.text for block in section.blocks if isinstance(block, Heading)]
+    section = blocks(make_section((EXPERIMENT_PAGE,)), runs)
+    headings = [block.text for block in section if isinstance(block, Heading)]
     assert headings == ["Dice: dice 1", "Dice: dice 2"]
-    names = [block.name for block in section.blocks if isinstance(block, DataFile | FigureBlock)]
+    names = [block.name for block in section if isinstance(block, DataFile | FigureBlock)]
     assert names[:3] == ["dice_answers_1", "dice_eyes_1", "dice_claims_1"]
-    captions = {block.caption for block in section.blocks if isinstance(block, FigureBlock)}
+    captions = {figure.caption for figure in figures(section).values()}
     assert captions == {"Mean by throw"}
     assert len(set(names)) == len(names) == 6
-    verdicts = [block for block in section.blocks if isinstance(block, Table)][1]
+    verdicts = [block for block in section if isinstance(block, Table)][1]
     assert verdicts.rows[0][:3] == ("dice are fair", "1.1", "confirmed")
 
 
@@ -119,15 +119,12 @@ def test_files_of_runs_without_distinct_settings_are_named_by_digest(tmp_path: P
     folders = {"aaa": made(tmp_path, "v1"), "bbb": made(tmp_path, "v2")}
     alike: list[list[dict[str, object]]] = [[{"dice": 1}] * 2, [{"dice": "a b"}, {"dice": "a/b"}]]
     for settings in alike:
-        section = make_section((EXPERIMENT_PAGE,))(runs_of(folders, settings), Style())
-        assert section is not None
-        names = [block.name for block in section.blocks if isinstance(block, FigureBlock)]
-        assert names == ["dice_eyes_aaa", "dice_eyes_bbb"]
+        section = blocks(make_section((EXPERIMENT_PAGE,)), runs_of(folders, settings))
+        assert list(figures(section)) == ["dice_eyes_aaa", "dice_eyes_bbb"]
 
 
 def test_a_single_run_has_no_suffix_and_no_runs_no_section(tmp_path: Path) -> None:
-    section = make_section((EXPERIMENT_PAGE,))(
-        runs_of({"aaa": made(tmp_path)}, [{"dice": 1}]), Style()
-    )
-    assert section is not None and section.blocks[0] == Heading("Dice")
-    assert make_section((EXPERIMENT_PAGE,))(Runs(Path(), {}, pd.DataFrame(), {}), Style()) is None
+    section = make_section((EXPERIMENT_PAGE,))
+    runs = runs_of({"aaa": made(tmp_path)}, [{"dice": 1}])
+    assert blocks(section, runs)[0] == Heading("Dice")
+    assert not blocks(section, Runs(Path(), {}, pd.DataFrame(), {}))

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.runs import make_folder, make_run
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.discovery import plugins
 from bnnbench.report.run_output import find_run_page, print_run, run_page_for, write_run_output
 from bnnbench.report.run_page import RunPage
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
-from bnnbench.types import UserError
 
 OWN = [page for module in plugins("page") for page in getattr(module, "PAGES", ())]
 """The pages of all suites."""
@@ -81,9 +80,8 @@ def test_brackets_in_notes_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_kind_without_a_page_is_refused(tmp_path: Path) -> None:
     names = {"experiment": "x", "dataset": "x", "method": "x"}
     folder = make_folder(tmp_path, names, "v1", "unheard of")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("kind"):
         write_run_output(folder)
-    assert_user_error(error, "kind")
 
 
 @pytest.mark.parametrize("page", [SPLIT_RUN_PAGE, *OWN], ids=lambda page: page.kind)

@@ -19,12 +19,7 @@ from bnnbench.report.run_output import write_run_output
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE, figure_functions, read_test_points
 from bnnbench.report.split_run_table import Z_STATEMENT, run_notes, run_table
 from bnnbench.results.recalibration import RECALIBRATIONS
-from bnnbench.results.run_files import (
-    CALIBRATION,
-    read_out_of_fold,
-    read_search,
-    read_splits,
-)
+from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_search, read_splits
 
 
 def figures_of(folder: RunFolder) -> dict[str, Any]:

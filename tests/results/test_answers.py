@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import ANSWERS, COLUMNS, Answer, read_answers, value_of
-from bnnbench.types import UserError
 
 SAVED = (
     Answer("mean", "exact", 2.5),
@@ -48,9 +47,8 @@ def test_a_value_is_found_by_quantity_approximation_and_setting(tmp_path: Path) 
 def test_a_damaged_table_is_refused(tmp_path: Path, text: str) -> None:
     folder = RunFolder(tmp_path)
     folder.table(ANSWERS).write_text(text)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("answers.csv", "damaged"):
         read_answers(folder)
-    assert_user_error(error, "answers.csv", "damaged")
 
 
 def test_columns_with_only_missing_values_are_numeric(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from bnnbench.report.renderers import markdown
+from bnnbench.report.sections.information_criteria import CRITERIA
 from bnnbench.results import glossary
 from bnnbench.results.calibration import CALIBRATION_METRICS
 from bnnbench.results.glossary import TERMS, term_of
-from bnnbench.results.information_criteria import CRITERIA
 from bnnbench.results.metrics import METRICS
 from bnnbench.results.published.comparison import COLUMNS
 
@@ -69,7 +69,7 @@ def test_entries_are_complete_and_references_exist() -> None:
 
 def test_links_lead_to_headings() -> None:
     """Check links within the page and from other pages to it."""
-    page = markdown.glossary_page(TERMS)
+    page = markdown.glossary(TERMS)
     anchors = {slug(heading) for heading in HEADING.findall(page)}
     links = re.findall(r"\]\(#([^)]+)\)", page)
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):

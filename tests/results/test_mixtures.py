@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from support.runs import make_run
 from support.tiny_runs import finished, tiny_run
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MIXTURE, PREDICTIONS
 from bnnbench.results.mixtures import Mixture, has_mixtures, read_mixtures
-from bnnbench.types import UserError
 
 SAVED = ("evaluation.save_predictive_mixture=true", "evaluation.out_of_fold=false", "search=none")
 
@@ -66,6 +65,5 @@ def test_a_missing_or_damaged_file(tmp_path: Path) -> None:
     for text in (None, "no arrays"):
         if text:
             folder.arrays(MIXTURE).write_text(text)
-        with pytest.raises(UserError) as error:
+        with raises_user_error("mixture.npz", "damaged"):
             read_mixtures(folder)
-        assert_user_error(error, "mixture.npz", "damaged")

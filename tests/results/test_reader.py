@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.runs import make_folder, make_run, make_splits, metadata_of
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.results.reader import Runs, read_runs, require_scores
@@ -43,9 +43,8 @@ def test_runs_of_other_kinds_have_their_own_table(tmp_path: Path) -> None:
     make_folder(tmp_path, names, "v1", "toy")
     runs = read_runs(tmp_path)
     assert runs.scored.empty and runs.tables["toy"]["method"].tolist() == ["bbb"]
-    with pytest.raises(UserError) as error:
+    with raises_user_error("path", "no_scores") as error:
         require_scores(runs)
-    assert_user_error(error, "path", "no_scores")
     assert "experiment=line" in str(error.value)
     make_run(tmp_path)
     both = read_runs(tmp_path)
@@ -54,21 +53,18 @@ def test_runs_of_other_kinds_have_their_own_table(tmp_path: Path) -> None:
 
 
 def assert_unreadable(path: Path, setting: str, code: str) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(setting, code):
         read_runs(path)
-    assert_user_error(error, setting, code)
 
 
 def test_missing_and_damaged_files_are_reported(tmp_path: Path) -> None:
     assert_unreadable(tmp_path / "nowhere", "path", "no_folder")
     assert_unreadable(tmp_path, "path", "no_run")
     folder = make_run(tmp_path)
-    folder.table(SPLITS).write_text("")
-    assert_unreadable(tmp_path, "splits.csv", "damaged")
-    folder.table(SPLITS).write_text("split,rmse\n0,1.0\n")
-    assert_unreadable(tmp_path, "splits.csv", "damaged")
-    make_splits().drop(columns="test_rows").to_csv(folder.table(SPLITS), index=False)
-    assert_unreadable(tmp_path, "splits.csv", "outdated")
+    lacking = make_splits().drop(columns="test_rows").to_csv(index=False)
+    for text in ("", "split,rmse\n0,1.0\n", lacking):
+        folder.table(SPLITS).write_text(text)
+        assert_unreadable(tmp_path, "splits.csv", "damaged")
     folder.record.unlink()
     with pytest.raises(UserError, match=r"record\.json"):
         read_runs(tmp_path)

@@ -7,13 +7,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from support.runs import make_folder, make_run
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
 from bnnbench.results.run_filter import RunFilter, filter_runs
 from bnnbench.results.significance import all_pairs
-from bnnbench.types import UserError
 
 VALUE = {
     **dict.fromkeys(USER_PUBLISHED_COLUMNS, ""),
@@ -66,19 +65,15 @@ def test_filtered_runs_have_their_own_cache(runs: Runs) -> None:
 
 
 def test_unknown_names_are_refused_and_available_ones_listed(runs: Runs) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--methods", "unknown_name") as error:
         filter_runs(runs, RunFilter(methods=("vadam", "vadm")))
-    assert_user_error(error, "--methods", "unknown_name")
     assert "'vadm' (available: bbb, bbb_x1, map, pbp, vadam)" in str(error.value)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--datasets", "unknown_name"):
         filter_runs(runs, RunFilter(datasets=("wine",)))
-    assert_user_error(error, "--datasets", "unknown_name")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--metric", "unknown_name"):
         RunFilter(metrics=("mse",))
-    assert_user_error(error, "--metric", "unknown_name")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("--methods", "no_run"):
         filter_runs(runs, RunFilter(("map",), ("yacht",)))
-    assert_user_error(error, "--methods", "no_run")
 
 
 def test_methods_of_the_users_published_values_can_be_selected(runs: Runs) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.blocks import blocks, data_files
 from support.runs import make_run
 
-from bnnbench.report.sections.results import full_table
-from bnnbench.results.published.comparison import with_published
+from bnnbench.report.sections.results import section
 from bnnbench.results.reader import read_runs
 from bnnbench.results.settings import (
     describe_setting,
@@ -75,6 +75,6 @@ def test_results_have_a_column_for_every_setting_that_differs(tmp_path: Path) ->
     make_run(tmp_path, dataset="yacht", seed=3, settings={"dataset__features": ["y", "z"]})
     runs = read_runs(tmp_path)
     assert list(differing_columns(runs.scored)) == ["training.epochs"]
-    full = full_table(with_published(runs))
+    full = data_files(blocks(section, runs))["results"]
     assert full["training.epochs"].tolist() == [40, 5, 40] and full["seed"].tolist() == [7, 7, 3]
     assert "settings" not in full

@@ -58,6 +58,13 @@ def comparison(
     runs = book_table({"boston": {**TOTAL, **(total or {})}})
     runs["fit_seconds_mean"] = runs["method"].map({**FIT, **(fit or {})})
     by_run = {f"boston {name}": value for name, value in {**STRENGTH, **(strength or {})}.items()}
-    book = book_runs(runs, pairwise_results(by_run, probability=probability))
+    return selected(runs, by_run, probability)
+
+
+def selected(
+    runs: pd.DataFrame, strength: Mapping[str, float] | None = None, probability: float = 0.99
+) -> BookRuns:
+    """Return the runs of the book's comparison, compared by their strength, if there are any."""
+    book = book_runs(runs, pairwise_results(strength or {}, probability=probability))
     assert book is not None
     return book

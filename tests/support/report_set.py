@@ -104,8 +104,7 @@ def read_report(outputs: Path) -> tuple[dict[str, pd.DataFrame], Numbers]:
     """Return every table of the report by name, and the printed numbers of generic sections."""
     runs, tables, numbers = read_runs(outputs), {}, []
     for build in section_functions(runs):
-        section = build(runs, Style())
-        for block in section.blocks if section else ():
+        for block in build(runs, Style()):
             if isinstance(block, DataFile):
                 tables[block.name] = block.table.apply(without_prose)
             elif isinstance(block, Table) and build in SECTIONS:

@@ -224,13 +224,6 @@ def add_checksums(folder: RunFolder, *files: str) -> None:
     folder.done.write_text(json.dumps(mark))
 
 
-def remove_checksums(folder: RunFolder) -> None:
-    """Remove the checksums from the mark of a finished run."""
-    mark = json.loads(folder.done.read_text())
-    del mark["files"]
-    folder.done.write_text(json.dumps(mark))
-
-
 def add_search(folder: RunFolder) -> None:
     """Write `make_search` into a run."""
     make_search().to_csv(folder.table(SEARCH), index=False)

@@ -13,7 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.scale import SymmetricalLogScale
 
 from bnnbench.report.blocks import ERROR_BARS
-from bnnbench.report.figures.hover import hover_label
+from bnnbench.report.figures.inline_svg import hover_label
 from bnnbench.report.figures.plotting import (
     PALETTE,
     SMALL_POINTS,
@@ -67,11 +67,6 @@ def bars_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figu
     A panel shows the best `MAX_RUNS` runs of its data set. Error bars, of our means and of
     published values, are standard deviations over splits, as in the book's Figs. 4.16 and 4.17,
     or standard errors.
-
-    Args:
-        table: from `with_published`.
-        metric: the metric to draw.
-        error: a key of `ERROR_BARS`.
     """
     table = table.assign(label=labels(table))
     methods = list(dict.fromkeys(table["method"].sort_values()))

@@ -22,9 +22,7 @@ def has_mixing_data(diagnosis: pd.DataFrame) -> bool:
 def mixing_figure(diagnosis: pd.DataFrame, name: str = "") -> Figure:
     """Draw the distributions of R-hat and of effective sample sizes over test points.
 
-    Args:
-        diagnosis: columns `split`, `r_hat`, `bulk_ess` and `tail_ess`, one row per test point.
-        name: the name of the run.
+    `diagnosis` has a row per test point with `split`, `r_hat`, `bulk_ess` and `tail_ess`.
     """
     figure, (left, right) = new_figure(9.0, 4.2, 2)
     for number, (_, own) in enumerate(diagnosis.groupby("split")):

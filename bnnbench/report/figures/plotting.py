@@ -22,6 +22,8 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 
 BLUE, ORANGE, GREY = PALETTE[0], PALETTE[5], "#666666"
 
+MARKERS = "osD^vP*X"
+
 PlotOptions = dict[str, Any]
 """Keyword arguments of matplotlib functions."""
 
@@ -47,6 +49,55 @@ def new_figure(
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     return figure, panels
+
+
+def small_multiples(
+    count: int,
+    max_columns: int,
+    panel: tuple[float, float],
+    margin: tuple[float, float],
+    min_width: float = 0.0,
+) -> tuple[Figure, list[Axes]]:
+    """Create panels in rows of at most `max_columns`; the last row may have gaps.
+
+    Args:
+        count: number of panels.
+        max_columns: panels in a row.
+        panel: width and height of a panel, inches.
+        margin: width and height to add for the whole figure, inches.
+        min_width: inches that the legend needs.
+    """
+    columns = min(max_columns, count)
+    rows = -(-count // columns)
+    size = panel[0] * columns + margin[0], panel[1] * rows + margin[1]
+    figure, panels = new_figure(max(min_width, size[0]), size[1], columns, rows)
+    for axes in panels[count:]:
+        axes.set_visible(False)
+    return figure, panels[:count]
+
+
+def panel_title(axes: Axes, text: str, width: float, size: str = "small") -> None:
+    """Add a title to a panel, wrapped to a width in inches."""
+    points = {"small": SMALL_POINTS, "medium": MEDIUM_POINTS}[size]
+    axes.set_title(wrap_text(text, width, points), fontsize=size, parse_math=False)
+
+
+def marker_styles(axes: Axes, names: Sequence[str], **options: Any) -> dict[str, PlotOptions]:
+    """Colour and marker by name; the next marker is used when all colours are taken.
+
+    Args:
+        axes: gets a legend entry for each name.
+        names: in the order of the legend.
+        options: of the markers in the legend.
+    """
+    colours = len(PALETTE)
+    styles: dict[str, PlotOptions] = {
+        name: {"color": PALETTE[k % colours], "marker": MARKERS[k // colours % len(MARKERS)]}
+        for k, name in enumerate(names)
+    }
+    for name, style in styles.items():
+        axes.plot([], [], label=name, linestyle="none", **options, **style)
+    return styles
 
 
 def legend(figure: Figure, axes: Axes | Sequence[Axes], columns: int = 4, title: str = "") -> None:
@@ -99,10 +150,7 @@ def text_width(text: str, points: float = MEDIUM_POINTS) -> float:
 def wrap_text(text: str, width: float, points: float = MEDIUM_POINTS) -> str:
     """Wrap each line of a text to fit a width.
 
-    Args:
-        text: one line or more.
-        width: the available width, inches.
-        points: the font size.
+    `width` is in inches.
     """
     return "\n".join(_wrap_line(line, width, points) for line in text.split("\n"))
 
@@ -119,10 +167,7 @@ def _wrap_line(line: str, width: float, points: float) -> str:
 def label_axes(axes: Axes, x: str = "", y: str = "") -> None:
     """Label axes with user-provided text: wrapped, and with `$` as a currency sign.
 
-    Args:
-        axes: a panel of a figure whose size is final.
-        x: label of the horizontal axis.
-        y: label of the vertical axis.
+    The size of the figure must be final.
     """
     place, figure = axes.get_position(), axes.get_figure(root=True)
     assert figure is not None
@@ -166,8 +211,7 @@ def save_figure(
             continue
         with matplotlib.rc_context({"pdf.fonttype": 42}):
             write_atomically(
-                path_of(suffix),
-                partial(figure.savefig, format=suffix, dpi=DPI, metadata=metadata),
+                path_of(suffix), partial(figure.savefig, format=suffix, dpi=DPI, metadata=metadata)
             )
     if "svg" in suffixes:
         path = path_of("svg")

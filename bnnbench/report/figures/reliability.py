@@ -17,12 +17,7 @@ from bnnbench.report.figures.plotting import (
     new_figure,
     set_equal_axes,
 )
-from bnnbench.results.calibration import (
-    RECALIBRATION_NAMES,
-    coverage,
-    fit_recalibrations,
-    recalibrated_groups,
-)
+from bnnbench.results.calibration import RECALIBRATION_NAMES, coverage, recalibrated_splits
 
 
 def reliability_figure(
@@ -49,8 +44,8 @@ def reliability_figure(
         axes.fill_between(levels, low, high, color=BLUE, alpha=0.2, label="quartiles over splits")
         axes.plot(levels, coverage(points, levels), color=BLUE, linewidth=2, label="as predicted")
     for mending, colour in zip(RECALIBRATION_NAMES, (PALETTE[2], ORANGE), strict=True):
-        learned = {} if held_out is None else fit_recalibrations(held_out, mending)
-        groups = [(len(g), coverage(g, levels, m)) for g, m in recalibrated_groups(points, learned)]
+        splits = recalibrated_splits(points, held_out, mending)
+        groups = [(len(group), coverage(group, levels, m)) for group, m in splits]
         if groups:
             counts, curves = (np.array(part) for part in zip(*groups, strict=True))
             pooled = np.average(curves, axis=0, weights=counts)

@@ -50,11 +50,7 @@ def save_and_inline(
 ) -> dict[str, str]:
     """Draw figures once, save them, and return them as SVG for embedding in a page.
 
-    Args:
-        functions: as in `save_figures`.
-        path_of: as in `save_figures`; None saves no files.
-        suffixes: as in `save_figures`.
-        processes: as in `save_figures`.
+    The arguments are those of `save_figures`; without `path_of` no files are saved.
 
     Returns:
         The `<svg>` elements by name.

@@ -39,15 +39,11 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
     The first panel shows the best objective (mean validation log-likelihood) after each evaluation:
     every split, the median and the quartiles over splits, with the random phase shaded. Further
     panels show the values tried for each pair of hyper-parameters, or the objective against a
-    single one, with circles around the chosen values.
-
-    Args:
-        search: rows of `search.csv`.
-        initial: number of random evaluations at the start.
-        name: the name of the run.
+    single one, with circles around the chosen values. `initial` is the number of random evaluations
+    at the start.
     """
     finite = search[np.isfinite(search["objective"])]
-    varied = [column for column in finite if _is_searched(finite, str(column))]
+    varied = [str(c) for c in finite if str(c).startswith("hp.") and finite[c].nunique() > 1]
     pairs = list(combinations(varied, 2)) or [(column, "objective") for column in varied]
     columns, rows = min(2, 1 + len(pairs)), 1 + len(pairs) // 2
     figure, panels = new_figure(1.8 + 4.4 * columns, 0.7 + 3.7 * rows, columns, rows)
@@ -63,10 +59,6 @@ def search_figure(search: pd.DataFrame, initial: int, name: str = "") -> Figure:
         axes.set_visible(False)
     legend(figure, panels[:2], columns=5, title=name)
     return figure
-
-
-def _is_searched(search: pd.DataFrame, column: str) -> bool:
-    return column.startswith("hp.") and search[column].nunique() > 1
 
 
 def _progress_panel(axes: Axes, best: pd.DataFrame, initial: int) -> None:

@@ -28,13 +28,7 @@ FONT_POINTS = 7.5
 
 
 def points_figure(table: PaperTable, metric: Metric, error: str = "stderr") -> Figure:
-    """Draw means and errors over splits. Markers are filled where the table is bold.
-
-    Args:
-        table: the contents.
-        metric: a metric of the table.
-        error: a key of `ERROR_BARS`.
-    """
+    """Draw means and errors over splits. Markers are filled where the table is bold."""
     count, lines = len(table.datasets), len(table.entries)
     rows = math.ceil(count / (PANELS_IN_COLUMN if count <= PANELS_IN_COLUMN else PANELS_IN_ROW))
     columns = math.ceil(count / rows)

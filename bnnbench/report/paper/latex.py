@@ -23,10 +23,7 @@ UNITS = {"target": "original units", "nats": "nats per test point", "s": "second
 def latex_document(table: PaperTable, layout: Layout, label: str = "results") -> str:
     """The LaTeX file: required packages and runs as comments, then the table.
 
-    Args:
-        table: the contents.
-        layout: one of its `layouts`.
-        label: the table has the label `tab:LABEL`.
+    The table has the label `tab:LABEL`.
     """
     place = "table*" if layout.wide else "table"
     lines = [

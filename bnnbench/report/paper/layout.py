@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bnnbench.report.formatting import MISSING
-from bnnbench.report.paper.paper_table import Cell, PaperTable, TableEntry
-from bnnbench.report.paper.rounding import common_decimals, format_cell
+from bnnbench.report.paper.paper_table import NO_SCORE, Cell, PaperTable
 from bnnbench.results.metrics import Metric
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
@@ -34,6 +34,9 @@ GLYPH_WIDTHS = {
 
 CAPITAL_WIDTH, DEFAULT_WIDTH, BOLD_WIDTH = 0.72, 0.5, 0.575
 """Widths of capitals, of other characters, and of bold digits, in ems."""
+
+SIGNIFICANT_DIGITS = 4
+"""Of a mean without a standard error."""
 
 
 @dataclass(frozen=True)
@@ -142,57 +145,71 @@ def best_layout(table: PaperTable) -> Layout:
 
 def layouts(table: PaperTable) -> Iterator[Layout]:
     """Yield all layouts, with data sets or methods as rows."""
-    sets, entries = list(table.datasets), list(table.entries)
-    names = {one.key: f"{one.name}†" if one.published else one.name for one in entries}
+    datasets = tuple(table.datasets.values())
+    methods = tuple(f"{one.name}†" if one.published else one.name for one in table.entries)
+    by_dataset = tuple(metric_block(table, metric) for metric in table.metrics)
+    by_method = tuple(replace(b, rows=tuple(zip(*b.rows, strict=True))) for b in by_dataset)
     for stacked in (False, True) if len(table.metrics) > 1 else (False,):
-        yield Layout(
-            tuple(names.values()),
-            tuple(table.datasets.values()),
-            "Data set",
-            tuple(
-                block(table, metric, [[(s, e) for e in entries] for s in sets])
-                for metric in table.metrics
-            ),
-            stacked,
-        )
-        yield Layout(
-            tuple(table.datasets.values()),
-            tuple(names.values()),
-            "Method",
-            tuple(
-                block(table, metric, [[(s, e) for s in sets] for e in entries])
-                for metric in table.metrics
-            ),
-            stacked,
-        )
+        yield Layout(methods, datasets, "Data set", by_dataset, stacked)
+        yield Layout(datasets, methods, "Method", by_method, stacked)
 
 
-def block(
-    table: PaperTable, metric: Metric, rows: Sequence[Sequence[tuple[str, TableEntry]]]
-) -> MetricBlock:
-    """The cells of one metric."""
-    decimals = {
-        dataset: common_decimals(
-            [
-                cell
-                for one in table.entries
-                if (cell := table.cells.get((dataset, one.key, metric.key)))
-            ]
-        )
-        for dataset in table.datasets
-    }
-    cells = tuple(
-        tuple(
-            format_table_cell(table.cells.get((dataset, one.key, metric.key)), decimals[dataset])
-            for dataset, one in row
-        )
-        for row in rows
-    )
-    return MetricBlock(metric, table.metrics[metric], cells)
+def metric_block(table: PaperTable, metric: Metric) -> MetricBlock:
+    """The cells of one metric, a row per data set; a missing one is a dash."""
+    rows = []
+    for dataset in table.datasets:
+        keys = ((dataset, one.key, metric.key) for one in table.entries)
+        cells = [table.cells.get(key, NO_SCORE) for key in keys]
+        decimals = common_decimals(cells)
+        rows.append(tuple(PrintedCell(*format_cell(c, decimals), c.best) for c in cells))
+    return MetricBlock(metric, table.metrics[metric], tuple(rows))
 
 
-def format_table_cell(cell: Cell | None, decimals: int | None) -> PrintedCell:
-    """Format a cell; a missing one is a dash."""
-    if cell is None:
-        return PrintedCell(MISSING, "", False)
-    return PrintedCell(*format_cell(cell, decimals), cell.best)
+def decimals_of(error: float) -> int:
+    """Decimals of an error, by the rule of the Particle Data Group.
+
+    Two significant digits if the three highest are 100 to 354, one if they are 355 to 949; above
+    that the error is rounded up to 1.0 with two (Review of Particle Physics 2024, section 5.3 of
+    its introduction). Rounding thus changes an error by at most a seventh.
+    """
+    exponent = math.floor(math.log10(error))
+    leading = round(error / 10.0**exponent, 2)
+    if leading >= 9.5:
+        exponent, leading = exponent + 1, 1.0
+    return max(0, (1 if leading < 3.55 else 0) - exponent)
+
+
+def common_decimals(cells: Sequence[Cell]) -> int | None:
+    """The (lower) median of the decimals of some cells, or None if none has an error."""
+    decimals = sorted(decimals_of(cell.stderr) for cell in cells if cell.stderr > 0)
+    return decimals[(len(decimals) - 1) // 2] if decimals else None
+
+
+def format_cell(cell: Cell, common: int | None) -> tuple[str, str]:
+    """Format the mean and the standard error of a cell.
+
+    Args:
+        cell: the score.
+        common: decimals of the cells to compare with. The cell gets more if its error would be
+            rounded to zero, and fewer if fewer were published.
+
+    Returns:
+        The mean, or a dash if it is missing, and the error, or an empty string.
+    """
+    if not math.isfinite(cell.mean):
+        return MISSING, ""
+    known = cell.stderr > 0
+    if common is None and not known:
+        own = SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(cell.mean))) if cell.mean else 0
+        common = max(0, own)
+    decimals = common or 0
+    if cell.decimals is not None:
+        decimals = min(decimals, cell.decimals)
+    if known:
+        decimals = max(decimals, min_decimals(cell.stderr))
+    return f"{cell.mean:.{decimals}f}", f"{cell.stderr:.{decimals}f}" if known else ""
+
+
+def min_decimals(error: float) -> int:
+    """Decimals that keep one significant digit of an error."""
+    return max(0, -math.floor(math.log10(error)))

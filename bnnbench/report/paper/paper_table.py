@@ -39,6 +39,9 @@ class Cell:
     decimals: int | None = None
 
 
+NO_SCORE = Cell(math.nan, math.nan, math.nan)
+
+
 @dataclass(frozen=True)
 class TableEntry:
     """A method, or a method with particular settings.
@@ -110,7 +113,12 @@ def paper_table(
         runs.user_published["metric"].isin([metric.key for metric in metrics])
     ]
     published = published[published["dataset"].isin(datasets)]
-    entries = [*own_entries(table, names), *published_entries(published, table, names)]
+    ours = dict(zip(table["label"], table["method"], strict=True))
+    entries = [TableEntry(n, m, display_name(n, m, names)) for n, m in ours.items()]
+    for method in dict.fromkeys(published["method"]):  # names of methods that ran apply to ours
+        name = method if method in ours.values() else names.get(method, method)
+        entries.append(TableEntry(published_key(method), method, name, published=True))
+    sources = [f"{row['source']} {row['year']}".strip() for row in published.to_dict("records")]
     places = {method: place for place, method in enumerate(run_filter.methods)}
     entries.sort(key=lambda e: (places.get(e.method, len(places)), e.published, e.key))
     return PaperTable(
@@ -120,7 +128,7 @@ def paper_table(
         cells=dict([*own_cells(runs, table, metrics), *published_cells(published)]),
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         diverged_runs=tuple(diverged_runs(table, names)),
-        sources=tuple(source for source in dict.fromkeys(source_names(published)) if source),
+        sources=tuple(source for source in dict.fromkeys(sources) if source),
         runs=tuple(run_comments(table)),
     )
 
@@ -136,30 +144,10 @@ def name_in_sentence(metric: Metric, name: str) -> str:
     return name if name != default or metric.title.isupper() else default[0].lower() + default[1:]
 
 
-def own_entries(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[TableEntry]:
-    """Yield an entry for each label of our runs."""
-    for label, method in dict(zip(table["label"], table["method"], strict=True)).items():
-        yield TableEntry(str(label), str(method), display_name(str(label), str(method), names))
-
-
 def display_name(label: str, method: str, names: Mapping[str, str]) -> str:
     """The printed name of a label: its own, or its method's with the remaining settings."""
     rest = label.removeprefix(method)
     return names.get(label, names.get(method, method) + rest)
-
-
-def published_entries(
-    published: pd.DataFrame, table: pd.DataFrame, names: Mapping[str, str]
-) -> Iterator[TableEntry]:
-    """Yield an entry for each published method. Names of methods that ran apply to ours only."""
-    for method in dict.fromkeys(published["method"]):
-        name = method if method in set(table["method"]) else names.get(method, method)
-        yield TableEntry(published_key(method), method, name, published=True)
-
-
-def source_names(published: pd.DataFrame) -> list[str]:
-    """The source of each published value, such as `Smith et al. 2024`; may be empty."""
-    return [f"{row['source']} {row['year']}".strip() for row in published.to_dict("records")]
 
 
 def published_key(method: str) -> str:

@@ -24,14 +24,7 @@ FILE_STEM = "paper"
 def write_paper(
     table: PaperTable, report: ReportFolder, error: str = "stderr", processes: int = 1
 ) -> Layout:
-    """Write all files and return the layout of the table.
-
-    Args:
-        table: the contents.
-        report: the output folder.
-        error: the error bars of figures, a key of `ERROR_BARS`.
-        processes: number of processes that draw figures in parallel.
-    """
+    """Write all files and return the layout of the table."""
     layout = best_layout(table)
     write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
     write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))

@@ -19,18 +19,8 @@ from jinja2 import Environment, StrictUndefined
 
 from bnnbench import __version__
 from bnnbench.report import templates
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    Table,
-)
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.run_summary import Chart
+from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.run_page import Chart, RunDetails
 from bnnbench.results.glossary import TERMS
 
 CHART_DIGITS = 5
@@ -41,21 +31,21 @@ MAX_LINE_LENGTH = 24
 
 
 def page(
-    title: str,
-    sections: Iterable[Section],
-    figures: Mapping[str, str],
-    runs: Sequence[RunDetails] = (),
+    title: str, blocks: Iterable[Block], figures: Mapping[str, str], runs: Sequence[RunDetails] = ()
 ) -> str:
     """Render a page.
 
     Args:
         title: title of the page.
-        sections: sections of the report.
+        blocks: contents of the page.
         figures: SVG elements by figure name.
         runs: runs with a page each, to which tables link.
     """
-    blocks = [block for section in sections for block in section.blocks]
     items = list(_items(blocks, figures))
+    headings = [item for item in items if item["kind"] == "Heading"]
+    if runs:
+        headings.append({"text": "All runs", "level": 2, "anchor": "runs"})
+    headings.append({"text": "Definitions", "level": 2, "anchor": "definitions"})
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         _template("page.html")
     )
@@ -65,9 +55,7 @@ def page(
         style=_template("page.css"),
         script=_template("page.js"),
         items=items,
-        contents=_contents(
-            [*(item for item in items if item["kind"] == "Heading"), *_final_headings(runs)]
-        ),
+        contents=_contents(headings),
         filters=any(item["kind"] == "Table" for item in items),
         run_names={run.name for run in runs},
         run_list=[
@@ -82,12 +70,6 @@ def page(
 
 def _template(name: str) -> str:
     return files(templates).joinpath(name).read_text("utf-8")
-
-
-def _final_headings(runs: Sequence[RunDetails]) -> Iterator[dict[str, Any]]:
-    if runs:
-        yield {"text": "All runs", "level": 2, "anchor": "runs"}
-    yield {"text": "Definitions", "level": 2, "anchor": "definitions"}
 
 
 def _contents(headings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -173,7 +155,8 @@ def _chart(chart: Chart) -> dict[str, Any]:
     for one in chart.series:
         lengths = one.error or (0.0,) * len(one.x)
         points = [p for p in zip(one.x, one.y, lengths, strict=True) if all(map(math.isfinite, p))]
-        x, y, error = ([_rounded(value) for value in column] for column in _columns(points))
+        rounded = ([float(f"{value:.{CHART_DIGITS}g}") for value in point] for point in points)
+        x, y, error = list(zip(*rounded, strict=True)) or ((), (), ())
         bars = {"error": error} if one.error else {}
         series.append({"name": one.name, "x": x, "y": y, "joined": one.joined, **bars})
     nonempty = [one for one in series if one["x"]]
@@ -181,11 +164,3 @@ def _chart(chart: Chart) -> dict[str, Any]:
         "title": chart.title, "x": chart.x, "y": chart.y, "diagonal": chart.diagonal,
         "series": nonempty,
     }  # fmt: skip
-
-
-def _columns(points: Sequence[tuple[float, ...]]) -> Iterator[tuple[float, ...]]:
-    return zip(*points, strict=True) if points else iter(((), (), ()))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{CHART_DIGITS}g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bnnbench.report.blocks import Section, Table
+from bnnbench.report.blocks import Block, Table
 from bnnbench.report.formatting import MISSING
 
 REQUIREMENTS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
@@ -31,10 +31,10 @@ ESCAPES = {
 """Replacements for characters that are special in LaTeX or not supported."""
 
 
-def paper(sections: Iterable[Section]) -> str:
+def paper(blocks: Iterable[Block]) -> str:
     """Render all tables with a name. Tables with the same name are joined, with row groups."""
     named: dict[str, list[Table]] = {}
-    for block in (block for section in sections for block in section.blocks):
+    for block in blocks:
         if isinstance(block, Table) and block.name:
             named.setdefault(block.name, []).append(block)
     return REQUIREMENTS + "\n".join(map(table, named.values()))

@@ -6,25 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    Table,
-)
+from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
 from bnnbench.results.glossary import NOTATION, Term
 
 SEE_GLOSSARY = "Definitions and formulas: [glossary.md](glossary.md)."
 """The last line of a report."""
 
 
-def page(sections: Iterable[Section]) -> str:
+def page(blocks: Iterable[Block]) -> str:
     """Render a whole page."""
-    return "\n\n".join(text(block) for one in sections for block in one.blocks) + "\n"
+    return "\n\n".join(map(text, blocks)) + "\n"
 
 
 def text(block: Block) -> str:
@@ -50,11 +41,6 @@ def table(block: Table) -> str:
     names = [column.title for column in block.columns]
     rows = [[cell.replace("|", "\\|") for cell in row] for row in block.rows]
     return tabulate(rows, names, tablefmt="pipe", colalign=align, disable_numparse=True)
-
-
-def glossary_page(terms: Sequence[Term]) -> str:
-    """The glossary as a page."""
-    return f"# Glossary\n\n{glossary(terms)}\n"
 
 
 def glossary(terms: Sequence[Term]) -> str:

@@ -17,8 +17,7 @@ MIN_FIRST_COLUMN = 17
 def grid(parts: Sequence[Table]) -> Grid:
     """Render parts with the same columns as one table with row groups; numbers never wrap.
 
-    Args:
-        parts: the parts; title and caption are those of the first.
+    Title and caption are those of the first part.
     """
     first = parts[0]
     table = Grid(

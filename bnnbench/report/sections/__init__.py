@@ -1,4 +1,4 @@
-"""The generic sections of a report, one module each with a function `section(runs, style)`.
+"""The generic sections of a report, one module each: its table, its figure and `section`.
 
 `report_writer.SECTIONS` lists them in order. Suites append their own (see `bnnbench.discovery`).
 """

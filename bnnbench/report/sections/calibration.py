@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    label_columns,
-    number_columns,
-    tables_by_group,
-)
-from bnnbench.report.formatting import plus_minus
+import pandas as pd
+
+from bnnbench.report import blocks
 from bnnbench.results.calibration import RECALIBRATION_NAMES, gather_calibration
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.reader import Runs
 
 COLUMNS = (
-    *label_columns("Method"),
-    *number_columns(
-        "Calibration error",
-        "… of a perfect model",
-        *("… " + name for name in RECALIBRATION_NAMES.values()),
-        "50 % coverage",
-        "90 % coverage",
-        "95 % coverage",
-        "90 % width",
-        "… " + RECALIBRATION_NAMES["isotonic"],
+    *blocks.columns(
+        {"Method": "{label}"},
+        {
+            "Calibration error": blocks.score("calibration_error"),
+            "… of a perfect model": "{calibration_floor:.3f}",
+            **{
+                f"… {title}": blocks.score(f"{name}.calibration_error")
+                for name, title in RECALIBRATION_NAMES.items()
+            },
+            **{f"{level} % coverage": blocks.score(f"coverage_{level}") for level in (50, 90, 95)},
+            "90 % width": blocks.score("width_90"),
+        },
+    ),
+    *blocks.columns(
+        {}, {f"… {RECALIBRATION_NAMES['isotonic']}": blocks.score("isotonic.width_90")}
     ),
 )
 
@@ -50,43 +46,20 @@ NAMED = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", 
          "splits", "diverged")  # fmt: skip
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A row per run with saved predictions; None if there are none."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """A row per run with saved predictions."""
     table = gather_calibration(runs)
     if table.empty:
-        return None
-    scored = runs.scored.loc[table.index.unique("run")]
-    names = marked_labels(scored)
-    by_run: dict[str, dict[str, dict[str, float]]] = {}
+        return
+    cells: dict[str, dict[str, float]] = {}
     for (run, name), qualities in table.to_dict("index").items():
-        by_run.setdefault(run, {})[name] = qualities
-    rows = [(names[run], *cells(by_run[run])) for run in scored.index]
-    full = table.reset_index().join(runs.scored[list(NAMED)], on="run")
-    return Section((
-        Heading("Calibration"),
-        Paragraph(CALIBRATION_STATEMENT),
-        *tables_by_group(COLUMNS, scored["dataset"], rows),
-        DataFile("calibration", full),
-    ))  # fmt: skip
-
-
-def cells(run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
-    """The cells of one run under `COLUMNS`, without its name.
-
-    Args:
-        run: its rows from `gather_calibration`, by recalibration.
-    """
-
-    def cell(quality: str, name: str = "none") -> str:
-        if name not in run:
-            return plus_minus(math.nan)
-        return plus_minus(run[name][f"{quality}_mean"], run[name][f"{quality}_stderr"])
-
-    return (
-        cell("calibration_error"),
-        f"{next(iter(run.values()))['calibration_floor']:.3f}",
-        *(cell("calibration_error", name) for name in RECALIBRATION_NAMES),
-        *(cell(f"coverage_{level}") for level in (50, 90, 95)),
-        cell("width_90"),
-        cell("width_90", "isotonic"),
+        prefix = "" if name == "none" else f"{name}."
+        cells.setdefault(run, {}).update({f"{prefix}{key}": q for key, q in qualities.items()})
+    scored = runs.scored.loc[list(cells)]
+    rows = scored[["dataset"]].assign(label=marked_labels(scored))
+    yield blocks.Heading("Calibration")
+    yield blocks.Paragraph(CALIBRATION_STATEMENT)
+    yield from blocks.fill_by("dataset", COLUMNS, rows.join(pd.DataFrame.from_dict(cells, "index")))
+    yield blocks.DataFile(
+        "calibration", table.reset_index().join(runs.scored[list(NAMED)], on="run")
     )

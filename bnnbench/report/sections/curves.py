@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    even_chunks,
-    label_columns,
-    number_columns,
-    numbered_name,
-    tables_by_group,
-)
-from bnnbench.report.figures.curves import curves_figure
+from bnnbench.report import blocks
+from bnnbench.report.figures import plotting
 from bnnbench.results.curves import Curve, curve_table, read_curves
 from bnnbench.results.labels import common_settings
 from bnnbench.results.reader import Runs
@@ -38,51 +28,108 @@ CURVES_STATEMENT = (
     "standard error."
 )
 
-NUMBERS = {
-    f"{name}_{where}": f"{title}, {where}"
-    for name, title in {
-        "rmse": "RMSE to the true function",
-        "epistemic": "epistemic std",
-        "total": "total std",
-        "coverage_95": "95 % coverage",
-    }.items()
-    for where in ("in", "out")
-}
-"""Headings of the columns of `curve_table`."""
+COLUMNS = blocks.columns(
+    {"Method": "{label}"},
+    {
+        "Depth": "{depth}",
+        **{
+            f"{title}, {where}": f"{{{name}_{where}:.3g}}"
+            for name, title in {
+                "rmse": "RMSE to the true function",
+                "epistemic": "epistemic std",
+                "total": "total std",
+                "coverage_95": "95 % coverage",
+            }.items()
+            for where in ("in", "out")
+        },
+    },
+)
+
+CAPTION = (
+    "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 epistemic "
+    "(dark) standard deviations; dashed line: true function; dots: training data"
+)
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A table per data set and a panel per run; None without runs on one-dimensional data."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """A table per data set and a panel per run on one-dimensional data."""
     curves = runs.cached(read_curves)
     if not curves:
-        return None
+        return
     table = curve_table(curves)
-    rows = [cells(row) for row in table.to_dict("records")]
-    columns = (*label_columns("Method"), *number_columns("Depth", *NUMBERS.values()))
-    return Section((
-        Heading("Predictive distribution along the input"),
-        Paragraph(CURVES_STATEMENT),
-        *tables_by_group(columns, table["dataset"], rows),
-        DataFile("curves", table),
-        *figures(curves),
-    ))  # fmt: skip
-
-
-def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The cells of a row of `curve_table`."""
-    return (row["label"], str(row["depth"]), *(f"{row[name]:.3g}" for name in NUMBERS))
-
-
-def figures(curves: Sequence[Curve]) -> list[FigureBlock]:
-    """Figures with at most `MAX_ROWS` runs per data set each."""
+    yield blocks.Heading("Predictive distribution along the input")
+    yield blocks.Paragraph(CURVES_STATEMENT)
+    yield from blocks.fill_by("dataset", COLUMNS, table)
+    yield blocks.DataFile("curves", table)
     names = list(dict.fromkeys(curve.run["label"] for curve in curves))
-    caption = (
-        "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 epistemic "
-        "(dark) standard deviations; dashed line: true function; dots: training data"
-    )
-    blocks = []
-    for number, chunk in enumerate(even_chunks(len(names), MAX_ROWS), 1):
-        shown = [c for c in curves if c.run["label"] in names[chunk.start : chunk.stop]]
+    for number, chunk in enumerate(blocks.even_chunks(names, MAX_ROWS), 1):
+        shown = [curve for curve in curves if curve.run["label"] in chunk]
         draw = partial(curves_figure, shown, common_settings(pd.DataFrame([c.run for c in shown])))
-        blocks.append(FigureBlock(numbered_name("curves", number), caption, draw))
-    return blocks
+        yield blocks.FigureBlock(blocks.numbered_name("curves", number), CAPTION, draw)
+
+
+def panel_columns(curves: Sequence[Curve]) -> list[str]:
+    """The column of panels of each curve: its data set, and its depth if depths differ."""
+    deep = len({str(curve.run["depth"]) for curve in curves}) > 1
+    form = "{dataset} · depth {depth}" if deep else "{dataset}"
+    return [form.format(**curve.run) for curve in curves]
+
+
+def draw_curve(axes: Axes, curve: Curve) -> None:
+    """Draw data, true function, predictive mean, and bands of ± 2 standard deviations."""
+    grid = curve.grid
+    x, mean = grid["input"], grid["mean"]
+    epistemic = 2 * np.sqrt(grid["epistemic_variance"])
+    total = 2 * curve.deviation
+    band: plotting.PlotOptions = {"linewidth": 0}
+    axes.fill_between(x, mean - total, mean + total, color="#D5E7F4", label="± 2 total std", **band)
+    axes.fill_between(
+        x, mean - epistemic, mean + epistemic, color="#8FC1E3", label="± 2 epistemic std", **band
+    )
+    axes.plot(
+        x, grid["truth"], color=plotting.GREY, linewidth=1, linestyle="--", label="true function"
+    )
+    axes.plot(x, mean, color=plotting.BLUE, linewidth=1.5, label="predictive mean")
+    axes.plot(
+        curve.training["input"],
+        curve.training["target"],
+        ".",
+        color=plotting.ORANGE,
+        markersize=3,
+        label="training data",
+    )
+    # Bands may be huge outside the data, so scale by the true function and the data.
+    seen = pd.concat([curve.training["target"], grid["truth"]])
+    margin = 0.35 * np.ptp(seen)
+    axes.set(xlim=(x.min(), x.max()), ylim=(seen.min() - margin, seen.max() + margin))
+
+
+def curves_figure(curves: Sequence[Curve], title: str = "") -> Figure:
+    """Draw a panel per run, in a row per label and a column per data set and depth.
+
+    Book, Figs. 4.12 and 4.13; GVI thesis, Figs. 5.8, 5.9 and 7.2.
+    """
+    rows = list(dict.fromkeys(str(curve.run["label"]) for curve in curves))
+    columns_by_curve = panel_columns(curves)
+    columns = list(dict.fromkeys(columns_by_curve))
+    headings = {
+        plotting.wrap_text(f"{row} · {column}", 3.0, plotting.SMALL_POINTS)
+        for row in rows
+        for column in columns
+    }
+    high = 2.0 + 0.15 * max(heading.count("\n") for heading in headings)
+    size = max(5.5, 3.6 * len(columns) + 0.4), high * len(rows) + 0.8
+    figure, panels = plotting.new_figure(*size, len(columns), len(rows))
+    for axes in panels:
+        axes.set_visible(False)
+    for curve, place in zip(curves, columns_by_curve, strict=True):
+        row, column = rows.index(str(curve.run["label"])), columns.index(place)
+        axes = panels[row * len(columns) + column]
+        axes.set_visible(True)
+        draw_curve(axes, curve)
+        plotting.panel_title(axes, f"{rows[row]} · {columns[column]}", 3.0)
+    figure.supxlabel("x", fontsize="small")
+    figure.supylabel("y", fontsize="small")
+    shown = [axes for axes in panels if axes.get_visible()]
+    plotting.legend(figure, shown, columns=5, title=title)
+    return figure

@@ -1,25 +1,28 @@
-"""Information criteria of runs that scored their training rows (GVI thesis, 5.0.2)."""
+"""Information criteria of runs that scored their training rows (GVI thesis, section 5.0.2)."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    label_columns,
-    number_columns,
-    tables_by_group,
-)
-from bnnbench.report.formatting import format_number
-from bnnbench.results.information_criteria import CRITERIA, criteria_table
+import numpy as np
+import pandas as pd
+
+from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, Style, columns, fill_by
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.reader import Runs
 
-COLUMNS = (*label_columns("Method"), *number_columns("Depth", "p", "n", *CRITERIA.values()))
+CRITERIA = {"neg_log_likelihood": "NLL", "bic": "BIC", "aic": "AIC", "hqc": "HQC"}
+"""Printed name by column; lower is better."""
+
+COLUMNS = columns(
+    {"Method": "{marked_label}"},
+    {
+        "Depth": "{depth}",
+        "p": "{parameters}",
+        "n": "{rows:g}",
+        **{title: f"{{{name}:.0f}}" for name, title in CRITERIA.items()},
+    },
+)
 
 CRITERIA_STATEMENT = (
     "NLL: negative log predictive density, averaged over weight samples and summed over the n "
@@ -33,25 +36,52 @@ CRITERIA_STATEMENT = (
 NAMED = ("experiment", "dataset", "method", "divergence", "depth", "splits")
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """BIC, AIC, HQC and NLL; None if no run scored its training rows."""
+def criteria(splits: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of `CRITERIA` for each split (GVI thesis, section 5.0.2).
+
+    The thesis prints HQC with `2 L` in place of `2 ln L`.
+
+    Args:
+        splits: `training_rows` (n, at least 2), `parameters` (p) and `train_log_likelihood`, the
+            mean over the training rows, nats.
+    """
+    n, p = splits["training_rows"], splits["parameters"]
+    fit = -splits["train_log_likelihood"] * n
+    return pd.DataFrame({
+        "neg_log_likelihood": fit,
+        "bic": p * np.log(n) + 2 * fit,
+        "aic": 2 * p + 2 * fit,
+        "hqc": 2 * p * np.log(np.log(n)) + 2 * fit,
+    })  # fmt: skip
+
+
+def criteria_table(runs: Runs) -> pd.DataFrame:
+    """Return a row per run that scored its training rows, index `run`.
+
+    Columns: `parameters`, `rows` (training rows per split, on average) and those of `CRITERIA`,
+    means over the splits that did not diverge; missing if all of them diverged.
+    """
+    scored = runs.scored
+    if scored.empty or not scored["score_training_rows"].any():
+        return pd.DataFrame()
+    splits = runs.splits[runs.splits["run"].isin(scored.index[scored["score_training_rows"]])]
+    groups = splits.groupby("run", sort=False)
+    valid = splits[splits["diverged"] == 0]
+    means = criteria(valid).groupby(valid["run"]).mean()
+    sizes = groups.agg(parameters=("parameters", "first"), rows=("training_rows", "mean"))
+    return sizes.astype({"parameters": int}).join(means)
+
+
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """BIC, AIC, HQC and NLL of the runs that scored their training rows."""
     scores = runs.cached(criteria_table)
     if scores.empty:
-        return None
+        return
     own = runs.scored.loc[scores.index]
     names = own[list(NAMED)].assign(label=labels(own, ignore=("depth",)))
     table = names.join(scores).sort_values(["dataset", "depth", "label"])
-    shown = table.assign(label=marked_labels(own, ignore=("depth",)))
-    rows = [cells(row) for row in shown.to_dict("records")]
-    return Section((
-        Heading("Information criteria"),
-        Paragraph(CRITERIA_STATEMENT),
-        *tables_by_group(COLUMNS, table["dataset"], rows),
-        DataFile("criteria", table),
-    ))  # fmt: skip
-
-
-def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-    """The cells of a run under `COLUMNS`."""
-    counts = (str(row["depth"]), str(row["parameters"]), f"{row['rows']:g}")
-    return (row["label"], *counts, *(format_number(row[name], ".0f") for name in CRITERIA))
+    yield Heading("Information criteria")
+    yield Paragraph(CRITERIA_STATEMENT)
+    marked = marked_labels(own, ignore=("depth",))
+    yield from fill_by("dataset", COLUMNS, table.assign(marked_label=marked))
+    yield DataFile("criteria", table)

@@ -1,23 +1,26 @@
-"""All published values on the data sets of the runs, on request."""
+"""All published values on the data sets of some runs, with our own, on request."""
 
 from __future__ import annotations
 
-from bnnbench.report.blocks import (
-    Block,
-    Column,
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.formatting import plus_minus
-from bnnbench.results.leaderboard import leaderboard
-from bnnbench.results.metrics import BY_KEY, printed_in
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.report import blocks
+from bnnbench.results.labels import marked_labels
+from bnnbench.results.metrics import BY_KEY, Metric, printed_in
+from bnnbench.results.published.protocol import has_protocol
+from bnnbench.results.published.values import published_modern, published_uci
 from bnnbench.results.reader import Runs
+
+COLUMNS = ("dataset", "metric", "method", "mean", "stderr", "splits", "source")
+
+OURS = "ours"
+"""Source of our own runs."""
+
+PUBLIC = "public"
+"""Value of the column `splits` for means over the public splits; others are `own` or `unknown`."""
 
 LEADERBOARD_STATEMENT = (
     "Published values on these data sets, best first, together with our runs (source: ours). "
@@ -35,31 +38,90 @@ USER_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """A table for each data set and metric.
+def leaderboard(
+    runs: Runs, metrics: Sequence[Metric] = printed_in("published"), all_published: bool = True
+) -> pd.DataFrame:
+    """Return published values on the data sets of these runs, and the runs' own values.
 
-    None unless all published values were requested or the user provided some.
+    All built-in published values are added to the user's only if `all_published`.
+
+    Returns:
+        Columns `COLUMNS`, sorted by data set and metric, best first; units of the target or nats.
+        Empty if nothing was published on the data sets of these runs.
     """
+    scored = runs.scored
+    own = np.array([all_published and has_protocol(run) for run in scored.to_dict("records")], bool)
+    own |= scored["dataset"].isin(runs.user_published["dataset"]).to_numpy()
+    if not own.any():
+        return pd.DataFrame(columns=COLUMNS)
+    tables = [user_rows(runs.user_published), own_rows(scored[own], metrics)]
+    tables = [*([published_rows()] if all_published else []), *tables]
+    rows = pd.concat([table[list(COLUMNS)] for table in tables if len(table)])
+    if not all_published:
+        keys = ["dataset", "metric"]
+        named = pd.MultiIndex.from_frame(runs.user_published[keys])
+        rows = rows[pd.MultiIndex.from_frame(rows[keys]).isin(named)]
+    datasets = list(scored.loc[own, "dataset"].unique())
+    places = {
+        "place": rows["dataset"].map({name: k for k, name in enumerate(datasets)}),
+        "order": rows["metric"].map({metric.key: k for k, metric in enumerate(metrics)}),
+        "loss": rows["metric"].map({metric.key: metric.sign for metric in metrics}) * rows["mean"],
+    }
+    ordered = rows.assign(**places).dropna(subset=list(places)).sort_values(list(places))
+    return ordered[list(COLUMNS)].reset_index(drop=True)
+
+
+def published_rows() -> pd.DataFrame:
+    """Return all built-in published values, columns `COLUMNS`."""
+    rows = pd.concat([published_uci().assign(splits=PUBLIC), published_modern()])
+    return rows.assign(source=rows["source"] + " " + rows["year"].astype(str))
+
+
+def user_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the user's published values, columns `COLUMNS`."""
+    source = (rows["source"] + " " + rows["year"]).str.strip()
+    known = rows["splits"].where(rows["splits"] != "", "unknown")
+    return rows.assign(source=source.where(source != "", "user"), splits=known)
+
+
+def own_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return the means of runs, columns `COLUMNS`, from rows of `Runs.scored`."""
+    seeded = table["settings"].map(lambda settings: settings.get("dataset.seeded_splits"))
+    own = {
+        "dataset": table["dataset"],
+        "method": marked_labels(table),
+        "splits": np.where(seeded.isna(), PUBLIC, "own"),
+        "source": OURS,
+    }
+    return pd.concat(
+        pd.DataFrame({
+            **own, "metric": metric.key,
+            "mean": table[f"{metric.key}_mean"], "stderr": table[f"{metric.key}_stderr"],
+        })
+        for metric in metrics
+    )  # fmt: skip
+
+
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """A table for each data set and metric, of all published values or of the user's, if any."""
     everything = style.all_published
     if not (everything or len(runs.user_published)) or runs.scored.empty:
-        return None
+        return
     table = leaderboard(runs, style.run_filter.metrics_or(printed_in("published")), everything)
     if table.empty:
-        return None
-    heading = "All published values" if everything else "Comparison with your published values"
-    statement = LEADERBOARD_STATEMENT if everything else USER_STATEMENT
-    blocks: list[Block] = [Heading(heading), Paragraph(statement)]
+        return
+    yield blocks.Heading(
+        "All published values" if everything else "Comparison with your published values"
+    )
+    yield blocks.Paragraph(LEADERBOARD_STATEMENT if everything else USER_STATEMENT)
     for (dataset, key), group in table.groupby(["dataset", "metric"], sort=False):
         metric = BY_KEY[str(key)]
         columns = (
-            *label_columns("Method"),
-            *number_columns(metric.heading),
-            *label_columns("Splits"),
-            Column("Source", "text"),
+            blocks.Column("Method", "label", "{method}"),
+            blocks.Column(metric.heading, "number", blocks.with_stderr("mean", "stderr")),
+            blocks.Column("Splits", "label", "{splits}"),
+            blocks.Column("Source", "text", "{source}"),
         )
-        rows = tuple(
-            (row["method"], plus_minus(row["mean"], row["stderr"]), row["splits"], row["source"])
-            for row in group.to_dict("records")
-        )
-        blocks += [Heading(f"{dataset}: {metric.inline_title}", 3), Table(columns, rows)]
-    return Section((*blocks, DataFile("published", table)))
+        yield blocks.Heading(f"{dataset}: {metric.inline_title}", 3)
+        yield blocks.fill(columns, group)
+    yield blocks.DataFile("published", table)

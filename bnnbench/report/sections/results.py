@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    ERROR_BARS,
-    Block,
-    Column,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    even_chunks,
-    label_columns,
-    number_columns,
-    numbered_name,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.bar_charts import bars_figure
 from bnnbench.report.formatting import MISSING, describe_scores, format_z, plus_minus
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.settings import differing_columns
 
 MAX_PANELS = 8
 """Data sets in one bar chart. Further ones are drawn in further figures."""
-
-COMPARISON_COLUMNS = (
-    *label_columns("Method", "Metric"),
-    *number_columns("Ours", "Published", "z", "Paired difference"),
-    Column("Source", "text"),
-    Column("Settings that differ", "text"),
-)
 
 COMPARISON_STATEMENT = (
     "z = (ours - published) / sqrt(se1² + se2²), the difference in combined standard errors. A "
@@ -60,59 +39,46 @@ COMPARISON_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Bar charts, then our means and published values by data set; None without scores."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Bar charts, then our means and published values by data set."""
     if runs.scored.empty:
-        return None
+        return
     drawn = style.run_filter.metrics_or(printed_in("figures"))
     compared = style.run_filter.metrics_or(printed_in("published"))
     table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))
-    blocks: list[Block] = [Heading("Results", 1), Paragraph(table_caption(table))]
+    yield blocks.Heading("Results", 1)
+    yield blocks.Paragraph(table_caption(table))
     for metric in drawn:
-        blocks += [
-            Heading(f"Test {metric.inline_title}"),
-            *bar_charts(table, metric, style.error_bars),
-        ]
+        yield blocks.Heading(f"Test {metric.inline_title}")
+        yield from bar_charts(table, metric, style.error_bars)
     ours = result_tables(table, style.run_filter.metrics_or(printed_in("page")))
     theirs = comparison_tables(table, compared)
-    blocks.append(Heading("Results by data set"))
+    yield blocks.Heading("Results by data set")
     for dataset, own in ours.items():
-        blocks += [Heading(dataset, 3), own]
+        yield blocks.Heading(dataset, 3)
+        yield own
         if dataset in theirs:
-            blocks += [Paragraph("Comparison with published values:"), theirs[dataset]]
+            yield blocks.Paragraph("Comparison with published values:")
+            yield theirs[dataset]
     if theirs:
-        blocks += [Heading("How to read the comparison", 3), Paragraph(COMPARISON_STATEMENT)]
-    text = "All metrics of all runs at full precision:"
-    return Section((*blocks, DataFile("results", full_table(table), text)))
+        yield blocks.Heading("How to read the comparison", 3)
+        yield blocks.Paragraph(COMPARISON_STATEMENT)
+    full = table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
+    yield blocks.DataFile("results", full, "All metrics of all runs at full precision:")
 
 
-def full_table(table: pd.DataFrame) -> pd.DataFrame:
-    """All columns of `table`, plus one for every setting that differs between the runs.
-
-    Args:
-        table: from `with_published`.
-    """
-    return table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
-
-
-def bar_charts(table: pd.DataFrame, metric: Metric, error_bars: str) -> list[FigureBlock]:
-    """Figures with at most `MAX_PANELS` data sets each.
-
-    Args:
-        table: from `with_published`.
-        metric: the metric to draw.
-        error_bars: a key of `ERROR_BARS`.
-    """
-    datasets, figures = list(table["dataset"].unique()), []
+def bar_charts(
+    table: pd.DataFrame, metric: Metric, error_bars: str
+) -> Iterator[blocks.FigureBlock]:
+    """Figures with at most `MAX_PANELS` data sets each."""
     caption = (
         f"Test {metric.inline_title} by data set. Bars: mean over splits; error bars: "
-        f"{ERROR_BARS[error_bars]} over splits; diamonds: published means with the same error"
+        f"{blocks.ERROR_BARS[error_bars]} over splits; diamonds: published means with the same "
+        "error"
     )
-    for number, chunk in enumerate(even_chunks(len(datasets), MAX_PANELS), 1):
-        rows = table[table["dataset"].isin(datasets[chunk.start : chunk.stop])]
-        draw = partial(bars_figure, rows, metric, error_bars)
-        figures.append(FigureBlock(numbered_name(metric.key, number), caption, draw))
-    return figures
+    for number, chunk in enumerate(blocks.even_chunks(table["dataset"].unique(), MAX_PANELS), 1):
+        draw = partial(bars_figure, table[table["dataset"].isin(chunk)], metric, error_bars)
+        yield blocks.FigureBlock(blocks.numbered_name(metric.key, number), caption, draw)
 
 
 def table_caption(table: pd.DataFrame) -> str:
@@ -125,80 +91,62 @@ def table_caption(table: pd.DataFrame) -> str:
     return f"{text} All runs differ from the published settings: {shared[0]}." if shared else text
 
 
-def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Table]:
-    """The results of each data set, as parts of one table.
-
-    Args:
-        table: rows of `Runs.scored`.
-        metrics: the columns.
-    """
-    headings = [metric.heading for metric in metrics]
-    columns = (*label_columns("Method"), *number_columns(*headings, "Splits"))
-    caption, names = table_caption(table), marked_labels(table)
-    tables = {}
-    for dataset, group in table.groupby("dataset", sort=False):
-        rows = tuple(
-            result_row(names[run], row, metrics)
-            for run, row in zip(group.index, group.to_dict("records"), strict=True)
-        )
-        tables[str(dataset)] = Table(
-            columns, rows, "results", str(dataset), caption=caption, runs=tuple(group.index)
-        )
-    return tables
+def result_tables(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, blocks.Table]:
+    """The results of each data set, as parts of one table."""
+    numbers = {metric.heading: blocks.score(metric.key) for metric in metrics}
+    heads = blocks.columns({"Method": "{label}"}, {**numbers, "Splits": splits_cell})
+    rows = table.assign(label=marked_labels(table))
+    options = {"name": "results", "caption": table_caption(table)}
+    return {
+        str(name): blocks.fill(heads, own, group=str(name), runs=tuple(own.index), **options)
+        for name, own in rows.groupby("dataset", sort=False)
+    }
 
 
-def result_row(label: str, run: Mapping[Any, Any], metrics: Sequence[Metric]) -> tuple[str, ...]:
-    """The cells of a run."""
-    scores = (plus_minus(run[f"{m.key}_mean"], run[f"{m.key}_stderr"]) for m in metrics)
-    lost = f" ({run['diverged']} diverged)" if run["diverged"] else ""
-    return (label, *scores, f"{run['splits']}{lost}")
+def splits_cell(run: Mapping[Any, Any]) -> str:
+    """The number of splits, and how many of them diverged."""
+    return f"{run['splits']}" + (f" ({run['diverged']} diverged)" if run["diverged"] else "")
 
 
 def comparison_tables(
     table: pd.DataFrame, metrics: Sequence[Metric] = printed_in("published")
-) -> dict[str, Table]:
-    """The comparison on each data set with published values, as parts of one table.
-
-    Args:
-        table: from `with_published`.
-        metrics: the metrics to compare, of those in `table`.
-    """
-    names, tables = labels(table), {}
-    for dataset, group in table.groupby("dataset", sort=False):
-        rows = tuple(
-            (names[run], *cells)
-            for run, row in zip(group.index, group.to_dict("records"), strict=True)
-            for cells in comparison_cells(row, metrics)
-        )
-        if rows:
-            tables[str(dataset)] = Table(
-                COMPARISON_COLUMNS, rows, "published", str(dataset), caption=COMPARISON_STATEMENT
-            )
-    return tables
-
-
-def comparison_cells(run: Mapping[Any, Any], metrics: Sequence[Metric]) -> list[tuple[str, ...]]:
-    """The cells under `COMPARISON_COLUMNS` after the label, for each published metric."""
-    return [
-        (
-            metric.heading,
-            plus_minus(run[f"{key}_mean"], run[f"{key}_stderr"]),
-            plus_minus(run[f"{key}_published"], run[f"{key}_published_stderr"]),
-            format_z(run[f"{key}_z"]),
-            paired_cell(run, key),
-            run[f"{key}_source"],
-            run[f"{key}_differs"] or MISSING,
-        )
+) -> dict[str, blocks.Table]:
+    """The comparison on each data set with published values, as parts of one table."""
+    suffixes = ("mean", "stderr", *PUBLISHED_COLUMNS)
+    rows = [
+        {
+            "label": label,
+            "metric": metric.heading,
+            "dataset": run["dataset"],
+            **{name: run[f"{metric.key}_{name}"] for name in suffixes},
+        }
+        for label, run in zip(labels(table), table.to_dict("records"), strict=True)
         for metric in metrics
-        for key in (metric.key,)
-        if math.isfinite(run[f"{key}_published"])
+        if math.isfinite(run[f"{metric.key}_published"])
     ]
+    groups = pd.DataFrame(rows).groupby("dataset", sort=False) if rows else ()
+    options = {"name": "published", "caption": COMPARISON_STATEMENT}
+    return {
+        str(name): blocks.fill(COMPARISON_COLUMNS, own, group=str(name), **options)
+        for name, own in groups
+    }
 
 
-def paired_cell(run: Mapping[Any, Any], key: str) -> str:
+def paired_cell(row: Mapping[Any, Any]) -> str:
     """Ours minus published and the number of splits, as in `+0.01 ± 0.03 (20)`, or a dash."""
-    difference, splits = run[f"{key}_paired"], run[f"{key}_paired_splits"]
-    if not math.isfinite(difference):
+    if not math.isfinite(row["paired"]):
         return MISSING
-    sign = "+" if difference > 0 else ""
-    return f"{sign}{plus_minus(difference, run[f'{key}_paired_stderr'])} ({splits})"
+    sign = "+" if row["paired"] > 0 else ""
+    return f"{sign}{plus_minus(row['paired'], row['paired_stderr'])} ({row['paired_splits']})"
+
+
+COMPARISON_COLUMNS = blocks.columns(
+    {"Method": "{label}", "Metric": "{metric}"},
+    {
+        "Ours": blocks.with_stderr("mean", "stderr"),
+        "Published": blocks.with_stderr("published"),
+        "z": lambda row: format_z(row["z"]),
+        "Paired difference": paired_cell,
+    },
+    {"Source": "{source}", "Settings that differ": lambda row: row["differs"] or MISSING},
+)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Section, Style
-from bnnbench.report.figures.spread import DRAW_FUNCTIONS, spread_figure
-from bnnbench.results.labels import common_settings
-from bnnbench.results.losses_by_split import losses_by_split
-from bnnbench.results.metrics import printed_in
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
+from bnnbench.report.figures import plotting
+from bnnbench.report.sections.divergence_orders import with_orders
+from bnnbench.results.labels import common_settings, labels
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
+
+MIN_SPLITS = 2
+
+LABEL_COLUMNS = ("dataset", "depth", "label")
 
 MAX_BOXES = 300
 """Boxes in one figure. With more it would be unreadable."""
@@ -31,24 +41,144 @@ TOO_MANY = (
     "data set to see it."
 )
 
+NAME_POINTS = 7
+"""Font size of method names."""
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Box plots and means; None unless runs on one data set differ in divergence or depth."""
+
+def losses_by_split(runs: Runs) -> pd.DataFrame:
+    """Return a row per split that did not diverge, for every run on several splits.
+
+    Families of orders are left out: their scores are plotted against the order.
+
+    Returns:
+        Columns `run`, `split`, `LABEL_COLUMNS` (`label` without the depth) and the metrics shown
+        in figures.
+    """
+    table = runs.scored
+    if table.empty:
+        return pd.DataFrame()
+    grid = table.index.isin(with_orders(table).index)
+    table = table[(table["splits"] >= MIN_SPLITS) & ~grid]
+    if table.empty:
+        return pd.DataFrame()
+    names = table.assign(label=labels(table, ignore=("depth",)))[list(LABEL_COLUMNS)]
+    splits = runs.splits[runs.splits["diverged"] == 0]
+    losses = {metric.key: metric.sign * splits[metric.key] for metric in printed_in("figures")}
+    return splits[["run", "split"]].assign(**losses).join(names, on="run", how="inner")
+
+
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Box plots and means, if runs on one data set differ in divergence or depth."""
     losses = runs.cached(losses_by_split)
     if losses.empty:
-        return None
+        return
     shown = runs.scored.loc[losses["run"].unique()]
     choices = shown.groupby(["dataset", "method"])[["divergence", "depth"]].nunique()
     if not (choices > 1).any(axis=None):
-        return None
-    heading = Heading("Distribution over splits")
+        return
+    yield Heading("Distribution over splits")
     if len(shown) > MAX_BOXES:
-        return Section((heading, Paragraph(TOO_MANY)))
-    blocks: list[Block] = [heading, Paragraph(SPREAD_STATEMENT)]
+        yield Paragraph(TOO_MANY)
+        return
+    yield Paragraph(SPREAD_STATEMENT)
     title = common_settings(shown)
     for kind in DRAW_FUNCTIONS:
         for metric in style.run_filter.metrics_among(printed_in("figures")):
             caption = f"Distribution over splits of the {metric.loss_axis}. {CAPTIONS[kind]}"
             draw = partial(spread_figure, losses, metric, kind, title)
-            blocks.append(FigureBlock(f"{kind}_{metric.key}", caption, draw))
-    return Section(tuple(blocks))
+            yield FigureBlock(f"{kind}_{metric.key}", caption, draw)
+
+
+def limits(values: list[np.ndarray]) -> tuple[float, float]:
+    """Limits of an axis that shows the bulk of all boxes; some splits may be far above.
+
+    Low values, the best ones, are never cut off.
+    """
+    pooled = np.concatenate(values)
+    low, high = np.quantile(pooled, (0.25, 0.75))
+    inside = pooled[pooled <= high + 3 * (high - low)]
+    margin = 0.06 * (inside.max() - inside.min()) or 0.1
+    return float(inside.min() - margin), float(inside.max() + margin)
+
+
+def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
+    """Draw a box per place, and the number of splits above the panel."""
+    line: plotting.PlotOptions = {"color": plotting.BLUE, "linewidth": 0.9}
+    axes.boxplot(
+        values,
+        positions=places,
+        widths=0.6,
+        boxprops=line,
+        whiskerprops=line,
+        capprops=line,
+        medianprops={"color": plotting.ORANGE, "linewidth": 1.4},
+        flierprops={"marker": ".", "markersize": 3, "markeredgecolor": plotting.GREY},
+    )
+    low, high = limits(values)
+    axes.set_ylim(low, high)
+    for place, own in zip(places, values, strict=True):
+        beyond = int((own > high).sum())
+        if beyond:
+            axes.text(
+                place, high, f"{beyond}↑", ha="center", va="bottom", fontsize=6, color=plotting.GREY
+            )
+
+
+def draw_means(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
+    """Draw a mean and its standard error per place, or an arrow if it is above the panel."""
+    mean = np.array([own.mean() for own in values])
+    error = np.array([own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0 for own in values])
+    axes.errorbar(places, mean, error, fmt="o", color=plotting.BLUE, markersize=4, capsize=2)
+    low, high = limits([np.concatenate([mean - error, mean + error])])
+    axes.set_ylim(low, high)
+    for k in np.flatnonzero(mean > high).tolist():
+        # Next to its place, because its error bar may reach into the panel.
+        text: plotting.PlotOptions = {
+            "ha": "left",
+            "va": "top",
+            "rotation": 90,
+            "fontsize": 6,
+            "color": plotting.GREY,
+        }
+        axes.text(places[k] + 0.12, high, f"{mean[k]:.3g} ↑", **text)
+
+
+DRAW_FUNCTIONS: Mapping[str, Callable[[Axes, list[int], list[np.ndarray]], None]] = {
+    "boxes": draw_boxes,
+    "means": draw_means,
+}
+
+
+def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = "") -> Figure:
+    """Draw a row of panels per depth and a column per data set.
+
+    `kind` is a key of `DRAW_FUNCTIONS`.
+    """
+    depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
+    width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
+    longest = max(plotting.text_width(str(name), NAME_POINTS) for name in losses["label"].unique())
+    size = (width * len(datasets) + 0.4, 2.4 * len(depths) + 0.6 + longest)
+    figure, panels = plotting.new_figure(*size, len(datasets), len(depths))
+    for j, dataset in enumerate(datasets):
+        column = losses[losses["dataset"] == dataset]
+        # Names have the same place in all panels of a column; the last panel prints them.
+        names = sorted(set(column["label"]))
+        for i, depth in enumerate(depths):
+            axes, own = panels[i * len(datasets) + j], column[column["depth"] == depth]
+            places = [k for k, name in enumerate(names) if (own["label"] == name).any()]
+            if places:
+                values = [own.loc[own["label"] == names[k], metric.key].to_numpy() for k in places]
+                DRAW_FUNCTIONS[kind](axes, places, values)
+            shown = names if i == len(depths) - 1 else [""] * len(names)
+            axes.set_xlim(-0.6, len(names) - 0.4)
+            axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=NAME_POINTS)
+            heading = plotting.wrap_text(
+                f"{dataset} · depth {depth}", width - 0.5, plotting.SMALL_POINTS
+            )
+            axes.set_title(heading, fontsize="small", pad=10, parse_math=False)
+            axes.set_ylabel(metric.loss_axis if j == 0 else "", fontsize="small")
+            axes.tick_params(axis="y", labelsize=NAME_POINTS)
+            # A scientific-notation offset would overlap the counts above the panel.
+            axes.yaxis.set_major_formatter("{x:g}")
+    plotting.add_title(figure, title)
+    return figure

@@ -1,25 +1,36 @@
-"""Scores against computing time."""
+"""Seconds per split against scores, and the Pareto front of both."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from bnnbench.report.blocks import (
-    ERROR_BARS,
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    even_chunks,
-    numbered_name,
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator, NullFormatter
+
+from bnnbench.report import blocks
+from bnnbench.report.figures.plotting import (
+    GREY,
+    PlotOptions,
+    legend,
+    marker_styles,
+    panel_title,
+    small_multiples,
 )
-from bnnbench.report.figures.time_against_score import time_figure
-from bnnbench.results.metrics import printed_in
+from bnnbench.results.labels import common_settings, labels
+from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.reader import Runs
-from bnnbench.results.time_against_score import GROUP_COLUMNS, time_against_score
+
+SECONDS = "total_seconds"
+"""Seconds of search, final fit and prediction of one split."""
+
+METADATA_COLUMNS = ("dataset", "experiment", "method", "label", "seed", "splits")
+
+GROUP_COLUMNS = ["dataset", "experiment"]
+"""Runs with the same values are compared: they share their splits."""
 
 MAX_PANELS = 8
 """Panels (data set and experiment) in one figure. Further ones are drawn in further figures."""
@@ -36,30 +47,154 @@ TIME_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Scatter plots; None if no data set has two runs with times."""
+def pareto_front(seconds: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Return which points no other point dominates.
+
+    Args:
+        seconds: `[N]`, lower is better.
+        losses: `[N]`, lower is better.
+
+    Returns:
+        `[N]` booleans; False for points that are not finite.
+    """
+    known = np.isfinite(seconds) & np.isfinite(losses)
+    no_more = (seconds[:, None] <= seconds) & (losses[:, None] <= losses)
+    less = (seconds[:, None] < seconds) | (losses[:, None] < losses)
+    beaten = (no_more & less & known[:, None]).any(axis=0)
+    return np.asarray(known & ~beaten)
+
+
+def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return the timed runs of experiments with at least two of them on a real data set.
+
+    Returns:
+        Columns `METADATA_COLUMNS`, mean, std and stderr of the seconds and of every metric, and
+        `<metric>_front`: whether no comparable run is both faster and better.
+    """
+    table = runs.scored
+    if table.empty:
+        return pd.DataFrame()
+    timed = table[~table["synthetic"].astype(bool) & (table[f"{SECONDS}_mean"] > 0)]
+    timed = timed[timed.groupby(GROUP_COLUMNS)["method"].transform("size") > 1]
+    if timed.empty:
+        return pd.DataFrame()
+    numbers = [
+        f"{key}_{kind}"
+        for key in (SECONDS, *(metric.key for metric in metrics))
+        for kind in ("mean", "std", "stderr")
+    ]
+    result = timed.assign(label=labels(timed))[[*METADATA_COLUMNS, *numbers]]
+    return result.assign(**{f"{metric.key}_front": on_front(result, metric) for metric in metrics})
+
+
+def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
+    """Return whether each run is on the Pareto front of its group."""
+    result = pd.Series(False, table.index)
+    for _, group in table.groupby(GROUP_COLUMNS):
+        losses = metric.sign * group[f"{metric.key}_mean"]
+        front = pareto_front(group[f"{SECONDS}_mean"].to_numpy(), losses.to_numpy())
+        result.loc[group.index] = front
+    return result
+
+
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Scatter plots of data sets with two timed runs."""
     requested = style.run_filter.metrics_or(printed_in("figures"))
     metrics = tuple(metric for metric in requested if metric.unit != "s")
     table = time_against_score(runs, metrics)
     if table.empty or not metrics:
-        return None
-    blocks: list[Block] = [
-        Heading("Time against score"),
-        Paragraph(TIME_STATEMENT),
-        DataFile("time_against_score", table, "Times, scores and membership of the Pareto front:"),
-    ]
+        return
+    yield blocks.Heading("Time against score")
+    yield blocks.Paragraph(TIME_STATEMENT)
+    yield blocks.DataFile(
+        "time_against_score", table, "Times, scores and membership of the Pareto front:"
+    )
     groups = table.groupby(GROUP_COLUMNS, sort=False)
     drawn = table[groups["method"].transform("size") <= MAX_RUNS]
     if len(drawn) < len(table):
-        blocks.append(Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn."))
+        yield blocks.Paragraph(f"Data sets with more than {MAX_RUNS} runs are not drawn.")
     panels = drawn.groupby(GROUP_COLUMNS, sort=False).ngroup()
     for metric in metrics:
         caption = (
             f"Test {metric.inline_title} against time per split. Error bars: "
-            f"{ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto front"
+            f"{blocks.ERROR_BARS[style.error_bars]} over splits; filled markers and line: Pareto "
+            "front"
         )
-        for number, chunk in enumerate(even_chunks(panels.nunique(), MAX_PANELS), 1):
-            rows = drawn[panels.isin(chunk)]
-            draw = partial(time_figure, rows, metric, style.error_bars)
-            blocks.append(FigureBlock(numbered_name(f"time_{metric.key}", number), caption, draw))
-    return Section(tuple(blocks))
+        for number, chunk in enumerate(blocks.even_chunks(sorted(panels.unique()), MAX_PANELS), 1):
+            draw = partial(time_figure, drawn[panels.isin(chunk)], metric, style.error_bars)
+            yield blocks.FigureBlock(
+                blocks.numbered_name(f"time_{metric.key}", number), caption, draw
+            )
+
+
+def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
+    """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
+
+    `error` is a key of `ERROR_BARS`.
+    """
+    groups = list(table.groupby(GROUP_COLUMNS, sort=False))
+    several = table["experiment"].nunique() > 1
+    figure, panels = small_multiples(len(groups), 4, (3.3, 2.9), (0.5, 0.9), 5.5)
+    names = list(dict.fromkeys(table["label"]))
+    styles = marker_styles(panels[0], names, markerfacecolor="white")
+    for axes, (shared, group) in zip(panels, groups, strict=True):
+        _panel(axes, group, metric, error, styles)
+        panel_title(axes, " · ".join(map(str, shared[: 1 + several])), 2.6, "medium")
+    figure.supxlabel("seconds per split: search, fit and prediction", fontsize="medium")
+    figure.supylabel(metric.axis, fontsize="medium")
+    title = (
+        f"{common_settings(table)}\n"
+        f"mean over splits, {metric.better} is better; "
+        f"error bars: {blocks.ERROR_BARS[error]} over splits"
+    )
+    legend(figure, panels, columns=len(names) + 1, title=title)
+    return figure
+
+
+def _ticks(ratio: float) -> Locator:
+    """Tick locator of a logarithmic axis, given the ratio of its limits."""
+    if ratio < 4:  # may not contain a power of ten
+        return MaxNLocator(3)
+    return LogLocator(subs=(1.0, 3.0) if ratio < 30 else (1.0,))
+
+
+def _panel(
+    axes: Axes, group: pd.DataFrame, metric: Metric, error: str, styles: Mapping[str, PlotOptions]
+) -> None:
+    seconds, scores = group[f"{SECONDS}_mean"], group[f"{metric.key}_mean"]
+    axes.set_xscale("log")
+    # Error bars that would reach below zero are cut at a tenth of the mean on the log axis.
+    across = group[f"{SECONDS}_{error}"].fillna(0)
+    below = across.clip(upper=0.9 * seconds)
+    axes.xaxis.set_major_locator(_ticks((seconds + across).max() / (seconds - below).min()))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    colours = [styles[label]["color"] for label in group["label"]]
+    bars: PlotOptions = {
+        "fmt": "none",
+        "ecolor": colours,
+        "elinewidth": 0.8,
+        "alpha": 0.6,
+        "zorder": 2,
+    }
+    spread = group[f"{metric.key}_{error}"].fillna(0)
+    axes.errorbar(seconds, scores, spread, [below, across], **bars)
+    for run, label in group["label"].items():
+        full = styles[label]["color"] if group[f"{metric.key}_front"][run] else "white"
+        point: PlotOptions = {
+            "markersize": 6,
+            "linestyle": "none",
+            "markerfacecolor": full,
+            "zorder": 3,
+        }
+        axes.plot(seconds[run], scores[run], label=label, **styles[label], **point)
+    front = group[group[f"{metric.key}_front"]].sort_values(f"{SECONDS}_mean")
+    axes.plot(
+        front[f"{SECONDS}_mean"],
+        front[f"{metric.key}_mean"],
+        color=GREY,
+        linewidth=1,
+        drawstyle="steps-post",
+        zorder=1,
+        label="Pareto front (filled markers)",
+    )

@@ -23,15 +23,9 @@ COLUMNS = ("published", "published_stderr", "published_std", "z", "source", "dif
            "paired_stderr", "paired_splits")  # fmt: skip
 """Suffixes of the columns added for each metric."""
 
-EMPTY = (math.nan, math.nan, math.nan, math.nan, "", "", math.nan, math.nan, 0)
-
 
 def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published")) -> pd.DataFrame:
     """Add published values to the table of runs with scores.
-
-    Args:
-        runs: with the user's published values.
-        metrics: the metrics; by default those that papers print.
 
     Returns:
         `Runs.scored` with the new columns `<metric>_published`, `<metric>_published_stderr`,
@@ -43,38 +37,42 @@ def with_published(runs: Runs, metrics: Sequence[Metric] = printed_in("published
     """
     pairs = runs.cached(paired_with_published).to_dict("index")
     user_published = user_values(runs.user_published)
-    columns: dict[str, list[Any]] = {}
-    for name, run in zip(runs.scored.index, runs.scored.to_dict("records"), strict=True):
-        for metric in (metric.key for metric in metrics):
-            cells = comparison_cells(run, metric, pairs.get(name, {}), user_published)
-            for column, cell in zip(COLUMNS, cells, strict=True):
-                columns.setdefault(f"{metric}_{column}", []).append(cell)
-    return runs.scored.assign(**columns)
+    rows = [
+        {
+            f"{metric.key}_{name}": cell
+            for metric in metrics
+            for name, cell in comparison_cells(
+                run, metric.key, pairs.get(digest, {}), user_published
+            ).items()
+        }
+        for digest, run in runs.scored.to_dict("index").items()
+    ]
+    return runs.scored.join(pd.DataFrame(rows, runs.scored.index))
 
 
 def comparison_cells(
     run: Mapping[Any, Any], metric: str, pairs: Mapping[Any, Any], user_published: Values
-) -> tuple[Any, ...]:
-    """Return the cells of a run and a metric, in the order of `COLUMNS`.
+) -> dict[str, Any]:
+    """Return the cells of a run and a metric, by `COLUMNS`.
 
-    Args:
-        run: a row of `Runs.scored`.
-        metric: key of the metric.
-        pairs: the run's row of `paired_with_published`, empty if it has none.
-        user_published: the user's published values.
+    `pairs` is the run's row of `paired_with_published`, empty if it has none.
     """
+    cells: dict[str, Any] = {**dict.fromkeys(COLUMNS, math.nan), "paired_splits": 0}
     theirs = counterpart(run, metric, user_published)
     if theirs is None:
-        return EMPTY
-    paired = pairs if pairs.get("source") == theirs.source else {}
-    return (
-        theirs.mean,
-        theirs.stderr,
-        theirs.std,
-        run_z_score(run, metric, theirs),
-        theirs.source,
-        run_difference(run, theirs).description,
-        paired.get(f"{metric}_difference", math.nan),
-        paired.get(f"{metric}_stderr", math.nan),
-        paired.get("splits", 0) if f"{metric}_difference" in paired else 0,
-    )
+        return {**cells, "source": "", "differs": ""}
+    cells |= {
+        "published": theirs.mean,
+        "published_stderr": theirs.stderr,
+        "published_std": theirs.std,
+        "z": run_z_score(run, metric, theirs),
+        "source": theirs.source,
+        "differs": run_difference(run, theirs).description,
+    }
+    if pairs.get("source") == theirs.source and f"{metric}_difference" in pairs:
+        cells |= {
+            "paired": pairs[f"{metric}_difference"],
+            "paired_stderr": pairs[f"{metric}_stderr"],
+            "paired_splits": pairs["splits"],
+        }
+    return cells

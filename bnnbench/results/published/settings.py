@@ -72,9 +72,7 @@ class Difference:
 def difference(run: Mapping[str, Any], method: str) -> Difference:
     """Return how a run differs from the settings of a published method.
 
-    Args:
-        run: the metadata of its record, its `settings` and its number of `splits`.
-        method: the paper's name of the method.
+    `run` has the metadata of its record, its `settings` and its number of `splits`.
     """
     if method in UNDOCUMENTED_METHODS:
         return Difference("settings that were not published", False, 0, known=False)

@@ -45,18 +45,17 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
         (in common) and for each metric `<metric>_ours`, `<metric>_theirs`, `<metric>_difference`
         (ours - theirs), its standard error `<metric>_stderr`, and `<metric>_correlation`.
     """
-    published = published_splits()
-    known = {*zip(published["dataset"], published["method"], strict=True)}
-    result: dict[Any, dict[str, Any]] = {}
-    for name, run in runs.scored.to_dict("index").items():
-        theirs = counterpart(run, METRICS[0])
-        if theirs and (run["dataset"], theirs.method) in known:
-            row = _paired(run, runs.splits[runs.splits["run"] == name], theirs)
-            result |= {name: row} if row else {}
+    result = {
+        name: row
+        for name, run in runs.scored.to_dict("index").items()
+        if (theirs := counterpart(run, METRICS[0]))
+        and (row := _paired(run, runs.splits[runs.splits["run"] == name], theirs))
+    }
     return pd.DataFrame.from_dict(result, orient="index").rename_axis("run")
 
 
 def _paired(run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Published) -> dict[str, Any]:
+    """Return the row of a run; empty with too few common splits."""
     published = published_splits()
     same_method = (published["dataset"] == run["dataset"]) & (published["method"] == theirs.method)
     valid = splits[splits["diverged"] == 0]
@@ -64,19 +63,15 @@ def _paired(run: Mapping[Any, Any], splits: pd.DataFrame, theirs: Published) -> 
     if len(both) < MIN_SPLITS:
         return {}
     row = {"dataset": run["dataset"], "method": run["method"], "source": theirs.source}
-    return {**row, "splits": len(both), **_differences(both)}
-
-
-def _differences(both: pd.DataFrame) -> dict[str, float]:
-    cells: dict[str, float] = {}
+    row["splits"] = len(both)
     for metric in METRICS:
-        ours, theirs = both[metric], both[f"{metric}_theirs"]
-        difference = ours - theirs
-        cells |= {
+        ours, published_scores = both[metric], both[f"{metric}_theirs"]
+        difference = ours - published_scores
+        row |= {
             f"{metric}_ours": ours.mean(),
-            f"{metric}_theirs": theirs.mean(),
+            f"{metric}_theirs": published_scores.mean(),
             f"{metric}_difference": difference.mean(),
             f"{metric}_stderr": difference.sem(),
-            f"{metric}_correlation": ours.corr(theirs),
+            f"{metric}_correlation": ours.corr(published_scores),
         }
-    return cells
+    return row

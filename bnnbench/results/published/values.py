@@ -158,12 +158,8 @@ def counterpart(
     A value from the user's file for the run's method takes precedence. Otherwise, the published
     networks have one hidden layer, a Gaussian likelihood and KL, so other runs match nothing. Of
     several values, the one whose settings are most like the run's is returned, then the best match
-    of `COUNTERPARTS`. `settings.difference` tells whether the two are comparable.
-
-    Args:
-        run: the metadata of its record, its `settings` and its number of `splits`.
-        metric: a value of the column `metric` of `published/uci.csv`.
-        user_published: the user's published values.
+    of `COUNTERPARTS`. `settings.difference` tells whether the two are comparable. `run` has the
+    metadata of its record, its `settings` and its number of `splits`.
     """
     if user_value := user_published.get((run["dataset"], metric, run["method"])):
         return user_value

@@ -8,28 +8,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
-from bnnbench.results.claims import CheckResult, Claim, check_better, check_claims, count_datasets
-from bnnbench.results.significance import describe_shared_splits, tally
-from bnnbench.suites.cinelli_book.comparison import (
-    CONFIGURATIONS,
-    SCORES,
-    BookRuns,
-    geometric_mean,
+from bnnbench.results.claims import (
+    CheckResult,
+    Claim,
+    FunctionRule,
+    NotTestable,
+    check_better,
+    check_claims,
+    count_datasets,
 )
+from bnnbench.results.significance import describe_shared_splits, tally
+from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, SCORES, BookRuns, geometric_mean
 
-ALL = tuple(CONFIGURATIONS)
 TIME, SCORE = "4.7.5, Table 4.3", "4.7.5, Figs. 4.16 and 4.17"
 
 
-@dataclass(frozen=True)
-class TimeRatio:
-    """Whether the time of configurations relative to `base` lies between two numbers.
+def join_names(names: Sequence[str]) -> str:
+    """Return the book's names of configurations, separated by commas."""
+    return ", ".join(CONFIGURATIONS[name] for name in names)
 
-    Attributes:
+
+def join_values(values: pd.Series, form: str) -> str:
+    """Return `MCDOx10 37.9, Vadam 64.1, ...` in the given order."""
+    return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())
+
+
+def time_ratio(
+    others: tuple[str, ...],
+    base: str,
+    low: float,
+    high: float,
+    pick: str = "fastest",
+    seconds: str = "total",
+) -> FunctionRule:
+    """The time of configurations relative to `base` lies between two numbers.
+
+    Args:
         others: configurations whose time is divided by that of `base` (geometric means over data
             sets).
         base: the reference configuration.
@@ -39,87 +56,65 @@ class TimeRatio:
         seconds: `total` or `fit`.
     """
 
-    others: tuple[str, ...]
-    base: str
-    low: float
-    high: float
-    pick: str = "fastest"
-    seconds: str = "total"
-
-    @property
-    def rule(self) -> str:
-        subject = (
-            f"the {self.pick} of the others" if len(self.others) > 1 else join_names(self.others)
-        )
-        return (
-            f"{self.seconds} time of {subject} / {CONFIGURATIONS[self.base]}, geometric mean over "
-            f"data sets, is between {self.low:g} and {self.high:g}"
-        )
-
-    def check(self, suite: BookRuns) -> CheckResult:
-        needed = [self.base, *self.others]
-        ours = suite.table(f"{self.seconds}_seconds")[needed].dropna()
+    def check(suite: BookRuns) -> CheckResult:
+        ours = suite.table(f"{seconds}_seconds")[[base, *others]].dropna()
         if ours.empty:
-            return None, f"no data set has runs of {join_names(needed)}"
-        holds, numbers = self._apply(ours)
-        return holds, f"{numbers} ({count_datasets(len(ours))})"
+            raise NotTestable(f"no data set has runs of {join_names([base, *others])}")
+        relative = geometric_mean(ours.div(ours[base], axis=0))[list(others)]
+        value = relative.min() if pick == "fastest" else relative.max()
+        evidence = f"{join_values(relative.sort_values(), '.3g')} ({count_datasets(len(ours))})"
+        return bool(low < value < high), evidence
 
-    def _apply(self, seconds: pd.DataFrame) -> tuple[bool, str]:
-        relative = geometric_mean(seconds.div(seconds[self.base], axis=0))[list(self.others)]
-        value = relative.min() if self.pick == "fastest" else relative.max()
-        return bool(self.low < value < self.high), join_values(relative.sort_values(), ".3g")
-
-
-@dataclass(frozen=True)
-class IsBetter:
-    """Whether configuration `a` scores better than `b`, even if slightly."""
-
-    a: str
-    b: str
-
-    @property
-    def rule(self) -> str:
-        return (
-            f"{CONFIGURATIONS[self.a]} has the better mean in three quarters of the comparisons "
-            "(data sets x RMSE and log-likelihood) and loses no more t-tests than it wins"
-        )
-
-    def check(self, suite: BookRuns) -> CheckResult:
-        result = check_better(suite.pairs, self.a, self.b)
-        names = join_names([self.a, self.b])
-        return result or (None, f"no data set has runs of {names} on all splits")
+    subject = f"the {pick} of the others" if len(others) > 1 else join_names(others)
+    return FunctionRule(
+        f"{seconds} time of {subject} / {CONFIGURATIONS[base]}, geometric mean over data sets, "
+        f"is between {low:g} and {high:g}",
+        check,
+    )
 
 
-@dataclass(frozen=True)
-class HasRank:
-    """Whether a configuration has this rank among the six, without ties, in both scores."""
+def is_better(a: str, b: str) -> FunctionRule:
+    """Configuration `a` scores better than `b`, even if slightly."""
 
-    name: str
-    rank: int
+    def check(suite: BookRuns) -> CheckResult:
+        result = check_better(suite.pairs, a, b)
+        if result is None:
+            raise NotTestable(f"no data set has runs of {join_names([a, b])} on all splits")
+        return result
 
-    @property
-    def rule(self) -> str:
-        return (
-            f"rank {self.rank} without ties by t-tests won - lost against the other five, both in "
-            "RMSE and in log-likelihood"
-        )
+    return FunctionRule(
+        f"{CONFIGURATIONS[a]} has the better mean in three quarters of the comparisons (data sets "
+        "x RMSE and log-likelihood) and loses no more t-tests than it wins",
+        check,
+    )
 
-    def check(self, suite: BookRuns) -> CheckResult:
+
+def has_rank(name: str, rank: int) -> FunctionRule:
+    """A configuration has this rank among the six, without ties, in both scores."""
+
+    def check(suite: BookRuns) -> CheckResult:
         rows = suite.pairs
         size = rows.groupby(["dataset", "metric"])["a"].transform("size")
-        rows = rows[size == math.comb(len(ALL), 2)]
+        rows = rows[size == math.comb(len(CONFIGURATIONS), 2)]
         if rows.empty:
-            return None, f"no data set has runs of {join_names(ALL)} on all splits"
+            names = join_names(list(CONFIGURATIONS))
+            raise NotTestable(f"no data set has runs of {names} on all splits")
         ranks, parts = [], []
         for metric, counts in tally(rows).groupby("metric", sort=False):
             counts = counts.set_index("method")
             net_wins = (counts["wins"] - counts["losses"]).sort_values(
                 ascending=False, kind="stable"
             )
-            ranks += [net_wins.rank(ascending=False, method=m)[self.name] for m in ("min", "max")]
+            ranks += [net_wins.rank(ascending=False, method=m)[name] for m in ("min", "max")]
             parts.append(f"{SCORES[str(metric)]}: {join_values(net_wins, '+d')}")
         basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
-        return all(rank == self.rank for rank in ranks), f"{'; '.join(parts)} ({basis})"
+        return all(own == rank for own in ranks), f"{'; '.join(parts)} ({basis})"
+
+    return FunctionRule(
+        f"rank {rank} without ties by t-tests won - lost against the other five, both in RMSE and "
+        "in log-likelihood",
+        check,
+    )
 
 
 def all_except(name: str) -> tuple[str, ...]:
@@ -132,61 +127,47 @@ def ratio_range(excess: float) -> tuple[float, float]:
     return 1 + excess / 2, 1 + 2 * excess
 
 
-STATEMENTS: tuple[tuple[str, str, TimeRatio | IsBetter | HasRank], ...] = (
-    ("PBP trains fastest.", TIME, TimeRatio(all_except("pbp"), "pbp", 1, math.inf)),
-    (
-        "PBP is 34 times faster than the runner-up.",
+RULES: dict[str, tuple[str, FunctionRule]] = {
+    "PBP trains fastest.": (TIME, time_ratio(all_except("pbp"), "pbp", 1, math.inf)),
+    "PBP is 34 times faster than the runner-up.": (
         TIME,
-        TimeRatio(all_except("pbp"), "pbp", 17, 68),
+        time_ratio(all_except("pbp"), "pbp", 17, 68),
     ),
-    (
-        "Without hyper-parameter search, PBP would be the slowest on average.",
+    "Without hyper-parameter search, PBP would be the slowest on average.": (
         "4.7.5",
-        TimeRatio(all_except("pbp"), "pbp", 0, 1, "slowest", "fit"),
+        time_ratio(all_except("pbp"), "pbp", 0, 1, "slowest", "fit"),
     ),
-    (
-        "BBBx2 is by far the slowest.",
+    "BBBx2 is by far the slowest.": (
         TIME,
-        TimeRatio(all_except("bbb_x2"), "bbb_x2", 0, 0.8, "slowest"),
+        time_ratio(all_except("bbb_x2"), "bbb_x2", 0, 0.8, "slowest"),
     ),
-    (
-        "BBBx2, with twice the samples, takes 80 % longer than BBBx1.",
+    "BBBx2, with twice the samples, takes 80 % longer than BBBx1.": (
         TIME,
-        TimeRatio(("bbb_x2",), "bbb_x1", *ratio_range(0.8)),
+        time_ratio(("bbb_x2",), "bbb_x1", *ratio_range(0.8)),
     ),
-    (
-        "Vadam takes 16 % longer than BBBx1.",
+    "Vadam takes 16 % longer than BBBx1.": (
         TIME,
-        TimeRatio(("vadam",), "bbb_x1", *ratio_range(0.16)),
+        time_ratio(("vadam",), "bbb_x1", *ratio_range(0.16)),
     ),
-    ("Vadam trains faster than BBBx2.", TIME, TimeRatio(("vadam",), "bbb_x2", 0, 1)),
-    ("BBBx2 performs better than Vadam on average.", SCORE, IsBetter("bbb_x2", "vadam")),
-    (
-        "MCDOx1 takes 10 % longer than MCDOx10.",
+    "Vadam trains faster than BBBx2.": (TIME, time_ratio(("vadam",), "bbb_x2", 0, 1)),
+    "BBBx2 performs better than Vadam on average.": (SCORE, is_better("bbb_x2", "vadam")),
+    "MCDOx1 takes 10 % longer than MCDOx10.": (
         TIME,
-        TimeRatio(("mc_dropout_x1",), "mc_dropout_x10", *ratio_range(0.1)),
+        time_ratio(("mc_dropout_x1",), "mc_dropout_x10", *ratio_range(0.1)),
     ),
-    (
-        "MCDOx1 performs slightly but consistently better than MCDOx10.",
+    "MCDOx1 performs slightly but consistently better than MCDOx10.": (
         SCORE,
-        IsBetter("mc_dropout_x1", "mc_dropout_x10"),
+        is_better("mc_dropout_x1", "mc_dropout_x10"),
     ),
-    ("MCDOx1 performs best overall.", SCORE, HasRank("mc_dropout_x1", 1)),
-    ("MCDOx10 performs second best.", SCORE, HasRank("mc_dropout_x10", 2)),
-    ("PBP performs third best.", SCORE, HasRank("pbp", 3)),
-)
+    "MCDOx1 performs best overall.": (SCORE, has_rank("mc_dropout_x1", 1)),
+    "MCDOx10 performs second best.": (SCORE, has_rank("mc_dropout_x10", 2)),
+    "PBP performs third best.": (SCORE, has_rank("pbp", 3)),
+}
+"""Section and rule of each claim, by its text."""
+
+STATEMENTS = tuple((text, source, rule) for text, (source, rule) in RULES.items())
 
 
 def claims(suite: BookRuns) -> list[Claim]:
     """Return every claim with its verdict on our numbers and on the book's own table."""
     return check_claims(STATEMENTS, suite, suite.printed())
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return the book's names of configurations, separated by commas."""
-    return ", ".join(CONFIGURATIONS[name] for name in names)
-
-
-def join_values(values: pd.Series, form: str) -> str:
-    """Return `MCDOx10 37.9, Vadam 64.1, ...` in the given order."""
-    return ", ".join(f"{CONFIGURATIONS[str(n)]} {value:{form}}" for n, value in values.items())

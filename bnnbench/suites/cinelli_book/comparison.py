@@ -73,11 +73,7 @@ def book_runs(table: pd.DataFrame, pairs: pd.DataFrame) -> BookRuns | None:
 
     These are the runs of `experiment=book_uci` on the book's data sets and configurations that
     follow the protocol. Of several runs of one data set and configuration (such as other seeds),
-    the one with the most splits is used, then the first.
-
-    Args:
-        table: rows of `Runs.scored`, possibly with more columns.
-        pairs: `all_pairs` of the same runs.
+    the one with the most splits is used, then the first. `pairs` are `all_pairs` of the same runs.
     """
     candidates = table[
         (table["experiment"] == EXPERIMENT)

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from bnnbench.report.blocks import (
-    Block,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
+from collections.abc import Iterator
+
+from bnnbench.report import blocks
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.formatting import plus_minus
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import all_pairs
@@ -51,6 +42,16 @@ LIKELIHOOD_OF_THE_BOOK = (
     "samples."
 )
 
+LIKELIHOOD_COLUMNS = (
+    blocks.Column("Data set", "label", "{dataset}"),
+    blocks.Column("Method", "label", lambda run: CONFIGURATIONS[run["method"]]),
+    blocks.Column("Per point", cell=blocks.score("log_likelihood")),
+    blocks.Column("published", cell=blocks.with_stderr("log_likelihood_published")),
+    blocks.Column("Joint", cell=blocks.score("log_likelihood_joint")),
+    blocks.Column("published", cell=blocks.with_stderr("log_likelihood_joint_published")),
+    blocks.Column("Gaussian", cell=blocks.score("log_likelihood_gaussian")),
+)
+
 CLAIMS_STATEMENT = (
     "Claims of section 4.7.5, each tested by the rule in the last column on the data sets with "
     "runs of every configuration it mentions. A number is confirmed if ours is between half and "
@@ -59,25 +60,27 @@ CLAIMS_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the report section on the book's comparison; None without runs of it."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Yield the report section on the book's comparison, if there are runs of it."""
     if runs.scored.empty:
-        return None
+        return
     suite = book_runs(with_published(runs), runs.cached(all_pairs))
     if suite is None:
-        return None
-    opening = (Heading("The book's comparison (section 4.7)"), Paragraph(coverage_sentence(suite)))
+        return
+    yield blocks.Heading("The book's comparison (section 4.7)")
+    yield blocks.Paragraph(coverage_sentence(suite))
     if suite.runs.empty:
-        return Section(opening)
-    return Section((
-        *opening,
-        *times_blocks(suite),
-        *practice_blocks(suite),
-        *likelihood_blocks(suite),
-        Heading("Claims of the book (section 4.7.5)", 3),
-        Paragraph(CLAIMS_STATEMENT),
-        *claims_blocks(claims(suite), "claims"),
-    ))  # fmt: skip
+        return
+    yield from times_blocks(suite)
+    yield from practice_blocks(suite)
+    yield blocks.Heading("Three log-likelihoods", 3)
+    yield blocks.Paragraph(LIKELIHOODS_STATEMENT)
+    yield blocks.ItemList(LIKELIHOODS)
+    yield blocks.Paragraph(LIKELIHOOD_OF_THE_BOOK)
+    yield blocks.fill(LIKELIHOOD_COLUMNS, suite.runs)
+    yield blocks.Heading("Claims of the book (section 4.7.5)", 3)
+    yield blocks.Paragraph(CLAIMS_STATEMENT)
+    yield from claims_blocks(claims(suite), "claims")
 
 
 def coverage_sentence(suite: BookRuns) -> str:
@@ -100,43 +103,16 @@ def coverage_sentence(suite: BookRuns) -> str:
             f"{n_short} of them have fewer than {SPLITS} splits and are not used to test claims "
             "about scores."
         )
-    if suite.n_deviating:
-        excluded = (
-            f"{suite.n_deviating} more {'was' if suite.n_deviating == 1 else 'were'} left out"
-        )
-        text.append(f"{excluded} because the settings deviate from the protocol.")
-    if suite.n_duplicates:
-        excluded = (
-            f"{suite.n_duplicates} more {'was' if suite.n_duplicates == 1 else 'were'} left out"
-        )
-        text.append(f"{excluded} in favour of a run of the same configuration with more splits.")
+    reasons = {
+        "because the settings deviate from the protocol": suite.n_deviating,
+        "in favour of a run of the same configuration with more splits": suite.n_duplicates,
+    }
+    text += [
+        f"{count} more {'was' if count == 1 else 'were'} left out {reason}."
+        for reason, count in reasons.items()
+        if count
+    ]
     return " ".join(text)
-
-
-def likelihood_blocks(suite: BookRuns) -> tuple[Block, ...]:
-    """Return the blocks on the three log-likelihoods."""
-    return (
-        Heading("Three log-likelihoods", 3),
-        Paragraph(LIKELIHOODS_STATEMENT),
-        ItemList(LIKELIHOODS),
-        Paragraph(LIKELIHOOD_OF_THE_BOOK),
-        likelihoods_table(suite),
-    )
-
-
-def likelihoods_table(suite: BookRuns) -> Table:
-    """Return the three log-likelihoods of every run next to published values."""
-    heads = ("Per point", "published", "Joint", "published", "Gaussian")
-    kinds = ("", "_published", "_joint", "_joint_published", "_gaussian")
-    rows = []
-    for run in suite.runs.to_dict("records"):
-        cells = [run["dataset"], CONFIGURATIONS[run["method"]]]
-        for kind in kinds:
-            name = f"log_likelihood{kind}"
-            mean = name if kind.endswith("published") else f"{name}_mean"
-            cells.append(plus_minus(run[mean], run[f"{name}_stderr"]))
-        rows.append(tuple(cells))
-    return Table((*label_columns("Data set", "Method"), *number_columns(*heads)), tuple(rows))
 
 
 SECTIONS = (section,)

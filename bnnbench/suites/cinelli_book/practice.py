@@ -8,15 +8,7 @@ from importlib.resources import files
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    Heading,
-    ItemList,
-    Paragraph,
-    Table,
-    label_columns,
-    number_columns,
-)
+from bnnbench.report import blocks
 from bnnbench.report.formatting import MISSING, format_number
 from bnnbench.results.significance import tally
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, geometric_mean
@@ -38,9 +30,9 @@ RULES = (
 )
 
 COLUMNS = (
-    *label_columns("Method"),
-    *number_columns("Statements", "Effort, book", "Net wins", "Quality", "Quality, book"),
-    *number_columns("Time / median", "Timing", "Timing, book"),
+    *blocks.label_columns("Method"),
+    *blocks.number_columns("Statements", "Effort, book", "Net wins", "Quality", "Quality, book"),
+    *blocks.number_columns("Time / median", "Timing", "Timing, book"),
 )
 
 RATINGS = {
@@ -58,12 +50,12 @@ TIMINGS = {1 / 10: "Very fast", 2 / 3: "Fast", 3 / 2: "OK", math.inf: "Slow"}
 """Rating by the largest multiple of the median configuration's time."""
 
 
-def practice_blocks(suite: BookRuns) -> tuple[Block, ...]:
+def practice_blocks(suite: BookRuns) -> tuple[blocks.Block, ...]:
     """Return the blocks on effort, quality and timing."""
     return (
-        Heading("Practitioner's table (Table 4.4)", 3),
-        Paragraph(PRACTICE_STATEMENT),
-        ItemList(RULES),
+        blocks.Heading("Practitioner's table (Table 4.4)", 3),
+        blocks.Paragraph(PRACTICE_STATEMENT),
+        blocks.ItemList(RULES),
         practice_table(suite),
     )
 
@@ -71,8 +63,7 @@ def practice_blocks(suite: BookRuns) -> tuple[Block, ...]:
 def timings(seconds: pd.DataFrame) -> pd.Series:
     """Return each configuration's time as a multiple of the median configuration's.
 
-    Args:
-        seconds: by data set and configuration; data sets with gaps are left out.
+    Data sets with gaps are left out.
     """
     mean = geometric_mean(seconds.dropna())
     return mean / mean.median()
@@ -108,7 +99,7 @@ def count_statements(family: str) -> int:
     return sum(isinstance(node, ast.stmt) for node in nodes) - len(constants)
 
 
-def practice_table(suite: BookRuns) -> Table:
+def practice_table(suite: BookRuns) -> blocks.Table:
     """Return the book's Table 4.4 from our numbers, a row per configuration."""
     seconds = suite.table("total_seconds").dropna(axis=1, how="all")
     time, net = timings(seconds), net_wins(suite)
@@ -122,4 +113,4 @@ def practice_table(suite: BookRuns) -> Table:
             format_number(wins, "+.2f"), quality_rating(wins), quality,
             format_number(multiple, ".3g"), timing_rating(multiple), timing,
         ))  # fmt: skip
-    return Table(COLUMNS, tuple(rows))
+    return blocks.Table(COLUMNS, tuple(rows))

@@ -7,16 +7,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Table,
-    label_columns,
-    number_columns,
-)
+from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
 from bnnbench.report.formatting import MISSING, format_number
 from bnnbench.suites.cinelli_book.comparison import (
@@ -36,7 +27,7 @@ TIMES_STATEMENT = (
 )
 
 
-def times_blocks(suite: BookRuns) -> tuple[Block, ...]:
+def times_blocks(suite: BookRuns) -> tuple[blocks.Block, ...]:
     """Return the blocks on running times."""
     times = running_times(suite)
     relative = relative_times(times)
@@ -46,11 +37,11 @@ def times_blocks(suite: BookRuns) -> tuple[Block, ...]:
     )
     draw = partial(times_figure, relative)
     return (
-        Heading("Running time (Table 4.3)", 3),
-        Paragraph(TIMES_STATEMENT),
+        blocks.Heading("Running time (Table 4.3)", 3),
+        blocks.Paragraph(TIMES_STATEMENT),
         times_table(times),
-        DataFile("running_times", times, "At full precision:"),
-        *([FigureBlock("relative_time", caption, draw)] if len(relative) else []),
+        blocks.DataFile("running_times", times, "At full precision:"),
+        *([blocks.FigureBlock("relative_time", caption, draw)] if len(relative) else []),
     )
 
 
@@ -87,9 +78,6 @@ def times_figure(times: pd.DataFrame) -> Figure:
 
     Each data set has a group of bars, one per configuration, starting from PBP's time (1); diamonds
     are the book's ratios.
-
-    Args:
-        times: rows of `relative_times`.
     """
     datasets = list(dict.fromkeys(times["dataset"]))
     names = [name for name in CONFIGURATIONS if name in set(times["method"])]
@@ -121,12 +109,8 @@ def digits(value: float) -> str:
     return format_number(value, ".3g" if abs(value) < 100 else ".0f")
 
 
-def times_table(times: pd.DataFrame) -> Table:
-    """Return the book's Table 4.3 with cells ours / book (speed-up).
-
-    Args:
-        times: as returned by `running_times`.
-    """
+def times_table(times: pd.DataFrame) -> blocks.Table:
+    """Return the book's Table 4.3 with cells ours / book (speed-up)."""
     names = [name for name in CONFIGURATIONS if (times["method"] == name).any()]
     cells = {
         (row["dataset"], row["method"]): (
@@ -141,4 +125,6 @@ def times_table(times: pd.DataFrame) -> Table:
     mean = times.groupby("method")["speedup"].apply(geometric_mean)
     rows.append(("geometric mean", *(f"({digits(mean[name])}x)" for name in names)))
     heads = (CONFIGURATIONS[name] for name in names)
-    return Table((*label_columns("Data set"), *number_columns(*heads)), tuple(rows))
+    return blocks.Table(
+        (*blocks.label_columns("Data set"), *blocks.number_columns(*heads)), tuple(rows)
+    )

@@ -2,144 +2,105 @@
 
 from __future__ import annotations
 
-from bnnbench.results.claims import Claim, Rule, check_claims
-from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, OTHERS, VARIATIONAL, ThesisRuns
-from bnnbench.suites.felekis_gvi.comparison_rules import (
+from bnnbench.results.claims import Claim, FunctionRule, check_claims
+from bnnbench.suites.felekis_gvi.checks import (
     NLL,
-    HasRank,
-    ImprovesWithDepth,
-    IsBetter,
-    IsNotWorse,
-    MostAreBetter,
+    best_calibrated,
+    best_order_is_between,
+    coverage_rises,
+    gets_closer,
+    has_rank,
+    improves,
+    is_best,
+    is_better,
+    is_not_worse,
+    large_orders_are_better,
+    most_are_better,
+    one_layer_is_best,
+    small_intervals_fail,
 )
-from bnnbench.suites.felekis_gvi.order_rules import BestOrderIsBetween, LargeOrdersAreBetter
-from bnnbench.suites.felekis_gvi.rival_rules import GetsCloser, IsBest
+from bnnbench.suites.felekis_gvi.comparison import DIVERGENCES, OTHERS, VARIATIONAL, ThesisRuns
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_toy
-from bnnbench.suites.felekis_gvi.toy_rules import (
-    CoverageRises,
-    IsBestCalibrated,
-    OneLayerIsBest,
-    SmallIntervalsAreOverconfident,
-)
 
 FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
 
-STATEMENTS: tuple[tuple[str, str, Rule[ThesisRuns]], ...] = (
-    ("Performance improves for alpha > 1.", GRID, LargeOrdersAreBetter()),
-    ("Performance improves most for alpha from 1.75 to 3.", GRID, BestOrderIsBetween(1.75, 3.0)),
-    (
-        "1 layer: aAR, JS and F are as good as KL or better.",
-        BOXES,
-        IsNotWorse(("alpha_renyi", "js_weight_2", "fisher"), "kl", 1),
-    ),
-    (
-        "1 layer: RKL performs worst of all.",
-        BOXES,
-        HasRank(("kl_prior_posterior",), DIVERGENCES, 1, last=True),
-    ),
-    (
-        "2 layers: the variance of aAR increases.",
-        BOXES,
-        ImprovesWithDepth(("alpha_renyi",), 2, spread=True),
-    ),
-    ("2 layers: F outperforms KL almost everywhere.", BOXES, IsBetter("fisher", "kl", 2)),
-    ("2 layers: TVL outperforms KL, especially in NLL.", BOXES, IsBetter("tv_lower", "kl", 2, NLL)),
-    ("2 layers: JS outperforms KL.", BOXES, IsBetter("js_weight_2", "kl", 2)),
-    ("2 layers: A improves on one layer.", BOXES, ImprovesWithDepth(("alpha",), 2)),
-    ("2 layers: JS outperforms all others.", BOXES, HasRank(("js_weight_2",), DIVERGENCES, 2)),
-    ("2 layers: TVL works better than TVU.", BOXES, IsBetter("tv_lower", "tv_upper", 2)),
-    (
-        "2 layers: KL has the worst NLL most of the time.",
-        BOXES,
-        HasRank(("kl",), DIVERGENCES, 2, last=True, metrics=NLL),
-    ),
-    (
-        "2 layers, concrete: almost all divergences work better than KL.",
-        BOXES,
-        MostAreBetter("kl", "concrete", 2),
-    ),
-    (
-        "3 layers: the uncertainty is higher, mainly due to outliers among the runs.",
-        BOXES,
-        ImprovesWithDepth(DIVERGENCES, 3, spread=True),
-    ),
-    (
-        "3 layers: JS and F remain the top performers.",
-        BOXES,
-        HasRank(("js_weight_2", "fisher"), DIVERGENCES, 3, 2),
-    ),
-    (
-        "3 layers: TVL and TVU improve both RMSE and NLL.",
-        BOXES,
-        ImprovesWithDepth(("tv_lower", "tv_upper"), 3),
-    ),
-    ("3 layers: TVL outperforms KL on 3 of 4 data sets.", BOXES, IsBetter("tv_lower", "kl", 3)),
-    ("3 layers: TVU outperforms KL on 3 of 4 data sets.", BOXES, IsBetter("tv_upper", "kl", 3)),
-    (
-        "1 layer: GVI outperforms MC dropout and deep ensembles.",
-        RIVALRY,
-        IsBest(VARIATIONAL, ("mc_dropout", "deep_ensemble"), 1),
-    ),
-    ("1 layer: GVI is as good as SGLD.", RIVALRY, IsNotWorse(VARIATIONAL, "sgld", 1)),
-    ("1 layer: MC dropout performs worst.", RIVALRY, HasRank(("mc_dropout",), FIELD, 1, last=True)),
-    (
-        "2 layers: the other methods come closer to the RMSE of GVI.",
-        RIVALRY,
-        GetsCloser(OTHERS, VARIATIONAL, 2),
-    ),
-    (
-        "2 layers: deep ensembles and SGLD outperform all others in NLL.",
-        RIVALRY,
-        HasRank(("deep_ensemble", "sgld"), FIELD, 2, 2, metrics=NLL),
-    ),
-    (
-        "3 layers: GVI remains the best performer, in some cases alongside SGLD.",
-        RIVALRY,
-        IsBest(VARIATIONAL, OTHERS, 3),
-    ),
-    (
-        "3 layers: GVI improves its NLL.",
-        RIVALRY,
-        ImprovesWithDepth(VARIATIONAL, 3, metrics=NLL),
-    ),
-    (
-        "3 layers: the variance of all methods increases.",
-        RIVALRY,
-        ImprovesWithDepth(FIELD, 3, spread=True),
-    ),
-    (
-        "Confidence increases with the number of layers, except for RKL.",
-        TOY,
-        CoverageRises(tuple(name for name in DIVERGENCES if name != "kl_prior_posterior")),
-    ),
-    (
-        "The confidence of RKL decreases with the number of layers.",
-        TOY,
-        CoverageRises(("kl_prior_posterior",), falls=True),
-    ),
-    (
-        "Small intervals, below 0.7 standard deviations, are too narrow.",
-        TOY,
-        SmallIntervalsAreOverconfident(),
-    ),
-    (
-        "1 layer: TVL and aAR are the best calibrated.",
-        TOY,
-        IsBestCalibrated(("tv_lower", "alpha_renyi"), 1),
-    ),
-    (
-        "2 layers: KL, AR and A are the best calibrated.",
-        TOY,
-        IsBestCalibrated(("kl", "renyi", "alpha"), 2),
-    ),
-    (
-        "3 layers: TVL, A and JS are the best calibrated.",
-        TOY,
-        IsBestCalibrated(("tv_lower", "alpha", "js_weight_2"), 3),
-    ),
-    ("Information criteria always prefer one hidden layer.", TOY, OneLayerIsBest()),
-)
+RULES: dict[str, dict[str, FunctionRule]] = {
+    GRID: {
+        "Performance improves for alpha > 1.": large_orders_are_better(),
+        "Performance improves most for alpha from 1.75 to 3.": best_order_is_between(1.75, 3.0),
+    },
+    BOXES: {
+        "1 layer: aAR, JS and F are as good as KL or better.": is_not_worse(
+            ("alpha_renyi", "js_weight_2", "fisher"), "kl", 1
+        ),
+        "1 layer: RKL performs worst of all.": has_rank(
+            ("kl_prior_posterior",), DIVERGENCES, 1, last=True
+        ),
+        "2 layers: the variance of aAR increases.": improves(("alpha_renyi",), 2, spread=True),
+        "2 layers: F outperforms KL almost everywhere.": is_better("fisher", "kl", 2),
+        "2 layers: TVL outperforms KL, especially in NLL.": is_better("tv_lower", "kl", 2, NLL),
+        "2 layers: JS outperforms KL.": is_better("js_weight_2", "kl", 2),
+        "2 layers: A improves on one layer.": improves(("alpha",), 2),
+        "2 layers: JS outperforms all others.": has_rank(("js_weight_2",), DIVERGENCES, 2),
+        "2 layers: TVL works better than TVU.": is_better("tv_lower", "tv_upper", 2),
+        "2 layers: KL has the worst NLL most of the time.": has_rank(
+            ("kl",), DIVERGENCES, 2, last=True, metrics=NLL
+        ),
+        "2 layers, concrete: almost all divergences work better than KL.": most_are_better(
+            "kl", "concrete", 2
+        ),
+        "3 layers: the uncertainty is higher, mainly due to outliers among the runs.": improves(
+            DIVERGENCES, 3, spread=True
+        ),
+        "3 layers: JS and F remain the top performers.": has_rank(
+            ("js_weight_2", "fisher"), DIVERGENCES, 3, 2
+        ),
+        "3 layers: TVL and TVU improve both RMSE and NLL.": improves(("tv_lower", "tv_upper"), 3),
+        "3 layers: TVL outperforms KL on 3 of 4 data sets.": is_better("tv_lower", "kl", 3),
+        "3 layers: TVU outperforms KL on 3 of 4 data sets.": is_better("tv_upper", "kl", 3),
+    },
+    RIVALRY: {
+        "1 layer: GVI outperforms MC dropout and deep ensembles.": is_best(
+            VARIATIONAL, ("mc_dropout", "deep_ensemble"), 1
+        ),
+        "1 layer: GVI is as good as SGLD.": is_not_worse(VARIATIONAL, "sgld", 1),
+        "1 layer: MC dropout performs worst.": has_rank(("mc_dropout",), FIELD, 1, last=True),
+        "2 layers: the other methods come closer to the RMSE of GVI.": gets_closer(
+            OTHERS, VARIATIONAL, 2
+        ),
+        "2 layers: deep ensembles and SGLD outperform all others in NLL.": has_rank(
+            ("deep_ensemble", "sgld"), FIELD, 2, 2, metrics=NLL
+        ),
+        "3 layers: GVI remains the best performer, in some cases alongside SGLD.": is_best(
+            VARIATIONAL, OTHERS, 3
+        ),
+        "3 layers: GVI improves its NLL.": improves(VARIATIONAL, 3, metrics=NLL),
+        "3 layers: the variance of all methods increases.": improves(FIELD, 3, spread=True),
+    },
+    TOY: {
+        "Confidence increases with the number of layers, except for RKL.": coverage_rises(
+            tuple(name for name in DIVERGENCES if name != "kl_prior_posterior")
+        ),
+        "The confidence of RKL decreases with the number of layers.": coverage_rises(
+            ("kl_prior_posterior",), falls=True
+        ),
+        "Small intervals, below 0.7 standard deviations, are too narrow.": small_intervals_fail(),
+        "1 layer: TVL and aAR are the best calibrated.": best_calibrated(
+            ("tv_lower", "alpha_renyi"), 1
+        ),
+        "2 layers: KL, AR and A are the best calibrated.": best_calibrated(
+            ("kl", "renyi", "alpha"), 2
+        ),
+        "3 layers: TVL, A and JS are the best calibrated.": best_calibrated(
+            ("tv_lower", "alpha", "js_weight_2"), 3
+        ),
+        "Information criteria always prefer one hidden layer.": one_layer_is_best(),
+    },
+}
+"""The rule of each claim, by its section and its text."""
+
+STATEMENTS = tuple((text, source, rule) for source in RULES for text, rule in RULES[source].items())
 
 
 def claims(suite: ThesisRuns) -> list[Claim]:
@@ -154,9 +115,13 @@ def claims(suite: ThesisRuns) -> list[Claim]:
         RIVALRY: not suite.medians.empty,
         TOY: not (suite.sigma.empty and suite.criteria.empty),
     }
-    statements = [statement for statement in STATEMENTS if was_run[statement[1]]]
-    from_figures, from_tables = (
-        [statement for statement in statements if (statement[1] == TOY) == toy]
-        for toy in (False, True)
-    )
-    return [*check_claims(from_figures, suite), *check_claims(from_tables, suite, thesis_toy())]
+    return [
+        claim
+        for source in RULES
+        if was_run[source]
+        for claim in check_claims(
+            [statement for statement in STATEMENTS if statement[1] == source],
+            suite,
+            thesis_toy() if source == TOY else None,
+        )
+    ]

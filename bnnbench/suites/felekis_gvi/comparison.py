@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bnnbench.report.sections.divergence_orders import with_orders
+from bnnbench.report.sections.information_criteria import criteria_table
+from bnnbench.report.sections.interval_coverage import sigma_table
+from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.curves import read_curves
-from bnnbench.results.divergence_orders import with_orders
-from bnnbench.results.information_criteria import criteria_table
-from bnnbench.results.interval_coverage import sigma_table
-from bnnbench.results.losses_by_split import losses_by_split
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import add_names, all_pairs
@@ -103,11 +103,7 @@ def thesis_runs(runs: Runs) -> ThesisRuns:
 
 
 def has_other_epochs(table: pd.DataFrame) -> pd.Series:
-    """Return whether each run belongs to the thesis's experiments but has other epochs.
-
-    Args:
-        table: rows of `Runs.scored`.
-    """
+    """Return whether each run belongs to the thesis's experiments but has other epochs."""
     expected = table["experiment"].map(THESIS_EPOCHS)
     names = ("training.epochs", "training.final_epochs")
     actual = [
@@ -120,10 +116,7 @@ def contenders(table: pd.DataFrame) -> pd.Series:
     """Return each run's divergence without its order for Bayes by Backprop, else its method.
 
     The name contains the weight if it is not 1 or, if none is 1, not the most common one: 0.1 is
-    `_weight_2` where most are 0.05.
-
-    Args:
-        table: rows of `Runs.scored` of one experiment.
+    `_weight_2` where most are 0.05. All runs are of one experiment.
     """
     ours = table["method"] == "bbb"
     weights = table.loc[ours, "weight"]
@@ -139,9 +132,7 @@ def contenders(table: pd.DataFrame) -> pd.Series:
 def add_contenders(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add `depth` and the contender's `name` to the numbers of runs.
 
-    Args:
-        numbers: a row per run, index `run`; may contain other runs or be empty.
-        table: rows of `Runs.scored` of one experiment.
+    `numbers`, a row per run, may contain other runs or be empty.
     """
     selected = numbers[numbers.index.isin(table.index)]
     if selected.empty:
@@ -152,12 +143,7 @@ def add_contenders(numbers: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 def spread_over_splits(
     losses: pd.DataFrame, table: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return `medians` and `spreads` of `ThesisRuns`; of several runs, those with the best median.
-
-    Args:
-        losses: as returned by `losses_by_split`.
-        table: rows of `Runs.scored` of the comparison.
-    """
+    """Return `medians` and `spreads` of `ThesisRuns`; of several runs, those of the best median."""
     selected = losses[losses["run"].isin(table.index)] if len(losses) else losses
     if selected.empty:
         return pd.DataFrame(), pd.DataFrame()
@@ -177,12 +163,7 @@ def spread_over_splits(
 
 
 def contender_pairs(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the `pairs` of `ThesisRuns`; of several runs of a contender, the first.
-
-    Args:
-        pairs: as returned by `all_pairs`.
-        table: rows of `Runs.scored` of the comparison.
-    """
+    """Return the `pairs` of `ThesisRuns`; of several runs of a contender, the first."""
     unique = table.assign(name=contenders(table)).drop_duplicates(["dataset", "name", "depth"])
     named_pairs = add_names(pairs[pairs["metric"].isin(SCORES)], unique["name"])
     depths = [named_pairs[side].map(unique["depth"]) for side in ("run_a", "run_b")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from bnnbench.report.blocks import FigureBlock, Heading, Paragraph, Section, Style
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.figures.spread import spread_figure
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.spread import losses_by_split, spread_figure
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.claims import claims
@@ -38,52 +38,52 @@ CLAIMS_STATEMENT = (
 )
 
 
-def rivals_section(runs: Runs, style: Style) -> Section | None:
-    """Return the section on Fig. 5.6: divergences and other methods; None unless both were run."""
+def rivals_section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the section on Fig. 5.6: divergences and other methods, if both were run."""
     losses = runs.cached(losses_by_split)
     if losses.empty:
-        return None
+        return
     scored = runs.scored.loc[losses["run"].unique()]
     scored = scored[scored["experiment"] == COMPARISON]
     scored = scored[contenders(scored).isin((*VARIATIONAL, *OTHERS_RUN))]
     if not set(scored["method"]) > {"bbb"}:
-        return None
+        return
     comparison_losses = losses[losses["run"].isin(scored.index)]
-    drawings = (
-        FigureBlock(
+    yield Heading("Generalised variational inference and other methods")
+    yield Paragraph(RIVALS)
+    for metric in printed_in("figures"):
+        yield FigureBlock(
             f"rivals_{metric.key}",
             f"Means of the {metric.loss_axis} by depth and data set, ± standard error over splits "
             "(bars). Arrows: means above the panel",
             partial(spread_figure, comparison_losses, metric, "means"),
         )
-        for metric in printed_in("figures")
-    )
-    heading = Heading("Generalised variational inference and other methods")
-    return Section((heading, Paragraph(RIVALS), *drawings))
 
 
-def toy_section(runs: Runs, style: Style) -> Section | None:
-    """Return the section that compares the toy with the thesis's tables; None without such runs."""
+def toy_section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the section that compares the toy with the thesis's tables, if it was run."""
     if runs.scored.empty:
-        return None
+        return
     blocks = (*sigma_blocks(runs), *criteria_blocks(runs))
-    return Section((Heading("The GVI thesis's toy (section 5.0.2)"), *blocks)) if blocks else None
+    if blocks:
+        yield Heading("The GVI thesis's toy (section 5.0.2)")
+        yield from blocks
 
 
-def claims_section(runs: Runs, style: Style) -> Section | None:
-    """Return the section on the thesis's claims; None without runs of its experiments."""
+def claims_section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the section on the thesis's claims, if any of its experiments was run."""
     if runs.scored.empty:
-        return None
+        return
     suite, others = thesis_runs(runs), int(has_other_epochs(runs.scored).sum())
-    heading = Heading("Claims of the GVI thesis (chapter 5)")
     left_out = f"{others} runs were excluded because their epochs differ from the thesis's."
+    if suite.empty and not others:
+        return
+    yield Heading("Claims of the GVI thesis (chapter 5)")
     if suite.empty:
-        return Section((heading, Paragraph(left_out))) if others else None
-    return Section((
-        heading,
-        Paragraph(CLAIMS_STATEMENT + f" {left_out}" * bool(others)),
-        *claims_blocks(claims(suite), "gvi_claims"),
-    ))  # fmt: skip
+        yield Paragraph(left_out)
+        return
+    yield Paragraph(CLAIMS_STATEMENT + f" {left_out}" * bool(others))
+    yield from claims_blocks(claims(suite), "gvi_claims")
 
 
 SECTIONS = (rivals_section, toy_section, claims_section)

@@ -36,10 +36,6 @@ def thesis_row(name: str, run: Mapping[str, Any]) -> dict[str, float]:
     """Return the printed row for a run's divergence and depth; empty if the thesis has none.
 
     The thesis does not say which order alpha it used, so any order matches.
-
-    Args:
-        name: as for `thesis_table`.
-        run: the metadata of its record.
     """
     family = str(run["divergence_family"])
     key = (NAMES.get(family, family), run["depth"])

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    Heading,
-    Paragraph,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.formatting import format_number
+from bnnbench.report.blocks import Block, DataFile, Heading, Paragraph, columns, fill
+from bnnbench.report.sections.information_criteria import CRITERIA, criteria_table
+from bnnbench.report.sections.interval_coverage import sigma_table
 from bnnbench.results.curves import read_curves
-from bnnbench.results.information_criteria import CRITERIA, criteria_table
-from bnnbench.results.interval_coverage import sigma_table
 from bnnbench.results.labels import labels
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row
@@ -37,16 +28,24 @@ CRITERIA_STATEMENT = (
     "either is computed. Therefore the p terms are comparable but the fits are not."
 )
 
-SIGMA_COLUMNS = (
-    *label_columns("Method"),
-    *number_columns("Depth", "Inside 1 sigma", "Difference", "Thesis", "Thesis difference"),
+SIGMA_COLUMNS = columns(
+    {"Method": "{label}"},
+    {
+        "Depth": "{depth}",
+        "Inside 1 sigma": "{inside_1:.2f}",
+        "Difference": "{difference:.2f}",
+        "Thesis": "{inside_1_thesis:.2f}",
+        "Thesis difference": "{difference_thesis:.2f}",
+    },
 )
 
-CRITERIA_COLUMNS = (
-    *label_columns("Method"),
-    *number_columns(
-        "Depth", *CRITERIA.values(), *(f"{name}, thesis" for name in CRITERIA.values())
-    ),
+CRITERIA_COLUMNS = columns(
+    {"Method": "{label}"},
+    {
+        "Depth": "{depth}",
+        **{title: f"{{{name}:.0f}}" for name, title in CRITERIA.items()},
+        **{f"{title}, thesis": f"{{{name}_thesis:.0f}}" for name, title in CRITERIA.items()},
+    },
 )
 
 PRINTED_SIGMA = {"predicted_probability": "inside_1_thesis", "difference": "difference_thesis"}
@@ -55,41 +54,34 @@ PRINTED_SIGMA = {"predicted_probability": "inside_1_thesis", "difference": "diff
 PRINTED_CRITERIA = {name: f"{name}_thesis" for name in CRITERIA}
 
 
-def sigma_blocks(runs: Runs) -> tuple[Block, ...]:
-    """Return the blocks on coverage at one standard deviation; empty without matching runs."""
+def sigma_blocks(runs: Runs) -> Iterator[Block]:
+    """Yield the blocks on coverage at one standard deviation, if there are matching runs."""
     curves = runs.cached(read_curves)
-    table = add_thesis_values(
-        sigma_table(curves), [c.run for c in curves], "calibration", PRINTED_SIGMA
-    )
-    if table.empty:
-        return ()
-    columns = ("inside_1", "difference", *PRINTED_SIGMA.values())
-    return (
-        Heading("Coverage at one standard deviation", 3),
-        Paragraph(SIGMA_STATEMENT),
-        Table(SIGMA_COLUMNS, format_rows(table, columns, ".2f")),
-        DataFile("toy_calibration", table),
-    )
+    records = [curve.run for curve in curves]
+    table = add_thesis_values(sigma_table(curves), records, "calibration", PRINTED_SIGMA)
+    if len(table):
+        yield Heading("Coverage at one standard deviation", 3)
+        yield Paragraph(SIGMA_STATEMENT)
+        yield fill(SIGMA_COLUMNS, table)
+        yield DataFile("toy_calibration", table)
 
 
-def criteria_blocks(runs: Runs) -> tuple[Block, ...]:
-    """Return the blocks on information criteria; empty without matching runs."""
+def criteria_blocks(runs: Runs) -> Iterator[Block]:
+    """Yield the blocks on information criteria, if there are matching runs."""
     criteria = runs.cached(criteria_table)
+    if criteria.empty:
+        return
     scored = runs.scored.loc[criteria.index]
-    scored = scored.assign(label=labels(scored, ignore=("depth",))) if len(scored) else scored
+    scored = scored.assign(label=labels(scored, ignore=("depth",)))
     names = ["experiment", "dataset", "method", "divergence", "depth", "label"]
-    table = scored[names].join(criteria).reset_index() if len(scored) else scored
+    table = scored[names].join(criteria).reset_index()
     table = add_thesis_values(table, scored.to_dict("records"), "criteria", PRINTED_CRITERIA)
-    if table.empty:
-        return ()
-    table = table.sort_values(["depth", "label"])
-    columns = (*CRITERIA, *PRINTED_CRITERIA.values())
-    return (
-        Heading("Information criteria", 3),
-        Paragraph(CRITERIA_STATEMENT),
-        Table(CRITERIA_COLUMNS, format_rows(table, columns, ".0f")),
-        DataFile("toy_criteria", table),
-    )
+    if len(table):
+        table = table.sort_values(["depth", "label"])
+        yield Heading("Information criteria", 3)
+        yield Paragraph(CRITERIA_STATEMENT)
+        yield fill(CRITERIA_COLUMNS, table)
+        yield DataFile("toy_criteria", table)
 
 
 def add_thesis_values(
@@ -97,23 +89,9 @@ def add_thesis_values(
 ) -> pd.DataFrame:
     """Return the rows that are in the thesis's table, with its numbers added.
 
-    Args:
-        table: a row per run.
-        runs: the metadata of each run's record, in the same order.
-        name: name of the thesis's table, `calibration` or `criteria`.
-        columns: our names by column of the thesis's table.
+    `runs` has the metadata of each row's record; `columns` our names by the thesis's.
     """
     printed = [thesis_row(name, run) for run in runs]
     is_printed = [bool(row) for row in printed]
     added = {new: [row[old] for row in printed if row] for old, new in columns.items()}
     return table[is_printed].assign(**added) if any(is_printed) else pd.DataFrame()
-
-
-def format_rows(
-    table: pd.DataFrame, columns: tuple[str, ...], form: str
-) -> tuple[tuple[str, ...], ...]:
-    """Return the printed cells: label, depth and numbers."""
-    return tuple(
-        (row["label"], str(row["depth"]), *(format_number(row[name], form) for name in columns))
-        for row in table.to_dict("records")
-    )

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterator
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.formatting import format_number, plus_minus
+from bnnbench.report import blocks
 from bnnbench.results.published.splits import paired_with_published
 from bnnbench.results.reader import Runs
 
@@ -37,44 +26,35 @@ DEPARTURE = (
 
 METRICS = {"rmse": "RMSE", "log_likelihood": "Log-likelihood"}
 
-HEADS = ("published", "ours", "ours - published", "correlation")
+
+def metric_columns(metric: str) -> tuple[blocks.Column, ...]:
+    """The columns of the table of one metric."""
+    return blocks.columns(
+        {"Data set": "{dataset}", "Method": "{method}"},
+        {
+            "Splits": "{splits}",
+            "published": f"{{{metric}_theirs:.4g}}",
+            "ours": f"{{{metric}_ours:.4g}}",
+            "ours - published": blocks.with_stderr(f"{metric}_difference", f"{metric}_stderr"),
+            "correlation": f"{{{metric}_correlation:.2f}}",
+        },
+    )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the section on the original table; None without runs of this suite."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Yield the section on the original table, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
-        return None
+        return
     paired = runs.cached(paired_with_published)
     if paired.empty:
-        return None
-    blocks: tuple[Block, ...] = (
-        Heading("MC dropout, split by split (Gal & Ghahramani 2016)"),
-        Paragraph(STATEMENT),
-        *(
-            block
-            for metric, name in METRICS.items()
-            for block in (Heading(name, 3), _table(paired, metric))
-        ),
-        Paragraph(DEPARTURE),
-        DataFile("paired_with_published", paired),
-    )
-    return Section(blocks)
-
-
-def _table(paired: pd.DataFrame, metric: str) -> Table:
-    rows = tuple(
-        (
-            run["dataset"],
-            run["method"],
-            str(run["splits"]),
-            f"{run[f'{metric}_theirs']:.4g}",
-            f"{run[f'{metric}_ours']:.4g}",
-            plus_minus(run[f"{metric}_difference"], run[f"{metric}_stderr"]),
-            format_number(run[f"{metric}_correlation"], ".2f"),
-        )
-        for run in paired.to_dict("records")
-    )
-    return Table((*label_columns("Data set", "Method"), *number_columns("Splits", *HEADS)), rows)
+        return
+    yield blocks.Heading("MC dropout, split by split (Gal & Ghahramani 2016)")
+    yield blocks.Paragraph(STATEMENT)
+    for metric, name in METRICS.items():
+        yield blocks.Heading(name, 3)
+        yield blocks.fill(metric_columns(metric), paired)
+    yield blocks.Paragraph(DEPARTURE)
+    yield blocks.DataFile("paired_with_published", paired)
 
 
 SECTIONS = (section,)

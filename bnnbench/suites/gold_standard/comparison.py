@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,11 @@ def build_comparisons(runs: Runs) -> list[Comparison]:
     if runs.scored.empty:
         return []
     usable = [run for run in runs.scored.index if has_mixtures(runs.folders[run])]
-    table = runs.scored.loc[usable].sort_values("splits", ascending=False, kind="stable")
     comparisons: list[Comparison] = []
     for dataset, group in runs.scored.loc[usable].groupby("dataset", sort=False):
-        candidates = [
-            run for run in table.index[table["family"] == REFERENCE] if run in group.index
-        ]
+        candidates = group[group["family"] == REFERENCE]
         references: list[str] = []
-        for run in candidates:
+        for run in candidates.sort_values("splits", ascending=False, kind="stable").index:
             if not any(model_difference(runs, other, run) is None for other in references):
                 references.append(run)
                 comparisons.append(_compare(runs, str(dataset), run, group))
@@ -121,23 +119,20 @@ def model_difference(runs: Runs, reference: str, run: str) -> str | None:
         return "it has no split in common with the reference"
     # Networks that predict the noise have no noise precision.
     precisions = PRECISIONS if ours["likelihood"] == "gaussian" else PRECISIONS[:1]
-    for name in (f"hp.{precision}" for precision in precisions):
+    for precision in precisions:
+        column, name = f"hp.{precision}", precision.replace("_", " ")
         reference_values, run_values = (
-            part.loc[common, name].to_numpy(float) if name in part else np.full(len(common), np.nan)
+            part.reindex(columns=[column]).loc[common, column].to_numpy(float)
             for part in (reference_splits, run_splits)
         )
         if np.isnan(reference_values).all():
-            return f"the reference samples its {_readable_name(name)}"
+            return f"the reference samples its {name}"
         if np.isnan(run_values).all():
-            return f"its {_readable_name(name)} is not fixed"
+            return f"its {name} is not fixed"
         if not np.allclose(run_values, reference_values, rtol=1e-4):
             value, reference_value = np.median(run_values), np.median(reference_values)
-            return f"its {_readable_name(name)} is {value:.4g}, not {reference_value:.4g}"
+            return f"its {name} is {value:.4g}, not {reference_value:.4g}"
     return None
-
-
-def _readable_name(column: str) -> str:
-    return column.removeprefix("hp.").replace("_", " ")
 
 
 def _splits(runs: Runs, run: str) -> pd.DataFrame:
@@ -146,70 +141,63 @@ def _splits(runs: Runs, run: str) -> pd.DataFrame:
     return indexed[indexed["diverged"] == 0]
 
 
+@dataclass(frozen=True)
+class _Predictions:
+    """The predictive mixtures of a run, and its splits that did not diverge, by fingerprint."""
+
+    stored: StoredMixtures
+    splits: pd.DataFrame
+
+    @cached_property
+    def quantiles(self) -> np.ndarray:
+        """Quantiles of every point, `[M, K]`."""
+        return quantiles(self.stored.mixture)
+
+    def at(self, key: Any) -> tuple[Mixture, np.ndarray]:
+        """The mixtures and the quantiles of one split."""
+        points = np.flatnonzero(self.stored.split == self.splits.loc[key, "split"])
+        return self.stored.mixture.select_points(points), self.quantiles[points]
+
+    def components(self, index: slice) -> _Predictions:
+        """Predictions from some of the components."""
+        mixture = self.stored.mixture.select_components(index)
+        return replace(self, stored=replace(self.stored, mixture=mixture))
+
+
 def _compare(runs: Runs, dataset: str, reference: str, group: pd.DataFrame) -> Comparison:
-    stored = read_mixtures(runs.folders[reference])
-    splits, reference_quantiles = _splits(runs, reference), quantiles(stored.mixture)
+    def predictions(run: str) -> _Predictions:
+        return _Predictions(read_mixtures(runs.folders[run]), _splits(runs, run))
+
+    chains = predictions(reference)
     # Components are ordered by chain, so the halves contain different chains.
-    middle = stored.mixture.components // 2
-    first, second = (
-        StoredMixtures(stored.split, stored.row, stored.mixture.select_components(half))
-        for half in (slice(0, middle), slice(middle, None))
-    )
-    rows = _distance_rows(reference, first, second, quantiles(second.mixture), splits, splits)
+    middle = chains.stored.mixture.components // 2
+    first, second = (chains.components(half) for half in (slice(middle), slice(middle, None)))
+    rows = list(_distance_rows(reference, first, second))
     names, excluded = labels(group), []
-    for run in group.index.drop(reference):
-        difference = model_difference(runs, reference, str(run))
+    for run in map(str, group.index.drop(reference)):
+        difference = model_difference(runs, reference, run)
         if difference:
             excluded.append(f"{names[run]}: {difference}")
-            continue
-        rows += _distance_rows(
-            str(run),
-            read_mixtures(runs.folders[run]),
-            stored,
-            reference_quantiles,
-            _splits(runs, run),
-            splits,
-        )
+        else:
+            rows += _distance_rows(run, predictions(run), chains)
     return Comparison(dataset, reference, pd.DataFrame(rows), names.to_dict(), tuple(excluded))
 
 
 def _distance_rows(
-    run: str,
-    mixtures: StoredMixtures,
-    reference: StoredMixtures,
-    reference_quantiles: np.ndarray,
-    run_splits: pd.DataFrame,
-    splits: pd.DataFrame,
-) -> list[dict[str, Any]]:
-    """Compute a row for each split that a run has in common with the reference.
-
-    Args:
-        run: the digest of the run.
-        mixtures: its mixtures.
-        reference: the reference's mixtures.
-        reference_quantiles: the quantiles of the reference.
-        run_splits: the run's rows of `splits.csv`, from `_splits`.
-        splits: the same for the reference.
-    """
-    rows, all_quantiles = [], quantiles(mixtures.mixture)
-    for index, key in enumerate(splits.index):
-        if key not in run_splits.index:
-            continue
-        own_points = np.flatnonzero(mixtures.split == run_splits.loc[key, "split"])
-        reference_points = np.flatnonzero(reference.split == splits.loc[key, "split"])
-        row = run_splits.loc[key]
-        rows.append({
-            "run": run,
-            "split": index,
-            "test_fraction": row["test_rows"] / (row["training_rows"] + row["test_rows"]),
-            **distances(
-                mixtures.mixture.select_points(own_points),
-                reference.mixture.select_points(reference_points),
-                all_quantiles[own_points], reference_quantiles[reference_points], index,
-            ),
-            "log_likelihood": row["log_likelihood"],
-        })  # fmt: skip
-    return rows
+    run: str, own: _Predictions, reference: _Predictions
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each split that a run has in common with the reference."""
+    for index, key in enumerate(reference.splits.index):
+        if key in own.splits.index:
+            row = own.splits.loc[key]
+            (mixture, p), (chains, q) = own.at(key), reference.at(key)
+            yield {
+                "run": run,
+                "split": index,
+                "test_fraction": row["test_rows"] / (row["training_rows"] + row["test_rows"]),
+                **distances(mixture, chains, p, q, seed=index),
+                "log_likelihood": row["log_likelihood"],
+            }
 
 
 def distances(

@@ -15,13 +15,12 @@ from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
     ORANGE,
-    PALETTE,
     PlotOptions,
     legend,
-    new_figure,
+    marker_styles,
+    small_multiples,
     text_width,
 )
-from bnnbench.report.figures.time_against_score import MARKERS
 from bnnbench.results.metrics import Metric
 from bnnbench.suites.gold_standard.comparison import LOG_LIKELIHOOD, Comparison
 from bnnbench.suites.gold_standard.verdicts import MIN_DISTANCE_RATIO, W1, sorted_means
@@ -40,28 +39,19 @@ def means_and_errors(comparison: Comparison, metric: Metric) -> pd.DataFrame:
 
 
 def nearest_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel per data set, closest run first, with the distance between chain halves.
-
-    Args:
-        comparisons: comparisons with at least one approximation.
-    """
-    columns = min(3, len(comparisons))
-    rows = math.ceil(len(comparisons) / columns)
+    """Draw a panel per data set, closest run first, with the distance between chain halves."""
+    means = [sorted_means(comparison, W1) for comparison in comparisons]
     names = [
-        comparison.names[str(run)]
-        for comparison in comparisons
-        for run in sorted_means(comparison, W1).index
+        c.names[str(run)] for c, own in zip(comparisons, means, strict=True) for run in own.index
     ]
-    longest = max(text_width(name, NAME_POINTS) for name in names)
-    most = max(len(sorted_means(comparison, W1)) for comparison in comparisons)
-    size = (2.7 + longest) * columns + 0.3, (0.21 * most + 0.9) * rows + 0.7
-    figure, panels = new_figure(*size, columns, rows)
-    for axes, comparison in zip(panels, comparisons, strict=False):
+    longest, most = max(text_width(name, NAME_POINTS) for name in names), max(map(len, means))
+    figure, panels = small_multiples(
+        len(comparisons), 3, (2.7 + longest, 0.21 * most + 0.9), (0.3, 0.7)
+    )
+    for axes, comparison in zip(panels, comparisons, strict=True):
         _distances(axes, comparison)
-    for axes in panels[len(comparisons) :]:
-        axes.set_visible(False)
     figure.supxlabel("W1 to the posterior, standard deviations of the target", fontsize="medium")
-    legend(figure, panels[: len(comparisons)], columns=3, title="mean ± standard error over splits")
+    legend(figure, panels, columns=3, title="mean ± standard error over splits")
     return figure
 
 
@@ -99,33 +89,17 @@ def _distances(axes: Axes, comparison: Comparison) -> None:
 
 
 def scores_figure(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw log-likelihood against W1 with a panel per data set.
-
-    Args:
-        comparisons: comparisons with at least one approximation.
-    """
-    columns = min(3, len(comparisons))
-    rows = math.ceil(len(comparisons) / columns)
-    figure, panels = new_figure(max(5.5, 3.6 * columns + 0.4), 3.0 * rows + 1.2, columns, rows)
-    names = sorted(
-        {comparison.names[run] for comparison in comparisons for run in comparison.methods["run"]}
-    )
-    styles: dict[str, PlotOptions] = {
-        name: {
-            "color": PALETTE[k % len(PALETTE)],
-            "marker": MARKERS[k // len(PALETTE) % len(MARKERS)],
-        }
-        for k, name in enumerate(names)
+    """Draw log-likelihood against W1 with a panel per data set."""
+    figure, panels = small_multiples(len(comparisons), 3, (3.6, 3.0), (0.4, 1.2), 5.5)
+    names = {
+        comparison.names[run] for comparison in comparisons for run in comparison.methods["run"]
     }
-    for name, style in styles.items():
-        panels[0].plot([], [], label=name, linestyle="none", **style)
-    for axes, comparison in zip(panels, comparisons, strict=False):
+    styles = marker_styles(panels[0], sorted(names))
+    for axes, comparison in zip(panels, comparisons, strict=True):
         _scores(axes, comparison, styles)
-    for axes in panels[len(comparisons) :]:
-        axes.set_visible(False)
     figure.supxlabel("W1 to the posterior, lower is better", fontsize="medium")
     figure.supylabel(f"{LOG_LIKELIHOOD.axis}, higher is better", fontsize="medium")
-    legend(figure, panels[: len(comparisons)], columns=5, title="mean ± standard error over splits")
+    legend(figure, panels, columns=5, title="mean ± standard error over splits")
     return figure
 
 

@@ -11,20 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    Paragraph,
-    Table,
-    label_columns,
-    number_columns,
-    numbered_name,
-)
-from bnnbench.report.figures.curves import draw_curve
-from bnnbench.report.figures.plotting import SMALL_POINTS, legend, new_figure, wrap_text
-from bnnbench.report.formatting import format_number
+from bnnbench.report import blocks
+from bnnbench.report.figures.plotting import legend, panel_title, small_multiples
+from bnnbench.report.sections.curves import draw_curve
 from bnnbench.results.curves import Curve, range_masks, read_curve
 from bnnbench.results.mixtures import Mixture, read_mixtures
 from bnnbench.results.predictive_distances import quantiles, wasserstein
@@ -45,7 +34,9 @@ STATEMENT = (
     "quarter of its width."
 )
 
-COLUMNS = (*label_columns("Method"), *number_columns("W1 inside", "W1 outside"))
+COLUMNS = blocks.columns(
+    {"Method": "{name}"}, {"W1 inside": "{inside:.3g}", "W1 outside": "{outside:.3g}"}
+)
 
 MAX_COLUMNS = 4
 """Panels in a row."""
@@ -71,36 +62,28 @@ class CurvePanel:
         return float(self.distance[mask].mean()) if mask.any() else math.nan
 
 
-def one_dimensional_blocks(runs: Runs, comparisons: Sequence[Comparison]) -> tuple[Block, ...]:
-    """A table and a figure for each comparison on one-dimensional data."""
-    blocks: list[Block] = []
-    for comparison in comparisons:
-        panels = list(curve_panels(runs, comparison))
-        if not panels:
-            continue
-        number = 1 + sum(isinstance(block, FigureBlock) for block in blocks)
+def one_dimensional_blocks(runs: Runs, comparisons: Sequence[Comparison]) -> Iterator[blocks.Block]:
+    """Yield a table and a figure for each comparison on one-dimensional data."""
+    shown = [(c.dataset, panels) for c in comparisons if (panels := list(curve_panels(runs, c)))]
+    if shown:
+        yield blocks.Heading("One-dimensional data", 3)
+        yield blocks.Paragraph(STATEMENT)
+    for number, (dataset, panels) in enumerate(shown, 1):
         # The reference is only in the figure, because its distance to itself is zero.
-        rows = tuple(
-            (panel.name, *(format_number(panel.mean(region), ".3g") for region in ("in", "out")))
+        rows = [
+            {"name": panel.name, "inside": panel.mean("in"), "outside": panel.mean("out")}
             for panel in panels[1:]
-        )
-        caption = (
-            f"Predictions on {comparison.dataset}. Bands: mean ± 2 total (light) and ± 2 epistemic "
-            "(dark) standard deviations; black lines: ± 2 total of the chains; dashed line: true "
-            "function"
-        )
-        draw = partial(bands_figure, panels, comparison.dataset)
-        blocks += [
-            Heading(comparison.dataset, 4),
-            Table(COLUMNS, rows),
-            FigureBlock(numbered_name("gold_bands", number), caption, draw),
-            DataFile(
-                numbered_name("gold_along", number), _table(panels), "Distances at each point:"
-            ),
         ]
-    if not blocks:
-        return ()
-    return (Heading("One-dimensional data", 3), Paragraph(STATEMENT), *blocks)
+        caption = (
+            f"Predictions on {dataset}. Bands: mean ± 2 total (light) and ± 2 epistemic (dark) "
+            "standard deviations; black lines: ± 2 total of the chains; dashed line: true function"
+        )
+        draw = partial(bands_figure, panels, dataset)
+        name = blocks.numbered_name("gold_along", number)
+        yield blocks.Heading(dataset, 4)
+        yield blocks.fill(COLUMNS, rows)
+        yield blocks.FigureBlock(blocks.numbered_name("gold_bands", number), caption, draw)
+        yield blocks.DataFile(name, _table(panels), "Distances at each point:")
 
 
 def curve_panels(runs: Runs, comparison: Comparison) -> Iterator[CurvePanel]:
@@ -134,11 +117,6 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
     """The curve of the Gaussian process and its predictions in standardised units.
 
     None for networks that do not converge to this process.
-
-    Args:
-        runs: all runs.
-        reference: the digest of the reference run, which defines the model.
-        curve: the curve of the reference.
     """
     names = runs.scored.loc[reference]
     rows = runs.splits[runs.splits["run"] == reference]
@@ -162,17 +140,10 @@ def exact_curve(runs: Runs, reference: str, curve: Curve) -> tuple[Curve, Mixtur
 
 
 def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
-    """Draw the panels. The band of the reference, which comes first, is outlined in all others.
-
-    Args:
-        panels: from `curve_panels`.
-        dataset: the name of the data set.
-    """
-    columns = min(MAX_COLUMNS, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    figure, axes = new_figure(2.9 * columns + 0.4, 2.2 * rows + 0.8, columns, rows)
+    """Draw the panels. The band of the reference, which comes first, is outlined in all others."""
+    figure, axes = small_multiples(len(panels), MAX_COLUMNS, (2.9, 2.2), (0.4, 0.8))
     reference = panels[0]
-    for panel_axes, panel in zip(axes, panels, strict=False):
+    for panel_axes, panel in zip(axes, panels, strict=True):
         draw_curve(panel_axes, panel.curve)
         if panel is not reference:
             grid, total = reference.curve.grid, 2 * reference.curve.deviation
@@ -180,12 +151,8 @@ def bands_figure(panels: Sequence[CurvePanel], dataset: str) -> Figure:
                 label = None if k else f"± 2 total std of {reference.name}"
                 panel_axes.plot(grid["input"], end, color="black", linewidth=0.8, label=label)
         near = "" if panel is reference else f": W1 {panel.distance.mean():.2g}"
-        panel_axes.set_title(
-            wrap_text(panel.name + near, 2.6, SMALL_POINTS), fontsize="small", parse_math=False
-        )
-    for panel_axes in axes[len(panels) :]:
-        panel_axes.set_visible(False)
-    legend(figure, axes[: len(panels)], columns=3, title=dataset)
+        panel_title(panel_axes, panel.name + near, 2.6)
+    legend(figure, axes, columns=3, title=dataset)
     return figure
 
 

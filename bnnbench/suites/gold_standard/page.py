@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    FigureBlock,
-    Heading,
-    ItemList,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.formatting import MISSING, format_number, plus_minus
+from bnnbench.report import blocks
 from bnnbench.results.mixtures import has_mixtures
 from bnnbench.results.reader import Runs
 from bnnbench.suites.gold_standard.comparison import (
@@ -36,6 +23,7 @@ from bnnbench.suites.gold_standard.figures import nearest_figure, scores_figure
 from bnnbench.suites.gold_standard.one_dimensional import one_dimensional_blocks
 from bnnbench.suites.gold_standard.verdicts import (
     MIN_DISTANCE_RATIO,
+    W1,
     check_agreement,
     check_chain_length,
     check_convergence,
@@ -59,19 +47,21 @@ STATEMENT = (
     "report no Kullback-Leibler divergence, because it would require smoothing the samples."
 )
 
-COLUMNS = (
-    *label_columns("Method"),
-    *number_columns(
-        "W1", "W1, 1,000 draws", "W2", "Epistemic ratio", "Correlation", "Mass in 90 %",
-        "Log-likelihood",
-    ),
-)  # fmt: skip
+COLUMNS = blocks.columns(
+    {"Method": "{name}"},
+    {
+        "W1": blocks.score("w1"),
+        "W1, 1,000 draws": blocks.score("w1_sampled"),
+        "W2": blocks.score("w2"),
+        "Epistemic ratio": blocks.score("epistemic_ratio"),
+        "Correlation": blocks.score("epistemic_correlation"),
+        "Mass in 90 %": blocks.score("mass_inside"),
+        "Log-likelihood": blocks.score("log_likelihood"),
+    },
+)
 
-SHOWN_COLUMNS = (
-    "w1", "w1_sampled", "w2", "epistemic_ratio", "epistemic_correlation", "mass_inside",
-    "log_likelihood",
-)  # fmt: skip
-"""The columns of `Comparison.table` printed under `COLUMNS`."""
+RANK_TITLES = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
+"""Titles of the columns of ranks by each of `RANKING_METRICS`."""
 
 RANKING_METRICS = (*DISTANCES, LOG_LIKELIHOOD)
 
@@ -81,33 +71,31 @@ NO_REFERENCE = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Distances to the posterior; None without runs that saved their predictive distributions."""
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Distances to the posterior, if runs saved their predictive distributions."""
     if not any(has_mixtures(folder) for folder in runs.folders.values()):
-        return None
+        return
     comparisons = runs.cached(build_comparisons)
-    heading = Heading("Distance to the posterior")
+    yield blocks.Heading("Distance to the posterior")
     if not comparisons:
-        return Section((heading, Paragraph(NO_REFERENCE)))
-    blocks: list[Block] = [heading, Paragraph(STATEMENT)]
-    nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
+        yield blocks.Paragraph(NO_REFERENCE)
+        return
+    yield blocks.Paragraph(STATEMENT)
     for comparison in comparisons:
-        blocks += _comparison_blocks(runs, comparison)
+        yield from _comparison_blocks(runs, comparison)
+    nonempty = [comparison for comparison in comparisons if len(comparison.methods)]
     if nonempty:
-        blocks += _rankings(nonempty)
+        yield from _rankings(nonempty)
+    yield from one_dimensional_blocks(runs, comparisons)
     full = pd.concat(
         [comparison.table.assign(dataset=comparison.dataset) for comparison in comparisons]
     )
-    full.insert(1, "method", [_name(comparisons, run) for run in full["run"]])
-    data = DataFile("distances", full, "Distances on each split:")
-    return Section((*blocks, *one_dimensional_blocks(runs, comparisons), data))
+    names = {run: name for comparison in comparisons for run, name in comparison.names.items()}
+    full.insert(1, "method", full["run"].map(names))
+    yield blocks.DataFile("distances", full, "Distances on each split:")
 
 
-def _name(comparisons: Sequence[Comparison], run: str) -> str:
-    return next(comparison.names[run] for comparison in comparisons if run in comparison.names)
-
-
-def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:
+def _comparison_blocks(runs: Runs, comparison: Comparison) -> Iterator[blocks.Block]:
     """A heading, statements on the reference and the ranking, and a table of distances."""
     splits = runs.splits[runs.splits["run"] == comparison.reference]
     converged, convergence = check_convergence(splits)
@@ -122,11 +110,10 @@ def _comparison_blocks(runs: Runs, comparison: Comparison) -> list[Block]:
         ]
     if comparison.excluded:
         notes.append(f"Excluded for a different model: {'; '.join(comparison.excluded)}.")
-    return [
-        Heading(f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})", 3),
-        ItemList(tuple(filter(None, notes))),
-        distances_table(comparison),
-    ]
+    title = f"{comparison.dataset}: {comparison.names[comparison.reference]} ({status})"
+    yield blocks.Heading(title, 3)
+    yield blocks.ItemList(tuple(filter(None, notes)))
+    yield distances_table(comparison)
 
 
 def describe_model(splits: pd.DataFrame) -> str:
@@ -160,36 +147,27 @@ def describe_other_settings(runs: Runs, comparison: Comparison) -> str:
     return f"Other settings: epochs {', '.join([*sorted(epochs), *values])}."
 
 
-def distances_table(comparison: Comparison) -> Table:
+def distances_table(comparison: Comparison) -> blocks.Table:
     """Distances between the halves of the reference, then of the runs, the closest first."""
-    groups = comparison.table.groupby("run", sort=False)
-    means, errors = groups[list(SHOWN_COLUMNS)].mean(), groups[list(SHOWN_COLUMNS)].sem()
-    names = {
-        comparison.reference: f"between halves of {comparison.names[comparison.reference]}",
-        **{
-            run: comparison.names[run] for run in sorted_means(comparison, RANKING_METRICS[0]).index
-        },
-    }
-    rows = tuple(
-        (name, *(plus_minus(means.loc[run, key], errors.loc[run, key]) for key in SHOWN_COLUMNS))
-        for run, name in names.items()
-    )
-    return Table(COLUMNS, rows)
+    groups = comparison.table.drop(columns="split").groupby("run", sort=False)
+    table = groups.mean().add_suffix("_mean").join(groups.sem().add_suffix("_stderr"))
+    names = {run: comparison.names[run] for run in sorted_means(comparison, W1).index}
+    reference = f"between halves of {comparison.names[comparison.reference]}"
+    names = {comparison.reference: reference, **names}
+    return blocks.fill(COLUMNS, table.loc[list(names)].assign(name=list(names.values())))
 
 
-def _rankings(comparisons: Sequence[Comparison]) -> list[Block]:
+def _rankings(comparisons: Sequence[Comparison]) -> Iterator[blocks.Block]:
     """Rankings by each distance and by log-likelihood, and the figures."""
-    blocks: list[Block] = [Heading("Rankings", 3), Paragraph(rankings_statement(comparisons))]
+    yield blocks.Heading("Rankings", 3)
+    yield blocks.Paragraph(rankings_statement(comparisons))
+    heads = blocks.columns({"Method": "{name}"}, {title: f"{{{title}:g}}" for title in RANK_TITLES})
     for comparison in comparisons:
-        table = pd.DataFrame({metric.key: ranks(comparison, metric) for metric in RANKING_METRICS})
-        rows = tuple(
-            (comparison.names[str(run)], *(format_number(float(rank), "g") for rank in row))
-            for run, row in zip(table.index, table.to_numpy(), strict=True)
-        )
-        headings = ("W1", "W1, draws", "W2", "Ratio", "Correlation", "Mass", "Log-likelihood")
-        columns = (*label_columns("Method"), *number_columns(*headings))
-        ordered = tuple(sorted(rows, key=lambda row: (row[1] == MISSING, _rank(row[1]))))
-        blocks.append(Table(columns, ordered, title=comparison.dataset))
+        metrics = zip(RANK_TITLES, RANKING_METRICS, strict=True)
+        table = pd.DataFrame({title: ranks(comparison, metric) for title, metric in metrics})
+        table.insert(0, "name", table.index.map(comparison.names))
+        rows = table.sort_values(RANK_TITLES[0], kind="stable")
+        yield blocks.fill(heads, rows, title=comparison.dataset)
     distances = (
         "W1 to the posterior: mean ± standard error over splits. Solid line: distance between "
         f"halves of the chains; dotted line: {MIN_DISTANCE_RATIO} times that"
@@ -198,15 +176,8 @@ def _rankings(comparisons: Sequence[Comparison]) -> list[Block]:
         "Log-likelihood against W1 to the posterior: mean ± standard error over splits. Grey line: "
         "reference chains"
     )
-    return [
-        *blocks,
-        FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons)),
-        FigureBlock("gold_scores", scores, partial(scores_figure, comparisons)),
-    ]
-
-
-def _rank(cell: str) -> float:
-    return float(cell) if cell != MISSING else np.inf
+    yield blocks.FigureBlock("gold_nearest", distances, partial(nearest_figure, comparisons))
+    yield blocks.FigureBlock("gold_scores", scores, partial(scores_figure, comparisons))
 
 
 def rankings_statement(comparisons: Sequence[Comparison]) -> str:

@@ -56,11 +56,7 @@ def compare_runs(comparison: Comparison, metric: Metric) -> pd.DataFrame:
 
 
 def check_convergence(reference: pd.DataFrame) -> tuple[bool, str]:
-    """Whether the reference chains have converged according to R-hat, and a sentence.
-
-    Args:
-        reference: the reference's rows of `splits.csv`.
-    """
+    """Whether the reference chains have converged according to R-hat, and a sentence."""
     if R_HAT not in reference or reference[R_HAT].isna().any():
         return False, "The reference has no stored R-hat, so its convergence is unknown."
     worst, failed = float(reference[R_HAT].max()), int((reference[R_HAT] > MAX_R_HAT).sum())

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pandas as pd
 
-from bnnbench.report.blocks import (
-    Block,
-    DataFile,
-    Heading,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    label_columns,
-    number_columns,
-)
-from bnnbench.report.formatting import format_z, plus_minus
+from bnnbench.report import blocks
+from bnnbench.report.formatting import format_z
 from bnnbench.results.published.values import published_modern, z_score
 from bnnbench.results.reader import Runs
 
@@ -47,24 +36,31 @@ NAMES = {
 """Names of the orders in `published/modern.csv`."""
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the section on their tables; None without runs of this suite."""
+COLUMNS = blocks.columns(
+    {"Data set": "{dataset}"},
+    {
+        "alpha": lambda row: f"{row['alpha']:g}",
+        "Splits": "{splits}",
+        "published": blocks.with_stderr("published"),
+        "ours": blocks.with_stderr("ours"),
+        "z": lambda row: row["differs"] or format_z(row["z"]),
+    },
+)
+
+
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Yield the section on their tables, if there are runs of this suite."""
     if runs.scored.empty or EXPERIMENT not in set(runs.scored["experiment"]):
-        return None
+        return
     table = runs.cached(compare_with_published)
     if table.empty:
-        return None
-    blocks: tuple[Block, ...] = (
-        Heading("The Rényi bound of five orders (Li & Turner 2016)"),
-        Paragraph(STATEMENT),
-        *(
-            block
-            for metric, name in METRICS.items()
-            for block in (Heading(name, 3), _table(table[table["metric"] == metric]))
-        ),
-        DataFile("renyi_orders", table),
-    )
-    return Section(blocks)
+        return
+    yield blocks.Heading("The Rényi bound of five orders (Li & Turner 2016)")
+    yield blocks.Paragraph(STATEMENT)
+    for metric, name in METRICS.items():
+        yield blocks.Heading(name, 3)
+        yield blocks.fill(COLUMNS, table[table["metric"] == metric])
+    yield blocks.DataFile("renyi_orders", table)
 
 
 def compare_with_published(runs: Runs) -> pd.DataFrame:
@@ -77,52 +73,22 @@ def compare_with_published(runs: Runs) -> pd.DataFrame:
     table = published_modern()
     theirs = table[table["source"] == SOURCE].set_index(["dataset", "method", "metric"])
     rows = []
-    for run in runs.scored.to_dict("records"):
-        name = NAMES.get(float(run["settings"].get("method.alpha", math.nan)))
-        if run["method"] != METHOD or name is None:
-            continue
+    for run in runs.scored[runs.scored["method"] == METHOD].to_dict("records"):
+        alpha = float(run["settings"].get("method.alpha", math.nan))
         for metric in METRICS:
-            key = run["dataset"], name, metric
+            key = run["dataset"], NAMES.get(alpha), metric
             if key in theirs.index:
-                rows.append(_row(run, metric, theirs.loc[key]))
+                ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
+                published, differs = theirs.loc[key, ["mean", "stderr"]], run["settings_differ"]
+                rows.append({
+                    "dataset": run["dataset"], "alpha": alpha, "metric": metric,
+                    "splits": run["splits"], "ours": ours[0], "ours_stderr": ours[1],
+                    "published": published["mean"], "published_stderr": published["stderr"],
+                    "z": math.nan if differs else z_score(*ours, *published),
+                    "differs": differs,
+                })  # fmt: skip
     order = ["metric", "dataset", "alpha"]
     return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
-
-
-def _row(run: Mapping[Any, Any], metric: str, theirs: pd.Series) -> dict[str, Any]:
-    ours = run[f"{metric}_mean"], run[f"{metric}_stderr"]
-    published, differs = (theirs["mean"], theirs["stderr"]), run["settings_differ"]
-    return {
-        "dataset": run["dataset"],
-        "alpha": float(run["settings"]["method.alpha"]),
-        "metric": metric,
-        "splits": run["splits"],
-        "ours": ours[0],
-        "ours_stderr": ours[1],
-        "published": published[0],
-        "published_stderr": published[1],
-        "z": math.nan if differs else z_score(*ours, *published),
-        "differs": differs,
-    }
-
-
-def _table(rows: pd.DataFrame) -> Table:
-    heads = (
-        *label_columns("Data set"),
-        *number_columns("alpha", "Splits", "published", "ours", "z"),
-    )
-    cells = tuple(
-        (
-            row["dataset"],
-            f"{row['alpha']:g}",
-            f"{row['splits']}",
-            plus_minus(row["published"], row["published_stderr"]),
-            plus_minus(row["ours"], row["ours_stderr"]),
-            row["differs"] or format_z(row["z"]),
-        )
-        for row in rows.to_dict("records")
-    )
-    return Table(heads, cells)
 
 
 SECTIONS = (section,)

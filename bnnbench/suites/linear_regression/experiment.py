@@ -98,46 +98,34 @@ class LinearRegression(Experiment):
     def check(self) -> None:
         """Raise a `UserError` if there is no exact posterior, or more than one line."""
         check_int("seed", self.seed, minimum=0)
-        self.method.check_network(self.table.inputs.shape[1], self.network)
-        if self.network.depth != 0:
-            raise UserError(
-                f"network.depth must be 0 for experiment={self.label}, not {self.network.depth}.",
-                setting="network.depth",
-            )
-        self._check_model()
-        columns = self.table.inputs.shape[1]
-        if columns != 1:
-            raise UserError(
-                f"experiment={self.label} needs a data set with one input, but {self.table.name} "
-                f"has {columns}; use dataset=line.",
-                setting="dataset",
-            )
-        if len(self.splits) != 1:
-            raise UserError(
-                f"splits must be a single split for experiment={self.label}, such as [0], not "
-                f"{len(self.splits)} splits.",
-                setting="splits",
-            )
-
-    def _check_model(self) -> None:
-        """Raise a `UserError` unless noise and prior are Gaussian with known precisions."""
+        columns, depth = self.table.inputs.shape[1], self.network.depth
+        self.method.check_network(columns, self.network)
         likelihood = getattr(self.method, "likelihood", GaussianLikelihood())
         prior = getattr(getattr(self.method, "divergence", None), "prior", Gaussian())
+        model = f"{likelihood.label}, {likelihood.loss.label} and {prior.label}"
         standard = (type(likelihood), type(likelihood.loss)) == (GaussianLikelihood, NLL)
-        if not standard or not isinstance(prior, Gaussian):
-            raise UserError(
-                f"experiment={self.label} has an exact posterior only with likelihood=gaussian, "
-                f"loss=nll and prior=gaussian, not {likelihood.label}, {likelihood.loss.label} and "
-                f"{prior.label}.",
-                setting="prior" if standard else "likelihood",
-            )
-        unknown = {"noise_precision", "prior_precision"} - self.method.fixed_hyper().keys()
-        if unknown:
-            raise UserError(
-                f"experiment={self.label} needs known precisions; set "
-                f"{' and '.join(f'method.{name}' for name in sorted(unknown))}.",
-                setting=f"method.{min(unknown)}",
-            )
+        unknown = sorted({"noise_precision", "prior_precision"} - self.method.fixed_hyper().keys())
+        names = [f"method.{name}" for name in unknown]
+        gaussian = "an exact posterior only with likelihood=gaussian, loss=nll and prior=gaussian"
+        for is_valid, setting, needs in (
+            (depth == 0, "network.depth", f"needs network.depth=0, not {depth}"),
+            (standard, "likelihood", f"has {gaussian}, not {model}"),
+            (isinstance(prior, Gaussian), "prior", f"has {gaussian}, not {model}"),
+            (not names, min(names, default=""), f"needs known values of {' and '.join(names)}"),
+            (
+                columns == 1,
+                "dataset",
+                f"needs a data set with one input, but {self.table.name} has {columns}; use "
+                "dataset=line",
+            ),
+            (
+                len(self.splits) == 1,
+                "splits",
+                f"needs a single split such as splits=[0], not {len(self.splits)}",
+            ),
+        ):
+            if not is_valid:
+                raise UserError(f"experiment={self.label} {needs}.", setting=setting)
 
     @property
     def table(self) -> Table:
@@ -282,9 +270,7 @@ def tabulate(
 ) -> pd.DataFrame:
     """Return a row per posterior and weight, in the units of the data.
 
-    Args:
-        posteriors: posteriors by name, one of them `exact`.
-        truth: the weights that generated the data.
+    One of the posteriors is `exact`.
 
     Returns:
         Columns `posterior`, `weight`, `truth`, `mean`, `std`, `correlation` of the two weights,

@@ -16,8 +16,8 @@ from bnnbench.report.blocks import Table, label_columns, number_columns
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
 from bnnbench.report.formatting import plus_minus
 from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.results.run_files import damaged_file_error, read_table
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
-from bnnbench.types import UserError
 
 STYLES: Mapping[str, PlotOptions] = {
     "exact": {"color": GREY, "linewidth": 1.6},
@@ -26,7 +26,8 @@ STYLES: Mapping[str, PlotOptions] = {
 }
 """Line styles in drawing order, so that the mean-field optimum is on top of the learned one."""
 
-COLUMNS = {"posterior", "weight", "truth", "mean", "std", "correlation", "kl"}
+COLUMNS = ("truth", "mean", "std", "correlation", "kl")
+"""Numbers of `posterior.csv`."""
 
 NAMES = {"exact": "exact posterior", "learned": "learned", "mean field": "mean-field optimum"}
 
@@ -39,19 +40,10 @@ def read_posterior(folder: RunFolder) -> pd.DataFrame:
     Raises:
         UserError: if the file is damaged.
     """
-    path = folder.table(POSTERIOR)
-    try:
-        table = pd.read_csv(path)
-        if set(table) >= COLUMNS and len(table) == 2 * len(STYLES):
-            return table
-    except (OSError, ValueError):
-        pass
-    raise UserError(
-        f"{path} is not a table of posteriors although the run is marked "
-        f"{folder.done.name}; delete the run's folder and run the experiment again.",
-        setting=path.name,
-        code="damaged",
-    )
+    table = read_table(folder.table(POSTERIOR), COLUMNS, ("posterior", "weight"))
+    if len(table) != 2 * len(STYLES):
+        raise damaged_file_error(folder.table(POSTERIOR))
+    return table
 
 
 def line_drawings(folder: RunFolder) -> FigureFunctions:
@@ -80,10 +72,6 @@ def posterior_figure(table: pd.DataFrame, points: pd.DataFrame) -> Figure:
     weights, with marginal densities along its sides. Right: the data and, for the learned and the
     exact posterior, the mean line and a band of 2 standard deviations without noise, extended by
     half the data's range on both sides.
-
-    Args:
-        table: rows of `posterior.csv`.
-        points: rows of `points.csv`.
     """
     figure = Figure(figsize=(11.5, 5.6), layout="constrained")
     panels = figure.subplot_mosaic(
@@ -209,11 +197,6 @@ CAPTIONS = {
 
 PAGES = (
     RunPage(
-        KIND,
-        lambda folder: None,
-        line_table,
-        line_notes,
-        figures=line_drawings,
-        captions=CAPTIONS,
+        KIND, lambda folder: None, line_table, line_notes, figures=line_drawings, captions=CAPTIONS
     ),
 )

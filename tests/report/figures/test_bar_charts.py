@@ -12,7 +12,7 @@ from support.runs import RMSE, make_run
 
 from bnnbench.report.blocks import ERROR_BARS
 from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
-from bnnbench.report.figures.hover import name_marks
+from bnnbench.report.figures.inline_svg import name_marks
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import read_runs
@@ -79,9 +79,7 @@ def test_a_diverged_run_is_labelled(tmp_path: Path) -> None:
     assert "diverged" in [text.get_text().strip() for text in axes.texts]
 
 
-def test_extreme_means_give_a_log_axis_and_long_names_horizontal_bars(
-    tmp_path: Path,
-) -> None:
+def test_extreme_means_give_a_log_axis_and_long_names_horizontal_bars(tmp_path: Path) -> None:
     for k, score in enumerate((-1.0, -2.0, -4.0, -4e5)):
         make_run(tmp_path, log_likelihood=score, method=f"method_with_a_rather_long_name_of_{k}")
     table = with_published(read_runs(tmp_path))

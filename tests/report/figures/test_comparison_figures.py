@@ -12,14 +12,18 @@ from support.pairs import pairwise_results
 from support.runs import divergence_metadata
 from support.synthetic_data import calibrated, curve
 
-from bnnbench.report.figures.curves import curves_figure
-from bnnbench.report.figures.divergence_orders import divergence_orders_figure
-from bnnbench.report.figures.heat_map import heat_map
-from bnnbench.report.figures.interval_coverage import interval_coverage_figure
-from bnnbench.report.figures.objective import objectives_figure
-from bnnbench.report.figures.spread import DRAW_FUNCTIONS, draw_means, limits, spread_figure
-from bnnbench.results.divergence_orders import with_orders
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.sections.curves import curves_figure
+from bnnbench.report.sections.divergence_orders import divergence_orders_figure, with_orders
+from bnnbench.report.sections.interval_coverage import interval_coverage_figure
+from bnnbench.report.sections.objective import objectives_figure
+from bnnbench.report.sections.significance import heat_map
+from bnnbench.report.sections.spread import (
+    DRAW_FUNCTIONS,
+    draw_means,
+    limits,
+    losses_by_split,
+    spread_figure,
+)
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.reader import read_runs
 

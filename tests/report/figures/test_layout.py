@@ -14,19 +14,19 @@ from support.runs import make_points, make_search, make_splits
 from support.synthetic_data import calibrated, curve
 
 from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
-from bnnbench.report.figures.critical_difference import ranks_figure
-from bnnbench.report.figures.curves import curves_figure
-from bnnbench.report.figures.divergence_orders import divergence_orders_figure
-from bnnbench.report.figures.heat_map import heat_map
-from bnnbench.report.figures.interval_coverage import interval_coverage_figure
-from bnnbench.report.figures.objective import objective_figure, objectives_figure
 from bnnbench.report.figures.plotting import new_figure
 from bnnbench.report.figures.predictions import MAX_DOTS, predictions_figure
 from bnnbench.report.figures.reliability import reliability_figure
 from bnnbench.report.figures.scores_by_split import splits_figure
 from bnnbench.report.figures.search import search_figure
-from bnnbench.report.figures.spread import spread_figure
-from bnnbench.report.figures.time_against_score import time_figure
+from bnnbench.report.sections.curves import curves_figure
+from bnnbench.report.sections.divergence_orders import divergence_orders_figure
+from bnnbench.report.sections.interval_coverage import interval_coverage_figure
+from bnnbench.report.sections.objective import objective_figure, objectives_figure
+from bnnbench.report.sections.ranking import ranks_figure
+from bnnbench.report.sections.significance import heat_map
+from bnnbench.report.sections.spread import spread_figure
+from bnnbench.report.sections.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY, printed_in
 from bnnbench.results.ranking import RANKED_METRICS, rank_scores
 

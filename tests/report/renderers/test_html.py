@@ -15,7 +15,6 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
     label_columns,
     number_columns,
@@ -23,8 +22,7 @@ from bnnbench.report.blocks import (
 from bnnbench.report.figures.inline_svg import inline_svg
 from bnnbench.report.figures.plotting import new_figure
 from bnnbench.report.renderers import html
-from bnnbench.report.run_details import RunDetails
-from bnnbench.report.run_summary import Chart, RunSummary, Series
+from bnnbench.report.run_page import Chart, RunDetails, RunSummary, Series
 from bnnbench.results.glossary import TERMS
 
 EVIL = "</script><!-- <b>&amp;"
@@ -63,7 +61,7 @@ def made() -> str:
         FigureBlock("bars", "Bars", Figure),
     )
     runs = [details("one"), details("two", width="50"), details("three")]
-    return html.page("All", [Section(blocks)], {"bars": "<svg></svg>"}, runs)
+    return html.page("All", blocks, {"bars": "<svg></svg>"}, runs)
 
 
 def data(page: str) -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -15,11 +16,12 @@ from bnnbench.report.blocks import (
     Heading,
     ItemList,
     Paragraph,
-    Section,
     Table,
+    columns,
+    fill_by,
     label_columns,
     number_columns,
-    tables_by_group,
+    score,
 )
 from bnnbench.report.formatting import MISSING
 from bnnbench.report.renderers import latex, markdown, terminal
@@ -40,7 +42,7 @@ def test_markdown_renders_every_block() -> None:
         FigureBlock("rmse", "What it shows", Figure),
         DataFile("results", pd.DataFrame({"a": [1]}), "Everything:"),
     )
-    page = markdown.page([Section(blocks)])
+    page = markdown.page(blocks)
     assert page.startswith("# Results\n\nText.\n\n- one\n- two\n\n| Method ")
     assert "|:----------|-----------:|:-----------|" in page
     assert page.endswith(
@@ -56,7 +58,7 @@ def test_pipes_in_cells_are_escaped() -> None:
 
 def test_latex_joins_the_tables_of_one_name() -> None:
     nameless = Table(COLUMNS, ROWS)
-    text = latex.paper([Section((Heading("x"), PARTS[0], nameless)), Section((PARTS[1],))])
+    text = latex.paper([Heading("x"), PARTS[0], nameless, PARTS[1]])
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
     assert r"\begin{longtable}{lrp{45mm}}" in text and r"\label{tab:results}" in text
     assert r"\caption{mean $\pm$ 5 \%}" in text
@@ -75,9 +77,13 @@ def test_a_terminal_shows_groups_title_and_caption() -> None:
     assert "mean ± 5 %" in second and second.count("my_method") == 2
 
 
-def test_rows_are_grouped_into_tables() -> None:
-    blocks = tables_by_group(COLUMNS, ("b", "a", "b"), [("1",), ("2",), ("3",)])
-    assert blocks == (
-        Heading("b", 3), Table(COLUMNS, (("1",), ("3",))),
-        Heading("a", 3), Table(COLUMNS, (("2",),)),
-    )  # fmt: skip
+def test_rows_are_filled_into_tables_by_group() -> None:
+    heads = columns({"Method": "{label}"}, {"n": "{n:g}", "RMSE": score("rmse")})
+    rows = pd.DataFrame(
+        [("b", "x", 1.0, 2.0, 0.5), ("a", "y", math.nan, 3.0, math.nan), ("b", "z", 2.0, 1.0, 0.1)],
+        columns=["dataset", "label", "n", "rmse_mean", "rmse_stderr"],
+    )
+    assert list(fill_by("dataset", heads, rows)) == [
+        Heading("b", 3), Table(heads, (("x", "1", "2.00 ± 0.50"), ("z", "2", "1.00 ± 0.10"))),
+        Heading("a", 3), Table(heads, (("y", MISSING, "3"),)),
+    ]  # fmt: skip

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from support.blocks import blocks, data_files, figures, tables, texts
 from support.grids import make_grid
 from support.runs import RMSE, add_arrays, divergence_metadata, make_folder, make_run
 from support.synthetic_data import make_curve_run
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.split_files import OBJECTIVE
-from bnnbench.report.blocks import (
-    DataFile,
-    FigureBlock,
-    ItemList,
-    Paragraph,
-    Section,
-    Style,
-    Table,
-    even_chunks,
-)
+from bnnbench.report.blocks import Block, Paragraph, Style, even_chunks
 from bnnbench.report.formatting import MISSING
 from bnnbench.report.report_writer import SECTIONS, results_table
 from bnnbench.report.sections import (
@@ -43,19 +36,12 @@ from bnnbench.results.run_files import CALIBRATION, exclude_diverged, read_predi
 from bnnbench.results.run_filter import RunFilter
 
 
-def tables(section: Section | None) -> list[Table]:
-    assert section is not None
-    return [block for block in section.blocks if isinstance(block, Table)]
+def drawn(section: Iterable[Block]) -> list[str]:
+    return list(figures(section))
 
 
-def drawn(section: Section | None) -> list[str]:
-    assert section is not None
-    return [block.name for block in section.blocks if isinstance(block, FigureBlock)]
-
-
-def files(section: Section | None) -> list[str]:
-    assert section is not None
-    return [block.name for block in section.blocks if isinstance(block, DataFile)]
+def files(section: Iterable[Block]) -> list[str]:
+    return list(data_files(section))
 
 
 def test_runs_of_other_kinds_have_no_sections(tmp_path: Path) -> None:
@@ -63,13 +49,13 @@ def test_runs_of_other_kinds_have_no_sections(tmp_path: Path) -> None:
     make_folder(tmp_path, names, "v1", "toy")
     runs = read_runs(tmp_path)
     suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
-    assert all(section(runs, Style()) is None for section in (*SECTIONS, *suites))
+    assert not [section for section in (*SECTIONS, *suites) if blocks(section, runs)]
 
 
 def test_results_are_shown_by_data_set_next_to_published_values(tmp_path: Path) -> None:
     make_run(tmp_path, times=5)
     make_run(tmp_path, dataset="another", rmse=(*RMSE[:3], math.nan), diverged=[0, 0, 0, 1])
-    section = results.section(read_runs(tmp_path), Style())
+    section = blocks(results.section, tmp_path)
     other, ours, theirs = tables(section)
     assert (other.group, ours.group, theirs.group) == ("another", "boston", "boston")
     marked = "bbb_x1 (settings differ: 4 of 20 splits)"
@@ -90,23 +76,23 @@ def test_pairs_are_counted_and_drawn_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_run(tmp_path, times=5)
-    assert significance.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(significance.section, tmp_path)
     make_run(tmp_path, method="vadam", times=5)
-    section = significance.section(read_runs(tmp_path), Style())
+    section = blocks(significance.section, tmp_path)
     (table,) = tables(section)
     assert table.rows[:2] == (("rmse", "bbb_x1", "0", "1", "0"), ("rmse", "vadam", "0", "1", "0"))
     assert drawn(section) == ["comparison_rmse", "comparison_log_likelihood"]
     monkeypatch.setattr(significance, "MAX_RUNS", 1)
-    assert drawn(significance.section(read_runs(tmp_path), Style())) == []
+    assert drawn(blocks(significance.section, tmp_path)) == []
 
 
 def test_the_best_order_of_each_family(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5})
-    assert divergence_orders.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(divergence_orders.section, tmp_path)
     for depth, order, mean in ((d, o, m) for d in (1, 2) for o, m in ((0.5, 5), (2, 3), (3, 4))):
         kind = divergence_metadata("alpha", order)
         make_grid(tmp_path, {kind["divergence"]: mean}, depth=depth, **kind)
-    section = divergence_orders.section(read_runs(tmp_path), Style())
+    section = blocks(divergence_orders.section, tmp_path)
     first, _ = tables(section)
     assert first.rows[0] == (
         "boston", "alpha", "test RMSE [original units]", "2", "3.00 ± 0.13", "5", "3.5",
@@ -118,27 +104,26 @@ def test_spread_needs_runs_that_differ_in_divergence_or_depth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_grid(tmp_path, {"kl": 5})
-    assert spread.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(spread.section, tmp_path)
     make_grid(tmp_path, {"js": 3})
-    section = spread.section(read_runs(tmp_path), Style())
+    section = blocks(spread.section, tmp_path)
     assert drawn(section) == [
         "boxes_rmse", "boxes_log_likelihood", "means_rmse", "means_log_likelihood",
     ]  # fmt: skip
     monkeypatch.setattr(spread, "MAX_BOXES", 1)
-    section = spread.section(read_runs(tmp_path), Style())
-    assert section is not None
-    assert section.blocks[1:] == (Paragraph(spread.TOO_MANY),)
+    section = blocks(spread.section, tmp_path)
+    assert section[1:] == [Paragraph(spread.TOO_MANY)]
 
 
 def test_calibration_is_that_of_the_runs_own_pages(tmp_path: Path) -> None:
     folder = make_run(tmp_path, times=5)
-    assert calibration.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(calibration.section, tmp_path)
     add_arrays(folder)
     points = read_predictions(folder)
     assert points is not None
     found = calibration_table(exclude_diverged(points, read_splits(folder)))
     found.to_csv(folder.table(CALIBRATION), index=False)
-    section = calibration.section(read_runs(tmp_path), Style())
+    section = blocks(calibration.section, tmp_path)
     (table,) = tables(section)
     (row,) = table.rows
     assert row[0] == "bbb_x1" and row[2:5] == ("0.046", MISSING, MISSING)
@@ -154,26 +139,25 @@ def test_sections_on_one_dimensional_data_have_a_row_per_run(tmp_path: Path) -> 
     add_arrays(folder, OBJECTIVE, {"split": [0], "epoch": [1], "loss": [1.0], "complexity": [0.5]})
     runs = read_runs(tmp_path)
     along, inside, criteria = (
-        module.section(runs, Style())
-        for module in (curves, interval_coverage, information_criteria)
+        blocks(module.section, runs) for module in (curves, interval_coverage, information_criteria)
     )
     assert [row[:2] for row in tables(along)[0].rows] == [("bbb_x1", "1"), ("bbb_x1", "2")]
     assert tables(inside)[0].rows[0] == ("bbb_x1", "1", "0.68", "0.00")
     assert tables(criteria)[0].rows[0][:6] == ("bbb_x1", "1", "7", "50", "100", "227")
     assert drawn(along) == ["curves"] and drawn(inside) == ["sigma"]
-    assert drawn(objective.section(runs, Style())) == ["objectives"]
+    assert drawn(blocks(objective.section, runs)) == ["objectives"]
 
 
 def test_panels_are_divided_evenly_among_few_figures() -> None:
-    assert [len(part) for part in even_chunks(9, 8)] == [4, 5] and even_chunks(0, 8) == []
-    assert [len(part) for part in even_chunks(8, 8)] == [8] and len(even_chunks(17, 8)) == 3
-    assert [place for part in even_chunks(17, 8) for place in part] == list(range(17))
+    counts = {n: [len(part) for part in even_chunks(range(n), 8)] for n in (0, 8, 9, 17)}
+    assert counts == {0: [], 8: [8], 9: [4, 5], 17: [6, 5, 6]}
+    assert [place for part in even_chunks(range(17), 8) for place in part] == list(range(17))
 
 
 def test_many_curves_are_drawn_in_several_figures(tmp_path: Path) -> None:
     for k in range(curves.MAX_ROWS + 1):
         make_curve_run(tmp_path, scale=1.0, dataset="toy", method=f"m{k}")
-    assert drawn(curves.section(read_runs(tmp_path), Style())) == ["curves", "curves_2"]
+    assert drawn(blocks(curves.section, tmp_path)) == ["curves", "curves_2"]
 
 
 def test_runs_with_other_settings_are_marked_in_every_table_and_have_no_z(tmp_path: Path) -> None:
@@ -183,22 +167,22 @@ def test_runs_with_other_settings_are_marked_in_every_table_and_have_no_z(tmp_pa
     add_arrays(folder)
     runs = read_runs(tmp_path)
     name, mark = "vadam, epochs 5, search iterations 3", "(settings differ: 4 of 20 splits)"
-    ours, theirs = tables(results.section(runs, Style()))
+    ours, theirs = tables(blocks(results.section, runs))
     assert [row[0] for row in ours.rows] == ["vadam", f"{name} {mark}"]
     settings = "epochs 5, search iterations 3, search objective per_point, 4 of 20 splits"
     assert [(row[0], row[4], row[-1]) for row in theirs.rows if row[1] == "RMSE"] == [
         ("vadam", "+2.3", "search objective per_point"), (name, MISSING, settings),
     ]  # fmt: skip
-    (counts,) = tables(significance.section(runs, Style()))
+    (counts,) = tables(blocks(significance.section, runs))
     assert {row[1] for row in counts.rows} == {"vadam", f"{name} {mark}"}
-    (widths,) = tables(calibration.section(runs, Style()))
+    (widths,) = tables(blocks(calibration.section, runs))
     assert "(settings differ: epochs 5, search" in widths.rows[0][0]
 
 
 def test_a_setting_that_all_runs_share_is_in_the_caption(tmp_path: Path) -> None:
     make_run(tmp_path, likelihood="heteroscedastic")
     make_run(tmp_path, likelihood="heteroscedastic", dataset="yacht")
-    first, second = tables(results.section(read_runs(tmp_path), Style()))
+    first, second = tables(blocks(results.section, tmp_path))
     assert first.rows[0][0] == second.rows[0][0] == "bbb_x1"
     assert first.caption.endswith(": likelihood heteroscedastic.")
     make_run(tmp_path, "plain")
@@ -210,15 +194,15 @@ def test_runs_that_share_two_splits_are_not_compared(tmp_path: Path) -> None:
     two |= {"log_likelihood": two["rmse"], "crps": two["rmse"]}
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", **two)
-    assert significance.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(significance.section, tmp_path)
 
 
 def test_runs_without_common_splits_are_counted(tmp_path: Path) -> None:
     make_run(tmp_path)
     make_run(tmp_path, method="vadam", fingerprint=["p", "q", "r", "s"])
-    section = significance.section(read_runs(tmp_path), Style())
-    assert section is not None and len(section.blocks) == 2
-    (text,) = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    section = blocks(significance.section, tmp_path)
+    assert len(section) == 2
+    (text,) = texts(section)
     assert "boston" in text and "1 of 1 pairs" in text
 
 
@@ -226,14 +210,12 @@ def test_ranks_and_tests_on_two_data_sets(tmp_path: Path) -> None:
     for dataset in ("boston", "yacht"):
         for level, method in enumerate(("pbp", "vadam", "bbb_x1")):
             make_run(tmp_path, times=5, dataset=dataset, method=method, crps=1.0 + level)
-        assert (dataset == "yacht") == bool(ranking.section(read_runs(tmp_path), Style()))
-    section = ranking.section(read_runs(tmp_path), Style())
+        assert (dataset == "yacht") == bool(blocks(ranking.section, tmp_path))
+    section = blocks(ranking.section, tmp_path)
     (table,) = tables(section)
     assert table.rows[0] == ("bbb_x1", "2.00", "2.00", "3.00")
-    assert section is not None
-    text = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
-    assert "3 methods on the 2 data sets" in text and "boston, yacht." in text
-    (verdicts,) = (block.texts for block in section.blocks if isinstance(block, ItemList))
+    _, scope, *verdicts = texts(section)
+    assert "3 methods on the 2 data sets" in scope and "boston, yacht." in scope
     assert "is 0.00, F(2, 2) = 0.00, p = 1:" in verdicts[0]
     assert "F(" not in verdicts[2] and "3 methods" in verdicts[2]
     assert drawn(section) == ["ranks"] and files(section) == ["ranks"]
@@ -243,12 +225,12 @@ def test_time_against_score_needs_two_runs_on_a_data_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_run(tmp_path, method="pbp")
-    assert time_against_score.section(read_runs(tmp_path), Style()) is None
+    assert not blocks(time_against_score.section, tmp_path)
     make_run(tmp_path, method="vadam", total_seconds=5.0)
-    section = time_against_score.section(read_runs(tmp_path), Style())
+    section = blocks(time_against_score.section, tmp_path)
     assert drawn(section) == ["time_rmse", "time_log_likelihood"]
     assert files(section) == ["time_against_score"]
     chosen = Style(run_filter=RunFilter(metrics=("crps", "total_seconds")))
-    assert drawn(time_against_score.section(read_runs(tmp_path), chosen)) == ["time_crps"]
+    assert drawn(blocks(time_against_score.section, tmp_path, chosen)) == ["time_crps"]
     monkeypatch.setattr(time_against_score, "MAX_RUNS", 1)
-    assert drawn(time_against_score.section(read_runs(tmp_path), Style())) == []
+    assert drawn(blocks(time_against_score.section, tmp_path)) == []

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from support.book_comparison import book_table, comparison
+from support.book_comparison import book_table, comparison, selected
 from support.pairs import pairwise_results
 
 from bnnbench.results.claims import Claim, check_claims
@@ -102,8 +102,7 @@ def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:
         "yacht": {"bbb_x1": 10, "bbb_x2": 24},
         "wine": {"bbb_x2": 1e6},
     }
-    found = book_runs(book_table(totals), pairwise_results({}))
-    assert found is not None
+    found = selected(book_table(totals))
     text = "BBBx2, with twice the samples, takes 80 % longer than BBBx1."
     (checked,) = [c for c in claims(found) if c.text == text]
     book = math.sqrt(3279 / 1813 * 1634 / 1139)
@@ -112,8 +111,7 @@ def test_ratios_are_averaged_geometrically_over_complete_data_sets() -> None:
 
 
 def test_the_books_table_confirms_its_text() -> None:
-    found = book_runs(book_table(book_seconds().to_dict("index")), pairwise_results({}))
-    assert found is not None
+    found = selected(book_table(book_seconds().to_dict("index")))
     timed = [c for c in claims(found) if c.source == TIME]
     assert {c.verdict for c in timed} == {"confirmed"}
     assert [c.theirs for c in timed] == [f"confirmed: {c.evidence}" for c in timed]

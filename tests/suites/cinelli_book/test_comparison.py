@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.book_comparison import book_table
+from support.book_comparison import book_table, selected
 from support.pairs import pairwise_results
 
 from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
@@ -14,12 +14,7 @@ from bnnbench.suites.cinelli_book.page import coverage_sentence
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"experiment": "uci"},
-        {"dataset": "protein"},
-        {"method": "mc_dropout"},
-    ],
+    "change", [{"experiment": "uci"}, {"dataset": "protein"}, {"method": "mc_dropout"}]
 )
 def test_other_runs_are_ignored(change: dict[str, Any]) -> None:
     assert book_runs(book_table({"boston": {"pbp": 1}}), pairwise_results({})) is not None
@@ -36,22 +31,21 @@ def test_other_runs_are_ignored(change: dict[str, Any]) -> None:
     ],
 )
 def test_runs_with_other_settings_are_left_out_and_counted(change: dict[str, Any]) -> None:
-    found = book_runs(book_table({"boston": {"pbp": 1}}, **change), pairwise_results({}))
-    assert found is not None and found.runs.empty
+    found = selected(book_table({"boston": {"pbp": 1}}, **change))
+    assert found.runs.empty
     assert "settings of all 1 runs deviate" in coverage_sentence(found)
     both = pd.concat(
         [book_table({"boston": {"pbp": 1}}), book_table({"boston": {"pbp": 1}}, **change)]
     )
-    found = book_runs(both.set_index(pd.Index(["a", "b"], name="run")), pairwise_results({}))
-    assert found is not None
+    found = selected(both.set_index(pd.Index(["a", "b"], name="run")))
     assert "1 more was left out" in coverage_sentence(found)
 
 
 def test_scores_are_compared_only_on_all_splits() -> None:
-    results = pairwise_results({"boston bbb_x1": 1, "boston pbp": 2})
+    strength = {"boston bbb_x1": 1, "boston pbp": 2}
     for splits, n_pairs in ((20, 2), (19, 0)):
-        found = book_runs(book_table({"boston": {"bbb_x1": 1, "pbp": 2}}, splits=splits), results)
-        assert found is not None and len(found.pairs) == n_pairs and len(found.runs) == 2
+        found = selected(book_table({"boston": {"bbb_x1": 1, "pbp": 2}}, splits=splits), strength)
+        assert len(found.pairs) == n_pairs and len(found.runs) == 2
 
 
 def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
@@ -60,10 +54,7 @@ def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
         book_table({"boston": {"pbp": 3}}, splits=5, variant="seed1"),
         book_table({"boston": {"pbp": 2}}, variant="seed0"),
     ])  # fmt: skip
-    found = book_runs(
-        runs, pairwise_results({"boston bbb_x1": 1, "boston pbp seed1": 2, "boston pbp seed0": 3})
-    )
-    assert found is not None
+    found = selected(runs, {"boston bbb_x1": 1, "boston pbp seed1": 2, "boston pbp seed0": 3})
     assert found.table("total_seconds").loc["boston", ["bbb_x1", "pbp"]].tolist() == [1, 2]
     assert found.pairs[["metric", "a", "b"]].to_numpy().tolist() == [
         ["rmse", "bbb_x1", "pbp"],
@@ -77,6 +68,7 @@ def test_the_run_with_more_splits_is_used_with_its_pairs() -> None:
 
 def test_a_complete_comparison_has_no_missing_runs() -> None:
     totals = book_seconds().to_dict("index")
-    found = book_runs(book_table(totals), pairwise_results({}))
-    assert found is not None
-    assert coverage_sentence(found) == "48 of the 48 runs of the book's comparison are finished."
+    assert (
+        coverage_sentence(selected(book_table(totals)))
+        == "48 of the 48 runs of the book's comparison are finished."
+    )

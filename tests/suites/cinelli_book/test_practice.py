@@ -6,11 +6,10 @@ import math
 
 import pandas as pd
 import pytest
-from support.book_comparison import book_table, comparison
-from support.pairs import pairwise_results
+from support.book_comparison import book_table, comparison, selected
 
 from bnnbench.report.formatting import MISSING
-from bnnbench.suites.cinelli_book.comparison import book_runs, book_seconds
+from bnnbench.suites.cinelli_book.comparison import book_seconds
 from bnnbench.suites.cinelli_book.practice import (
     count_statements,
     net_wins,
@@ -51,7 +50,5 @@ def test_the_table_compares_the_books_ratings_with_ours() -> None:
 
 
 def test_without_opponents_there_is_no_quality_rating() -> None:
-    alone = book_runs(book_table({"boston": {"pbp": 1.0}}), pairwise_results({}))
-    assert alone is not None
-    (row,) = practice_table(alone).rows
+    (row,) = practice_table(selected(book_table({"boston": {"pbp": 1.0}}))).rows
     assert row[3:5] == (MISSING, MISSING) and row[6:8] == ("1", "OK")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from support.book_comparison import TOTAL, book_table
-from support.pairs import pairwise_results
+from support.blocks import figures
+from support.book_comparison import TOTAL, book_table, selected
 
-from bnnbench.report.blocks import FigureBlock
-from bnnbench.suites.cinelli_book.comparison import book_runs
 from bnnbench.suites.cinelli_book.times import (
     relative_times,
     running_times,
@@ -18,10 +16,7 @@ from bnnbench.suites.cinelli_book.times import (
 
 
 def test_running_times_are_compared_with_the_books() -> None:
-    found = book_runs(
-        book_table({"boston": {"pbp": 2, "vadam": 30}, "yacht": {"vadam": 7}}), pairwise_results({})
-    )
-    assert found is not None
+    found = selected(book_table({"boston": {"pbp": 2, "vadam": 30}, "yacht": {"vadam": 7}}))
     pbp, vadam, lone = running_times(found).to_dict("records")
     assert (pbp["seconds"], pbp["book_seconds"], pbp["speedup"]) == (2, 16, 8)
     assert (vadam["relative_to_pbp"], vadam["book_relative_to_pbp"]) == (15, 2214 / 16)
@@ -32,13 +27,11 @@ def test_running_times_are_compared_with_the_books() -> None:
     assert [(bar.get_y(), bar.get_height()) for bar in axes.patches] == [(1, 14)]
     assert axes.lines[0].get_ydata().tolist() == [2214 / 16]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["boston"]
-    without = book_runs(book_table({"yacht": {"vadam": 7}}), pairwise_results({}))
-    assert without is not None and relative_times(running_times(without)).empty
-    assert not any(isinstance(block, FigureBlock) for block in times_blocks(without))
+    without = selected(book_table({"yacht": {"vadam": 7}}))
+    assert relative_times(running_times(without)).empty
+    assert not figures(times_blocks(without))
 
 
 def test_a_time_shared_by_all_splits_has_no_error() -> None:
-    found = book_runs(
-        book_table({"boston": TOTAL}, total_seconds_stderr=1e-17), pairwise_results({})
-    )
-    assert found is not None and running_times(found)["stderr"].isna().all()
+    found = selected(book_table({"boston": TOTAL}, total_seconds_stderr=1e-17))
+    assert running_times(found)["stderr"].isna().all()

@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from support.blocks import blocks, figures
 from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.preprocessing import standardise
-from bnnbench.report.blocks import FigureBlock, Style
 from bnnbench.report.sections import curves
 from bnnbench.results.curves import curve_table, read_curves
 from bnnbench.results.reader import read_runs
@@ -44,9 +44,8 @@ def test_runs_produce_curves(tmp_path: Path) -> None:
     assert table[["dataset", "method"]].to_numpy().tolist() == [
         ["sine_20", "pbp"], ["sine_20", "vadam"],
     ]  # fmt: skip
-    section = curves.section(runs, Style())
-    assert section is not None
-    assert [b.name for b in section.blocks if isinstance(b, FigureBlock)] == ["curves"]
+    section = blocks(curves.section, runs)
+    assert list(figures(section)) == ["curves"]
 
 
 def test_the_users_value_takes_precedence_over_the_known_one() -> None:

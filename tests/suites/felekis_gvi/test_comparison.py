@@ -6,11 +6,12 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from support.blocks import blocks, figures
 from support.grids import make_grid
 from support.runs import divergence_metadata, make_run
 
-from bnnbench.report.blocks import FigureBlock, Paragraph, Style
-from bnnbench.results.losses_by_split import losses_by_split
+from bnnbench.report.blocks import Paragraph
+from bnnbench.report.sections.spread import losses_by_split
 from bnnbench.results.reader import Runs, read_runs
 from bnnbench.results.significance import all_pairs
 from bnnbench.suites.felekis_gvi.comparison import (
@@ -52,24 +53,22 @@ def test_the_comparison_is_read_from_finished_runs(tmp_path: Path) -> None:
     assert sorted(suite.pairs["depth"]) == [1, 1, 2, 2]
     names = {frozenset(pair) for pair in combinations(("kl", "js_weight_2"), 2)}
     assert {frozenset(pair) for pair in suite.pairs[["a", "b"]].to_numpy().tolist()} == names
-    section = claims_section(runs, Style())
-    assert section is not None
-    table = section.blocks[-1].table.set_index("text")  # type: ignore[union-attr]
+    section = blocks(claims_section, runs)
+    table = section[-1].table.set_index("text")  # type: ignore[union-attr]
     assert table.loc["2 layers: JS outperforms KL.", "verdict"] == "confirmed"
 
 
 def test_runs_with_other_epochs_are_left_out(tmp_path: Path) -> None:
     trial = {"training__epochs": 5, "training__final_epochs": 5}
     make_grid(tmp_path, {"kl": 6, "js": 7}, depth=2, settings=trial, **COMPARISON)
-    section = claims_section(read_runs(tmp_path), Style())
-    assert section is not None
-    (paragraph,) = section.blocks[1:]
+    section = blocks(claims_section, tmp_path)
+    (paragraph,) = section[1:]
     assert isinstance(paragraph, Paragraph) and paragraph.text.startswith("2 runs ")
     make_grid(tmp_path, {"kl": 5, "js": 3}, depth=1, **COMPARISON)
     runs = read_runs(tmp_path)
     assert set(thesis_runs(runs).medians.index.unique("depth")) == {1}
-    section = claims_section(runs, Style())
-    assert section is not None and str(section.blocks[1]).count(" 2 runs ") == 1
+    section = blocks(claims_section, runs)
+    assert str(section[1]).count(" 2 runs ") == 1
 
 
 def test_the_best_median_of_a_contenders_runs_is_used(tmp_path: Path) -> None:
@@ -85,11 +84,10 @@ def test_other_methods_are_drawn_with_four_divergences(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5, "kl_prior_posterior": 9}, **COMPARISON)
     make_grid(tmp_path, {"js": 4}, **COMPARISON)
     make_grid(tmp_path, {"js_weight_2": 3}, **COMPARISON, **JS)
-    assert rivals_section(read_runs(tmp_path), Style()) is None
+    assert not blocks(rivals_section, tmp_path)
     make_grid(tmp_path, {"kl": 4}, method="sgld", **COMPARISON)
-    section = rivals_section(read_runs(tmp_path), Style())
-    assert section is not None
-    drawings = {block.name: block for block in section.blocks if isinstance(block, FigureBlock)}
+    section = blocks(rivals_section, tmp_path)
+    drawings = figures(section)
     assert list(drawings) == ["rivals_rmse", "rivals_log_likelihood"]
     ticks = drawings["rivals_rmse"].draw().axes[0].get_xticklabels()
     assert {tick.get_text() for tick in ticks} == {"bbb, kl", "bbb, js_weight_2", "sgld"}
@@ -128,4 +126,4 @@ def test_runs_of_other_experiments_are_ignored(tmp_path: Path) -> None:
     make_grid(tmp_path, {"kl": 5, "js": 3}, experiment="other")
     runs = read_runs(tmp_path)
     assert thesis_runs(runs).empty
-    assert [f(runs, Style()) for f in (claims_section, rivals_section, toy_section)] == [None] * 3
+    assert not any(blocks(f, runs) for f in (claims_section, rivals_section, toy_section))

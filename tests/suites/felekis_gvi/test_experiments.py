@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.blocks import blocks, data_files
 from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
-from bnnbench.report.blocks import DataFile, Style
-from bnnbench.results.information_criteria import criteria_table
+from bnnbench.report.sections.information_criteria import criteria_table
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
 
@@ -43,9 +43,8 @@ def test_the_toy_produces_criteria_and_claims(tmp_path: Path) -> None:
     criteria = criteria_table(runs)
     assert sorted(criteria["parameters"]) == [2 * (8 + 15 + 8), 804]
     assert set(criteria["rows"]) == {12}
-    section = claims_section(runs, Style())
-    assert section is not None
-    (claims,) = [block.table for block in section.blocks if isinstance(block, DataFile)]
+    section = blocks(claims_section, runs)
+    (claims,) = data_files(section).values()
     assert set(claims["source"]) == {"5.0.2"}
     verdicts = claims.set_index("text")["verdict"]
     assert verdicts["The confidence of RKL decreases with the number of layers."] == "not tested"

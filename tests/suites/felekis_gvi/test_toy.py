@@ -6,14 +6,13 @@ import math
 from pathlib import Path
 
 import pytest
+from support.blocks import blocks, data_files
 from support.grids import make_grid
 from support.runs import divergence_metadata
 from support.synthetic_data import make_curve_run
 
 from bnnbench.nn import MLP
-from bnnbench.report.blocks import DataFile, Style
 from bnnbench.report.renderers import markdown
-from bnnbench.results.reader import read_runs
 from bnnbench.settings import Network
 from bnnbench.suites.felekis_gvi.page import claims_section, toy_section
 from bnnbench.suites.felekis_gvi.thesis_tables import thesis_row, thesis_table
@@ -61,15 +60,14 @@ def test_thesis_values_are_added_to_matching_runs(tmp_path: Path) -> None:
     js = divergence_metadata("js", weight=2)
     make_grid(tmp_path, {"js_weight_2": 5}, parameters=7, **scored, **TOY, **js)
     make_grid(tmp_path, {"js": 6}, parameters=7, **scored, **TOY)  # half the thesis's divergence
-    section = toy_section(read_runs(tmp_path), Style())
-    assert section is not None
-    data = {block.name: block.table for block in section.blocks if isinstance(block, DataFile)}
+    section = blocks(toy_section, tmp_path)
+    data = data_files(section)
     (row,) = data["toy_calibration"].to_dict("records")
     assert row["inside_1"] == pytest.approx(0.383, abs=0.01)
     assert (row["inside_1_thesis"], row["difference_thesis"]) == (0.75, 0.07)
     (row,) = data["toy_criteria"].to_dict("records")
     assert row["aic"] == 14 + 250 and row["aic_thesis"] == 1747
-    page = markdown.page([section])
+    page = markdown.page(section)
     assert "Thesis difference" in page and "AIC, thesis" in page
 
 
@@ -78,9 +76,8 @@ def test_claims_on_the_toy_are_judged_by_its_runs(tmp_path: Path) -> None:
         make_curve_run(
             tmp_path, scale=scale, depth=depth, **TOY, **divergence_metadata("kl_prior_posterior")
         )
-    section = claims_section(read_runs(tmp_path), Style())
-    assert section is not None
-    table = section.blocks[-1].table.set_index("text")  # type: ignore[union-attr]
+    section = blocks(claims_section, tmp_path)
+    table = section[-1].table.set_index("text")  # type: ignore[union-attr]
     assert set(table["source"]) == {"5.0.2"}
     text = "The confidence of RKL decreases with the number of layers."
     assert table.loc[text, "verdict"] == "not tested"

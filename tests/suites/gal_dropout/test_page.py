@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.blocks import blocks, data_files
 from support.runs import make_run
 
-from bnnbench.report.blocks import DataFile, Style
 from bnnbench.report.renderers import markdown
 from bnnbench.results.published.splits import published_splits
-from bnnbench.results.reader import read_runs
 from bnnbench.suites.gal_dropout.page import section
 
 GAL = {"experiment": "gal_uci", "method": "mc_dropout_gal2016", "family": "mc_dropout"}
@@ -17,7 +16,7 @@ GAL = {"experiment": "gal_uci", "method": "mc_dropout_gal2016", "family": "mc_dr
 
 def test_the_section_exists_only_if_the_suite_was_run(tmp_path: Path) -> None:
     make_run(tmp_path, method="mc_dropout_x1", family="mc_dropout")
-    assert section(read_runs(tmp_path), Style()) is None
+    assert not blocks(section, tmp_path)
 
 
 def test_equal_scores_have_no_difference(tmp_path: Path) -> None:
@@ -27,11 +26,10 @@ def test_equal_scores_have_no_difference(tmp_path: Path) -> None:
     make_run(tmp_path, **scores, **GAL)
     make_run(tmp_path, "v2", **{**scores, "rmse": scores["rmse"] + 1}, method="mc_dropout_x1",
              family="mc_dropout")  # fmt: skip
-    found = section(read_runs(tmp_path), Style())
-    assert found is not None
-    (data,) = [block.table for block in found.blocks if isinstance(block, DataFile)]
+    found = blocks(section, tmp_path)
+    (data,) = data_files(found).values()
     assert data["rmse_difference"].round(9).tolist() == [0, 1]
-    page = markdown.page([found])
+    page = markdown.page(found)
     row = next(line for line in page.splitlines() if "mc_dropout_gal2016" in line and "|" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == ["boston", "mc_dropout_gal2016", "4", "2.489", "2.489", "0", "1.00"]

@@ -6,29 +6,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.blocks import blocks, data_files, figures
 from support.runs import add_arrays, make_run
 from support.saved_mixtures import make_approximation, make_chains
 from support.synthetic_data import make_curve_run
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE, PREDICTIONS
-from bnnbench.report.blocks import DataFile, FigureBlock, Paragraph, Section, Style
+from bnnbench.report.blocks import Block, Paragraph
 from bnnbench.report.renderers import markdown
-from bnnbench.results.reader import read_runs
 from bnnbench.suites.gold_standard.page import NO_REFERENCE, section
 
 
-def shown(outputs: Path) -> Section:
-    found = section(read_runs(outputs), Style())
-    assert found is not None
-    return found
+def shown(outputs: Path) -> list[Block]:
+    return blocks(section, outputs)
 
 
 def test_the_section_needs_stored_mixtures_and_a_reference(tmp_path: Path) -> None:
     make_run(tmp_path)
-    assert section(read_runs(tmp_path), Style()) is None
+    assert not blocks(section, tmp_path)
     make_approximation(tmp_path, "vadam", 0.1)
-    assert shown(tmp_path).blocks[1:] == (Paragraph(NO_REFERENCE),)
+    assert shown(tmp_path)[1:] == [Paragraph(NO_REFERENCE)]
 
 
 def test_tables_notes_and_figures(tmp_path: Path) -> None:
@@ -37,7 +35,7 @@ def test_tables_notes_and_figures(tmp_path: Path) -> None:
     make_approximation(tmp_path, "near", 0.1, log_likelihood=likely - 1)
     make_approximation(tmp_path, "certain", 0.3, 0.0, log_likelihood=likely, **{"hp.dropout": 0.05})
     found = shown(tmp_path)
-    page = markdown.page([found])
+    page = markdown.page(found)
     for words in (
         "### boston: hmc (gold standard)",
         "prior precision 1, noise precision 10.",
@@ -49,17 +47,16 @@ def test_tables_notes_and_figures(tmp_path: Path) -> None:
     assert rows == [
         "Method", "between halves of hmc", "near", "certain", "Method", "near", "certain",
     ]  # fmt: skip
-    (data,) = [block for block in found.blocks if isinstance(block, DataFile)]
-    assert data.name == "distances" and data.table["method"].nunique() == 3
-    for block in found.blocks:
-        if isinstance(block, FigureBlock):
-            block.draw().draw_without_rendering()
+    ((name, table),) = data_files(found).items()
+    assert name == "distances" and table["method"].nunique() == 3
+    for figure in figures(found).values():
+        figure.draw().draw_without_rendering()
 
 
 def test_chains_that_have_not_converged_are_not_a_gold_standard(tmp_path: Path) -> None:
     make_chains(tmp_path, **{"diag.r_hat": 1.3})
     make_approximation(tmp_path, "near", 0.1)
-    page = markdown.page([shown(tmp_path)])
+    page = markdown.page(shown(tmp_path))
     assert "### boston: hmc (reference, not a gold standard)" in page
     assert "4 of 4 splits" in page
 
@@ -86,13 +83,8 @@ def test_one_dimensional_data_with_an_exact_process(tmp_path: Path) -> None:
     store_curve(tmp_path, "hmc", 0.0, 0.1)
     store_curve(tmp_path, "vadam", 0.5, 0.1)
     found = shown(tmp_path)
-    table = next(
-        b.table for b in found.blocks if isinstance(b, DataFile) and b.name == "gold_along"
-    )
+    table = data_files(found)["gold_along"]
     means = table.groupby("method")["w1"].mean()
     assert means["vadam"] == pytest.approx(0.5, rel=1e-3) and means["hmc"] == 0
     assert np.isfinite(means["exact GP"]) and means["exact GP"] > 0
-    (draw,) = [
-        b.draw for b in found.blocks if isinstance(b, FigureBlock) and b.name == "gold_bands"
-    ]
-    assert len(draw().axes) == 3
+    assert len(figures(found)["gold_bands"].draw().axes) == 3

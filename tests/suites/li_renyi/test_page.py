@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import pytest
+from support.blocks import blocks, data_files
 from support.runs import make_run
 
-from bnnbench.report.blocks import DataFile, Style
 from bnnbench.report.renderers import markdown
 from bnnbench.results.published.values import published_modern
 from bnnbench.results.reader import read_runs
@@ -26,7 +26,7 @@ def make_order_run(folder: Path, alpha: float, times: int = 5, **settings: objec
 
 def test_the_section_exists_only_if_the_suite_was_run(tmp_path: Path) -> None:
     make_run(tmp_path)
-    assert section(read_runs(tmp_path), Style()) is None
+    assert not blocks(section, tmp_path)
 
 
 def test_a_run_is_compared_with_the_value_of_its_order(tmp_path: Path) -> None:
@@ -46,11 +46,10 @@ def test_other_settings_are_listed_instead_of_z(tmp_path: Path) -> None:
     make_order_run(tmp_path, 1.0, training__final_epochs=40)
     make_order_run(tmp_path, 0.5, times=1)
     make_order_run(tmp_path, 0.7)  # this order was not published
-    found = section(read_runs(tmp_path), Style())
-    assert found is not None
-    (data,) = [block.table for block in found.blocks if isinstance(block, DataFile)]
+    found = blocks(section, tmp_path)
+    (data,) = data_files(found).values()
     assert data["z"].isna().all() and len(data) == 4
-    page = markdown.page([found])
+    page = markdown.page(found)
     rows = [line for line in page.splitlines() if line.startswith("| boston")]
     assert "4 of 20 splits" in rows[0] and "final epochs 40" in rows[1]
     assert "-2.52 ± 0.03" in rows[1].replace("0.030", "0.03").replace("-2.520", "-2.52")

@@ -127,9 +127,7 @@ def test_coordinate_ascent_converges_to_the_mean_field_optimum(tmp_path: Path) -
         assert learned[column].to_numpy() == pytest.approx(best[column].to_numpy(), abs=1e-12)
 
 
-def test_other_data_give_another_run_and_a_repeated_command_only_reprints(
-    command: Command,
-) -> None:
+def test_other_data_give_another_run_and_a_repeated_command_only_reprints(command: Command) -> None:
     quick = ["run", EXPERIMENT, "training.epochs=2"]
     first, again, other = (
         command(*quick, *more) for more in ([], [], ["dataset.data_seed=1", "dataset.rows=7"])

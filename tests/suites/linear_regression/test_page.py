@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from support.runs import make_folder
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 from torch.distributions import MultivariateNormal
 
 from bnnbench.experiment.run_folder import RunFolder
@@ -29,7 +29,6 @@ from bnnbench.suites.linear_regression.page import (
     read_posterior,
 )
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR
-from bnnbench.types import UserError
 
 TRUTH = (1.0, -0.7)
 
@@ -89,13 +88,11 @@ def test_a_learned_optimum_needs_no_note(tmp_path: Path) -> None:
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     folder = make_line_run(tmp_path)
     folder.table(POSTERIOR).write_text("damaged")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("posterior.csv", "damaged"):
         read_posterior(folder)
-    assert_user_error(error, "posterior.csv", "damaged")
     folder.table(POSTERIOR).unlink()
-    with pytest.raises(UserError) as error:
+    with raises_user_error("posterior.csv", "damaged"):
         read_posterior(folder)
-    assert_user_error(error, "posterior.csv", "damaged")
 
 
 def test_the_figure_is_written(tmp_path: Path) -> None:

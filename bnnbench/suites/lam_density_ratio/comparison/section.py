@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bnnbench.report.blocks import Block, Heading, Paragraph, Section, Style
+from bnnbench.report.blocks import Block, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
 from bnnbench.results.reader import Runs
 from bnnbench.suites.lam_density_ratio.comparison.claims import checked_claims
 from bnnbench.suites.lam_density_ratio.comparison.evidence import (
-    SprinklerRun,
     evidence_of,
     sprinkler_runs,
     thesis_evidence,
@@ -65,17 +64,15 @@ CLAIMS_STATEMENT = (
 )
 
 
-def section(runs: Runs, style: Style) -> Section | None:
-    """Return the section, or None without a finished sprinkler run."""
+def section(runs: Runs, style: Style) -> Iterator[Block]:
+    """Yield the section, if there are finished sprinkler runs."""
     sprinkler = sprinkler_runs(runs)
-    return Section(tuple(_blocks(sprinkler))) if sprinkler else None
-
-
-def _blocks(runs: list[SprinklerRun]) -> Iterator[Block]:
-    evidence = evidence_of(runs)
+    if not sprinkler:
+        return
+    evidence = evidence_of(sprinkler)
     yield Heading("The continuous sprinkler (density-ratio thesis, chapters 5 to 9)")
     yield Paragraph(METRIC)
-    yield from run_blocks(runs)
+    yield from run_blocks(sprinkler)
     if any(evidence.tables.values()):
         yield Heading("The thesis's tables compared with ours", 3)
         yield Paragraph(STATEMENT)

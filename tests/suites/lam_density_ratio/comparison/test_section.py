@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.blocks import blocks, data_files
 from support.sprinkler_runs import finished_run
 
 from bnnbench.report import report_writer
-from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Section, Style, Table
+from bnnbench.report.blocks import Block, FigureBlock, Heading, Table
 from bnnbench.report.figures.save import save_and_inline
 from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
@@ -31,12 +32,11 @@ D, R, T, RELU = (
 )
 
 
-def section_and_tables(outputs: Path) -> tuple[Section, dict[str, pd.DataFrame]]:
-    found = section(read_runs(outputs), Style())
-    assert found is not None
-    for table in (block for block in found.blocks if isinstance(block, Table)):
+def section_and_tables(outputs: Path) -> tuple[list[Block], dict[str, pd.DataFrame]]:
+    found = blocks(section, outputs)
+    for table in (block for block in found if isinstance(block, Table)):
         assert all(len(row) == len(table.columns) for row in table.rows)
-    return found, {b.name: b.table for b in found.blocks if isinstance(b, DataFile)}
+    return found, data_files(found)
 
 
 def row_of(tables: dict[str, pd.DataFrame], number: str, configuration: str) -> pd.Series:
@@ -44,13 +44,13 @@ def row_of(tables: dict[str, pd.DataFrame], number: str, configuration: str) -> 
 
 
 def test_there_is_no_section_without_sprinkler_runs(tmp_path: Path) -> None:
-    assert section(Runs(tmp_path, {}, pd.DataFrame(), {}), Style()) is None
+    assert not blocks(section, Runs(tmp_path, {}, pd.DataFrame(), {}))
 
 
 def test_a_run_as_published_has_a_z_and_no_mark(tmp_path: Path) -> None:
     finished_run(tmp_path, UNDERTRAINED, T, ends=THIRTY)
     found, tables = section_and_tables(tmp_path)
-    assert isinstance(found.blocks[0], Heading) and found.blocks[0].level == 2
+    assert isinstance(found[0], Heading) and found[0].level == 2
     row, error = row_of(tables, "9_1", "prior, reverse KL, T"), np.std(THIRTY) / np.sqrt(29)
     assert row["stderr"] == pytest.approx(error)
     z = (np.mean(THIRTY) - 1.3641) / np.hypot(error, 0.0141 / np.sqrt(29))
@@ -63,7 +63,7 @@ def test_deviating_settings_are_marked_and_have_no_z(tmp_path: Path) -> None:
     finished_run(tmp_path, OPTIMAL, T, ends=THIRTY)
     finished_run(tmp_path, QUICK, D, ends=THIRTY[:5])
     found, tables = section_and_tables(tmp_path)
-    text, row = markdown.page([found]), row_of(tables, "8_1", "prior, reverse KL, T")
+    text, row = markdown.page(found), row_of(tables, "8_1", "prior, reverse KL, T")
     assert "iterations 4000" in row["settings_differ"] and pd.isna(row["z"])
     assert "prior, reverse KL, T (settings differ: a)" in text
     assert re.search(r"^- a: .*iterations 4000", text, re.MULTILINE)
@@ -87,7 +87,7 @@ def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
     finished_run(tmp_path, UNDERTRAINED, "contrast=joint", ends=THIRTY[:4])
     found, tables = section_and_tables(tmp_path)
     assert [name for name in tables if "table" in name] == ["density_ratio_table_9_2"]
-    figures = {b.name: b for b in found.blocks if isinstance(b, FigureBlock)}
+    figures = {b.name: b for b in found if isinstance(b, FigureBlock)}
     assert list(figures) == [f"density_ratio_fig_{n}" for n in ("5_1_5_4", "9_5", "9_6", "9_7")]
     assert all(block.draw().axes for block in figures.values())
     assert "4 of 30 repetitions" in figures["density_ratio_fig_9_5"].caption

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.blocks import blocks, data_files
 from support.runs import make_run
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
-from bnnbench.report.blocks import DataFile, Style
+from bnnbench.report.blocks import Style
 from bnnbench.report.sections.leaderboard import section
 from bnnbench.results.published.comparison import with_published
-from bnnbench.results.published.values import published_uci
-from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
-from bnnbench.results.user_published import (
+from bnnbench.results.published.user_values import (
     NUMBER_COLUMNS,
     REQUIRED_COLUMNS,
     TEXT_COLUMNS,
     read_user_published,
 )
-from bnnbench.types import UserError
+from bnnbench.results.published.values import published_uci
+from bnnbench.results.reader import USER_PUBLISHED_COLUMNS, Runs, read_runs
 
 HEAD = "method,dataset,metric,mean,error,error_kind,n_splits,source,year"
 ROWS = f"""{HEAD}
@@ -97,17 +97,15 @@ def test_mistakes(name: str, tmp_path: Path) -> None:
     text, setting, code = MISTAKES[name]
     path = tmp_path / "mine.csv"
     path.write_text(text)
-    with pytest.raises(UserError) as error:
+    with raises_user_error(setting, code) as error:
         read_user_published(path)
-    assert_user_error(error, setting, code)
     assert str(path) in str(error.value)
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere.csv"):
-        with pytest.raises(UserError) as error:
+        with raises_user_error("--published-values", "unreadable"):
             read_user_published(path)
-        assert_user_error(error, "--published-values", "unreadable")
 
 
 def test_a_run_is_compared_with_the_value_of_its_method(runs: Runs) -> None:
@@ -128,16 +126,9 @@ def test_values_over_more_splits_have_no_z(runs: Runs) -> None:
 
 
 def test_the_leaderboard_contains_all_values(runs: Runs) -> None:
-    found = section(runs, Style())
-    assert (
-        found is not None
-        and section(replace(runs, user_published=runs.user_published[:0]), Style()) is None
-    )
-    (data,) = (block for block in found.blocks if isinstance(block, DataFile))
-    rows = data.table
+    assert not blocks(section, replace(runs, user_published=runs.user_published[:0]))
+    (rows,) = data_files(blocks(section, runs)).values()
     assert set(rows["metric"]) == {"rmse", "log_likelihood"}, "only metrics of the file"
     assert rows[rows["metric"] == "rmse"]["method"].tolist() == ["swag", "vadam", "pbp", "vadam"]
-    every = section(runs, Style(all_published=True))
-    assert every is not None
-    (data,) = (block for block in every.blocks if isinstance(block, DataFile))
-    assert len(data.table) > 60 and {"Jones 2019", "user", "ours"} <= {*data.table["source"]}
+    (rows,) = data_files(blocks(section, runs, Style(all_published=True))).values()
+    assert len(rows) > 60 and {"Jones 2019", "user", "ours"} <= {*rows["source"]}
