@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import NoReturn
 
 from bnnbench.experiment.execution import execute, shared_engine
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import UserError
 
 

@@ -81,9 +81,11 @@ def run(given: Any) -> int:
 def show_plans(runs: Sequence[Run]) -> int:
     """Print the data set, the methods and their estimated times; write nothing."""
     from bnnbench.cli.plan import seconds_left, show_total
-    from bnnbench.experiment.sweep_progress import time_left
+    from bnnbench.experiment.base import HasPlan
+    from bnnbench.experiment.progress import time_left
 
     experiment = runs[0].experiment
+    assert isinstance(experiment, HasPlan)
     plan = experiment.plan()
     print(f"{experiment.metadata()['dataset']}: {plan['table']}")
     print(f"splits: {plan['splits']}")
@@ -107,7 +109,7 @@ def recommend(runs: Sequence[Run]) -> int:
     from bnnbench.results.recommendation import coverages, recommendation
     from bnnbench.run_all import run_all
 
-    for warning in runs[0].experiment.warnings():
+    for warning in runs[0].warnings():
         note(f"{warning}.")
     folders = run_all(runs, say=note)
     message = all_diverged_message("every run", folders)

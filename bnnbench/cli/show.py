@@ -51,7 +51,7 @@ def show_command(path: Path, open_page: bool = False) -> int:
     """
     from bnnbench.cli.console import open_in_browser
     from bnnbench.cli.result_table import show_run
-    from bnnbench.experiment.find_run import find_run
+    from bnnbench.experiment.run_folder import find_run
 
     folder = find_run(path)
     if not open_page:

@@ -65,7 +65,7 @@ class SweepRunner:
     def execute(self, runs: Sequence[Run]) -> None:
         """Compute what is missing of runs and print their results, or print their plans."""
         for run in runs:
-            self._note_warnings(run.experiment.warnings())
+            self._note_warnings(run.warnings())
         if self.dry_run:
             for run in runs:
                 self.collect_errors(partial(self._show_plan, run))

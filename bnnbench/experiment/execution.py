@@ -10,18 +10,12 @@ from pathlib import Path
 
 from bnnbench.cpp.library import ensure_library
 from bnnbench.experiment.base import Member
-from bnnbench.experiment.engines.base import Engine
-from bnnbench.experiment.engines.task import Task
-from bnnbench.experiment.environment import as_yaml, write_environment
-from bnnbench.experiment.lock import heartbeat
-from bnnbench.experiment.progress import watch
-from bnnbench.experiment.record import write_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
-from bnnbench.experiment.run_lock import lock_tables, lock_units
-from bnnbench.experiment.run_status import check_can_add_units, run_status, updated_record
-from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.sweep_progress import SweepProgress
+from bnnbench.experiment.engines.base import Engine, Task
+from bnnbench.experiment.lock import heartbeat, lock_tables, lock_units
+from bnnbench.experiment.progress import SweepProgress, watch
+from bnnbench.experiment.provenance import as_yaml, write_environment
+from bnnbench.experiment.run import Run, check_can_add_units, run_status, stack_of, updated_record
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder, write_record
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
@@ -110,7 +104,7 @@ def shared_engine(
     """
     remote = any(run.engine.remote for run in runs)
     # A lockstep run uses the whole machine, so it waits for its turn.
-    early = [run for run in runs if remote or not run.experiment.lockstep]
+    early = [run for run in runs if remote or not run.member.lockstep]
     if len(early) < 2 and not remote:
         yield None
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.engines.base import Task
 from bnnbench.types import UserError
 
 MAX_LOSSES_IN_A_ROW = 3
@@ -26,7 +26,7 @@ class LostTaskCounter:
             UserError: if it was lost too often without progress.
         """
         losses, before = self._lost.get(task.key, (0, -1.0))
-        now = sum(m.experiment.progress(unit, m.store) for m in task.runs for unit in task.units)
+        now = sum(m.progress(unit) for m in task.runs for unit in task.units)
         losses = 1 if now > before else losses + 1
         self._lost[task.key] = (losses, now)
         if losses > MAX_LOSSES_IN_A_ROW:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from bnnbench.checks import check_int
-from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
+from bnnbench.experiment.engines.base import Engine, EngineSettings, Task, notify
 from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
 from bnnbench.experiment.engines.payload import PayloadCache, pack
 from bnnbench.experiment.engines.slurm_job import SlurmJob, job_result, save_job, saved_job
-from bnnbench.experiment.engines.task import Task
 from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.experiment.engines.base import Task
+from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, compute
-from bnnbench.experiment.engines.task import Task
-from bnnbench.experiment.workers import available_cores
 from bnnbench.files import write_text
 from bnnbench.types import UserError
 

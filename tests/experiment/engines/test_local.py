@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from support.tiny_runs import SCORES, finished, no_page
 
+from bnnbench.experiment.engines.base import Task
 from bnnbench.experiment.engines.local import LocalEngine, TaskReference
-from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
 from bnnbench.experiment.lock import acquire
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.sweep_progress import SweepProgress
 
 Planner = Callable[..., Run]
 

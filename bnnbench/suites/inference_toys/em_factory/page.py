@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.suites.inference_toys.em_factory import names
 from bnnbench.suites.inference_toys.em_factory.claims import claims

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import damaged_file_error, has_numeric_columns
 from bnnbench.suites.lam_density_ratio.comparison.deviations import (

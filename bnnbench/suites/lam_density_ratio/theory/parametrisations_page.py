@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.report.experiment_page import ExperimentPage
 from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, PlotOptions, legend, new_figure
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS, SYMBOLS, label
