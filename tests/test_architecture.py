@@ -22,7 +22,7 @@ LAYERS = [
     {"types", "notes"},
     {"project"},
     {"discovery"},
-    {"checks", "identity", "files", "forks"},
+    {"checks", "constraints", "identity", "files", "forks"},
     {"cpp"},
     {"settings", "random_streams"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},

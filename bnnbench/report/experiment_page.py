@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -40,6 +40,45 @@ NUMBER_FORMAT = ".5g"
 
 Draw = Callable[[RunFolder], Figure]
 """Draws a figure from the files of a run."""
+
+DrawFunction = TypeVar("DrawFunction", bound=Callable[..., Figure])
+
+
+class Figures(dict[str, Draw]):
+    """Figures of a run, each a decorated function whose name is the figure's.
+
+    ```python
+    figures = Figures(read_run)
+
+
+    @figures("Errors against the number of factors evaluated. Bands: 10 % to 90 % quantiles")
+    def error_against_work(run: SavedTables) -> Figure: ...
+    ```
+
+    Attributes:
+        captions: captions by name.
+    """
+
+    def __init__(self, read: Callable[[RunFolder], Any]) -> None:
+        """Declare no figure yet.
+
+        Args:
+            read: reads what the figures show from a run's files.
+        """
+        super().__init__()
+        self.captions: dict[str, str] = {}
+        self._read = read
+
+    def __call__(self, caption: str) -> Callable[[DrawFunction], DrawFunction]:
+        """Return a decorator that adds a figure and leaves its function as it is."""
+
+        def add(function: DrawFunction) -> DrawFunction:
+            name = function.__name__
+            self[name] = lambda folder: function(self._read(folder))
+            self.captions[name] = caption
+            return function
+
+        return add
 
 
 @dataclass(frozen=True)
