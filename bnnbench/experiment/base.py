@@ -12,10 +12,14 @@ experiments that describe what they will do, `Stackable` for units that train fa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
+import torch
+
+from bnnbench.experiment.lock import heartbeat, lock_group
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import identity_of, no_identity
 
@@ -189,19 +193,59 @@ class Member(NamedTuple):
         return float(self.store.finished(unit))
 
 
-def run_group(members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-    """Run a group of units of each member, and save every unit when it is finished.
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A group of units that are computed together.
 
-    Args:
-        members: the runs; several only if their experiment is `Stackable`.
-        units: one of the experiment's groups, the same for each member.
-        workers: cores that this call may use if the experiment runs in lockstep.
+    Attributes:
+        runs: the runs that train in one stack.
+        units: names of the units, the same for each run.
+        key: identifies the task.
     """
-    first = members[0].experiment
-    if isinstance(first, Stackable):
-        first.run_group(members, units, workers)
-        return
-    for experiment, store in members:
-        for unit in units:
-            if not store.finished(unit):
-                experiment.run(unit, store)
+
+    runs: tuple[Member, ...]
+    units: tuple[str, ...]
+    key: str
+
+    @classmethod
+    def for_stack(cls, runs: Sequence[Member], units: Sequence[str]) -> Task:
+        """Make the task of a group of units for all runs of a stack."""
+        return cls(tuple(runs), tuple(units), f"{runs[0].store.folder.root} {' '.join(units)}")
+
+    def finished(self) -> bool:
+        """Whether every unit was saved by every run."""
+        return all(member.store.finished(unit) for member in self.runs for unit in self.units)
+
+    def restricted_to(self, folders: Collection[Path]) -> Task:
+        """Return the same task for only those runs that have these folders."""
+        runs = tuple(member for member in self.runs if member.store.folder.root in folders)
+        return replace(self, runs=runs)
+
+    def run(self, cores: int = 1) -> None:
+        """Run it in this process, unless it is finished.
+
+        Args:
+            cores: that a lockstep experiment may use.
+
+        Raises:
+            UserError: if another process works on it and does not finish in time.
+        """
+        if self.finished():
+            return
+        torch.set_num_threads(1)
+        torch.set_flush_denormal(True)  # momenta of dead units decay into denormals: slow
+        with heartbeat(), lock_group([member.store for member in self.runs], self.units[0]):
+            # Another process may have finished it in the meantime.
+            if not self.finished():
+                self.run_group(cores)
+
+    def run_group(self, cores: int = 1) -> None:
+        """Run the units of each run that are not finished, in one stack if possible."""
+        first = self.runs[0].experiment
+        if isinstance(first, Stackable):
+            first.run_group(self.runs, self.units, cores)
+            return
+        for experiment, store in self.runs:
+            for unit in self.units:
+                if not store.finished(unit):
+                    experiment.run(unit, store)

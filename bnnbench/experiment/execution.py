@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bnnbench.cpp.library import ensure_library
-from bnnbench.experiment.base import Member
-from bnnbench.experiment.engines.base import Engine, Task
+from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.engines.base import Engine
 from bnnbench.experiment.lock import heartbeat, lock_tables, lock_units
 from bnnbench.experiment.progress import SweepProgress, watch
 from bnnbench.experiment.provenance import as_yaml, write_environment

@@ -18,7 +18,7 @@ from support.user_errors import assert_user_error
 
 from bnnbench.cpp.library import Library, library
 from bnnbench.data.fingerprint import subset_fingerprints
-from bnnbench.experiment.engines.base import Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute, make_tasks
 from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.run import Run

@@ -1,4 +1,4 @@
-"""The interfaces of an engine, of its settings and of its tasks.
+"""The interfaces of an engine and of its settings.
 
 To add an engine, write a frozen dataclass that derives from `EngineSettings`, and a YAML file in
 `configs/engine` whose `_target_` names it.
@@ -8,62 +8,13 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import torch
-
-from bnnbench.experiment.base import Member, run_group
-from bnnbench.experiment.lock import heartbeat, lock_group
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A group of units that are computed together.
-
-    Attributes:
-        runs: the runs that train in one stack.
-        units: names of the units, the same for each run.
-        key: identifies the task.
-    """
-
-    runs: tuple[Member, ...]
-    units: tuple[str, ...]
-    key: str
-
-    @classmethod
-    def for_stack(cls, runs: Sequence[Member], units: Sequence[str]) -> Task:
-        """Make the task of a group of units for all runs of a stack."""
-        return cls(tuple(runs), tuple(units), f"{runs[0].store.folder.root} {' '.join(units)}")
-
-    def finished(self) -> bool:
-        """Whether every unit was saved by every run."""
-        return all(member.store.finished(unit) for member in self.runs for unit in self.units)
-
-    def restricted_to(self, folders: Collection[Path]) -> Task:
-        """Return the same task for only those runs that have these folders."""
-        runs = tuple(member for member in self.runs if member.store.folder.root in folders)
-        return replace(self, runs=runs)
-
-    def run(self, cores: int = 1) -> None:
-        """Run it in this process, unless it is finished.
-
-        Args:
-            cores: that a lockstep experiment may use.
-
-        Raises:
-            UserError: if another process works on it and does not finish in time.
-        """
-        if self.finished():
-            return
-        torch.set_num_threads(1)
-        torch.set_flush_denormal(True)  # momenta of dead units decay into denormals: slow
-        with heartbeat(), lock_group([member.store for member in self.runs], self.units[0]):
-            # Another process may have finished it in the meantime.
-            if not self.finished():
-                run_group(self.runs, self.units, cores)
+from bnnbench.experiment.base import Task
+from bnnbench.types import UserError
 
 
 class Engine(ABC):
@@ -124,3 +75,36 @@ class EngineSettings(ABC):
             workers: processes on this machine.
             outputs: the folder of all runs.
         """
+
+
+MAX_LOSSES_IN_A_ROW = 3
+"""Losses without a new evaluation on disk in between."""
+
+
+class LostTaskCounter:
+    """Counts how often each task was lost, and the progress it had made."""
+
+    def __init__(self) -> None:
+        self._lost: dict[str, tuple[int, float]] = {}
+
+    def add(self, task: Task, hint: str) -> None:
+        """Count the loss of a task.
+
+        Args:
+            task: the lost task.
+            hint: where to look for the cause.
+
+        Raises:
+            UserError: if it was lost too often without progress.
+        """
+        losses, before = self._lost.get(task.key, (0, -1.0))
+        now = sum(m.progress(unit) for m in task.runs for unit in task.units)
+        losses = 1 if now > before else losses + 1
+        self._lost[task.key] = (losses, now)
+        if losses > MAX_LOSSES_IN_A_ROW:
+            folder = task.runs[0].store.folder.root
+            raise UserError(
+                f"the worker of {', '.join(task.units)} in {folder} died {losses} times without "
+                f"progress, perhaps because it ran out of memory; {hint}.",
+                code="task_lost",
+            )

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.checks import check_bool, check_int
-from bnnbench.experiment.engines.base import Engine, EngineSettings, Task, notify
-from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
+from bnnbench.experiment.base import Task
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
 from bnnbench.types import UserError
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from bnnbench.experiment.base import Stackable
-from bnnbench.experiment.engines.base import Engine, EngineSettings, Task
+from bnnbench.experiment.base import Stackable, Task
+from bnnbench.experiment.engines.base import Engine, EngineSettings
 
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 """On other systems, system libraries do not survive a fork."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from bnnbench.checks import check_int
-from bnnbench.experiment.engines.base import Engine, EngineSettings, Task, notify
-from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
+from bnnbench.experiment.base import Task
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.payload import PayloadCache, pack
 from bnnbench.experiment.engines.slurm_job import SlurmJob, job_result, save_job, saved_job
 from bnnbench.files import write_atomically

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.experiment.engines.base import Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, compute
 from bnnbench.files import write_text

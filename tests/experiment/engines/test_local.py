@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.tiny_runs import SCORES, finished, no_page
 
-from bnnbench.experiment.engines.base import Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine, TaskReference
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
 from bnnbench.experiment.lock import acquire

@@ -12,7 +12,7 @@ import pytest
 from support.tiny_runs import finished
 from support.user_errors import assert_user_error
 
-from bnnbench.experiment.engines.base import Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
 from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
