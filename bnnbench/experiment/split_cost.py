@@ -83,6 +83,22 @@ def group_seconds(
     return math.ceil(rows / batch) * epochs + SUGGESTION_SECONDS * splits * iterations
 
 
+def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:
+    """Estimate the bytes that a group of splits needs.
+
+    Args:
+        table: the data set.
+        splits: splits in the group.
+        folds: folds that are fitted in one stack.
+        samples: Monte Carlo weight samples at test time.
+    """
+    rows, columns = table.inputs.shape
+    tested = max(len(split.test) for split in table.splits)
+    data = 3 * 4.0 * splits * folds * rows * (columns + 1)  # as read, standardised and shuffled
+    predicted = 3 * 8.0 * splits * tested * samples
+    return data + predicted
+
+
 def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
     """Describe the table and the splits to run."""
     rows, columns = table.inputs.shape

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bnnbench.checks import check_int
+from bnnbench.checks import check_between, check_int
 from bnnbench.data import Source
 from bnnbench.data.fingerprint import fingerprint
 from bnnbench.data.splits import select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
 from bnnbench.experiment.split_cost import (
     describe_data,
     describe_search,
     describe_training,
+    group_bytes,
     group_seconds,
     max_stacked_replicas,
 )
@@ -35,17 +35,15 @@ from bnnbench.search.base import Search
 from bnnbench.settings import Dimension, Evaluation, Network, Training
 from bnnbench.types import Split, Table, UserError
 
-COLUMNS = (
-    "experiment",
-    "dataset",
-    "method",
-    "divergence",
-    "likelihood",
-    "loss",
-    "depth",
-    "seed",
-)
+COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
 """Metadata of the run that each row of `splits.csv` repeats."""
+
+
+PRECISIONS = ("noise_precision", "prior_precision")
+"""Hyper-parameters whose value depends on the units of the target."""
+
+NOISE_STD = "noise_std"
+"""Alternative to `noise_precision`, which is `noise_std ** -2`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,12 +301,8 @@ class SplitPlan(HasSteps, HasPlan):
 
     def memory(self) -> float:
         splits = len(self.groups(self.units())[0])
-        replicas = splits * (self.search.folds if self.fits_folds else 1)
-        rows, columns = self.table.inputs.shape
-        tested = max(len(split.test) for split in self.table.splits)
-        data = 3 * 4.0 * replicas * rows * (columns + 1)  # as read, standardised and shuffled
-        predicted = 3 * 8.0 * splits * tested * self.evaluation.samples
-        return data + predicted
+        folds = self.search.folds if self.fits_folds else 1
+        return group_bytes(self.table, splits, folds, self.evaluation.samples)
 
     def cost(self, workers: int) -> float:
         """Estimate the seconds of all splits on a CPU."""
@@ -336,3 +330,45 @@ def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> s
     return (
         "always" if long and method.benefits_from_compile and compilation.available() else "never"
     )
+
+
+def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Return the fixed values, in standardised units, of the method's unset hyper-parameters.
+
+    Raises:
+        UserError: if a value is not positive.
+    """
+    return _checked("dataset.protocol.fixed", _only_unset(method, fixed))
+
+
+def fixed_original_units(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Return the fixed precisions, in original units, of the method's unset hyper-parameters.
+
+    Args:
+        method: with all values that are set in standardised units.
+        fixed: values by name, of `PRECISIONS` or `NOISE_STD`; None means not fixed.
+
+    Raises:
+        UserError: if a name has no such units or a value is not positive.
+    """
+    key = "protocol.fixed_original_units"
+    for name in fixed:
+        if name not in (*PRECISIONS, NOISE_STD):
+            available = ", ".join((*PRECISIONS, NOISE_STD))
+            raise UserError(f"{key}: unknown name {name!r} (available: {available}).", key)
+    values = _checked(key, fixed)
+    if NOISE_STD in values:
+        values = {"noise_precision": values.pop(NOISE_STD) ** -2, **values}
+    return _only_unset(method, values)
+
+
+def _only_unset(method: Method, values: Mapping[str, Any]) -> dict[str, Any]:
+    unset = set(method.hyper_names) - method.fixed_hyper().keys()
+    return {name: value for name, value in values.items() if name in unset}
+
+
+def _checked(key: str, values: Mapping[str, Any]) -> dict[str, float]:
+    specified = {name: value for name, value in values.items() if value is not None}
+    for name, value in specified.items():
+        check_between(f"{key}.{name}", value, 0)
+    return {name: float(value) for name, value in specified.items()}
