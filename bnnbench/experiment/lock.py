@@ -20,7 +20,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,10 +195,7 @@ def lock_units(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
     """
     with ExitStack() as locks:
         for unit in units:
-            try:
-                locks.enter_context(acquire(store.file(unit, "lock")))
-            except LockTaken as error:
-                raise _user_error(store.folder, unit, error) from None
+            locks.enter_context(_lock(store.folder, f"{unit}.lock", unit, timeout=0.0))
         yield
 
 
@@ -220,33 +217,37 @@ def lock_group(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
     with ExitStack() as locks:
         for store in sorted(stores, key=lambda store: store.folder.root):
             store.folder.create()
-            try:
-                path = store.file(unit, "working.lock")
-                locks.enter_context(acquire(path, LOCK_TIMEOUT, has_heartbeat=True))
-            except LockTaken as error:
-                raise _user_error(store.folder, unit, error) from None
+            name = f"{unit}.working.lock"
+            locks.enter_context(_lock(store.folder, name, unit, has_heartbeat=True))
         yield
 
 
-@contextmanager
-def lock_tables(folder: RunFolder) -> Iterator[None]:
+def lock_tables(folder: RunFolder) -> AbstractContextManager[None]:
     """Lock the tables of a run: processes with different units may finish at the same time.
 
     Raises:
         UserError: if another process holds the lock for longer than `LOCK_TIMEOUT`.
     """
+    return _lock(folder, "tables.lock", "its tables")
+
+
+@contextmanager
+def _lock(
+    folder: RunFolder,
+    name: str,
+    what: str,
+    timeout: float = LOCK_TIMEOUT,
+    has_heartbeat: bool = False,
+) -> Iterator[None]:
+    """Hold a lock in the folder `work` of a run until the end of the block."""
     with ExitStack() as locks:
         try:
-            locks.enter_context(acquire(folder.work / "tables.lock", LOCK_TIMEOUT))
+            locks.enter_context(acquire(folder.work / name, timeout, has_heartbeat))
         except LockTaken as error:
-            raise _user_error(folder, "its tables", error) from None
+            raise UserError(
+                f"another bnnbench process is working in {folder.root} ({what}): {error.holder}; "
+                "wait until it ends and repeat the command (the lock of a dead machine expires "
+                f"after {EXPIRES_AFTER:.0f} s).",
+                code="locked",
+            ) from None
         yield
-
-
-def _user_error(folder: RunFolder, locked: str, error: LockTaken) -> UserError:
-    return UserError(
-        f"another bnnbench process is working in {folder.root} ({locked}): {error.holder}; wait "
-        "until it ends and repeat the command (the lock of a dead machine expires after "
-        f"{EXPIRES_AFTER:.0f} s).",
-        code="locked",
-    )

@@ -10,10 +10,9 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -112,16 +111,10 @@ MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is es
 
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
-    """Show progress until the end of the block."""
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
-    with _in_background(_bar if terminal else _lines, run, sweep, console):
-        yield
-
-
-@contextmanager
-def _in_background(show: Callable[..., None], *arguments: Any) -> Iterator[None]:
-    stop = threading.Event()
-    thread = threading.Thread(target=show, args=(*arguments, stop), daemon=True)
+    """Show progress in a thread until the end of the block."""
+    show, stop = _bar if sys.stderr.isatty() else _lines, threading.Event()
+    arguments = (run, sweep, Console(stderr=True), stop)
+    thread = threading.Thread(target=show, args=arguments, daemon=True)
     thread.start()
     try:
         yield

@@ -18,14 +18,13 @@ from torch import Tensor
 from bnnbench.experiment.fitting import FitSettings, Values, fit_task, predict
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.scoring import (
-    Scored,
     diagnosis_arrays,
     mixture_arrays,
     objective_arrays,
     prediction_arrays,
     score,
 )
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, OBJECTIVE, PREDICTIONS, TRAINING
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
@@ -108,11 +107,7 @@ class SplitResult:
         parameters: number of learned parameters.
         fit_seconds: of the final fit.
         predict_seconds: of predicting and scoring the test part.
-        predictions: arrays of `predictions.npz`.
-        training: arrays of `training.npz`; empty unless requested.
-        objective: arrays of `objective.npz`; empty unless requested.
-        mixture: arrays of `mixture.npz`; empty unless requested.
-        diagnosis: arrays of `diagnosis.npz`.
+        arrays: by the name of their file; without those that are not requested.
     """
 
     scores: dict[str, float]
@@ -122,11 +117,7 @@ class SplitResult:
     parameters: int
     fit_seconds: float
     predict_seconds: float
-    predictions: dict[str, np.ndarray]
-    training: dict[str, np.ndarray]
-    objective: dict[str, np.ndarray]
-    mixture: dict[str, np.ndarray]
-    diagnosis: dict[str, np.ndarray]
+    arrays: dict[str, dict[str, np.ndarray]]
 
 
 def final_fit(
@@ -159,74 +150,59 @@ def final_fit(
     fitted = time.perf_counter()
     inputs = scaler.inputs([x[s.test] for s in splits])
     prediction = predict(fitting, posterior, scaler, inputs, streams)
-    scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
-    finished = time.perf_counter()
-    diagnosed = _diagnosed(fitting, posterior, inputs, splits)
-    mixtures: list[dict[str, np.ndarray]] = [{} for _ in splits]
-    if evaluation.save_predictive_mixture:
-        mixtures = _mixtures(splits, prediction, scaler)
-    trained: list[Scored] = [({}, {}) for _ in splits]
-    if evaluation.score_training_rows:
-        training_streams = _streams(fitting, splits, data, "training part")
-        prediction = predict(fitting, posterior, scaler, data.inputs, training_streams)
-        trained = _scored(table, splits, [s.train for s in splits], prediction, diverged)
-    return [
-        SplitResult(
-            scores={**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
-            diagnostics=diagnosed[r][0],
-            fixed=fitting.fixed_standardised(scaler)[r],
-            diverged=diverged[r],
-            parameters=fitting.method.n_parameters(posterior.mlp),
-            fit_seconds=(fitted - started) / len(splits),
-            predict_seconds=(finished - fitted) / len(splits),
-            predictions=predictions,
-            training=fit_predictions,
-            objective=objective_arrays(posterior, splits[r], r),
-            mixture=mixtures[r],
-            diagnosis=diagnosed[r][1],
-        )
-        for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
-            zip(scored, trained, strict=True)
-        )
-    ]
-
-
-def _diagnosed(
-    fitting: FitSettings, posterior: Posterior, inputs: Tensor, splits: Sequence[Split]
-) -> list[tuple[dict[str, float], dict[str, np.ndarray]]]:
-    """Return the method's diagnostics of each fit, and of the prediction of each test point."""
-    diagnosis = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
-    diagnostics = {**posterior.diagnostics, **diagnosis.summary}
-    summary = {name: values.tolist() for name, values in diagnostics.items()}
-    return [
-        (
-            {name: values[r] for name, values in summary.items()},
-            diagnosis_arrays(split, diagnosis.points, r),
-        )
+    scored = [
+        score(table, split, split.test, prediction, r, diverged[r])
         for r, split in enumerate(splits)
     ]
+    finished = time.perf_counter()
+    diagnosis = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
+    diagnostics = {**posterior.diagnostics, **diagnosis.summary}
+    fixed = fitting.fixed_standardised(scaler)
+    results = []
+    for r, (split, (scores, predictions)) in enumerate(zip(splits, scored, strict=True)):
+        arrays = {
+            PREDICTIONS: predictions,
+            OBJECTIVE: objective_arrays(posterior, split, r),
+            DIAGNOSIS: diagnosis_arrays(split, diagnosis.points, r),
+        }
+        numbers_of_fit = {name: tensor[r].item() for name, tensor in diagnostics.items()}
+        results.append(
+            SplitResult(
+                scores, numbers_of_fit, fixed[r], diverged[r],
+                fitting.method.n_parameters(posterior.mlp),
+                (fitted - started) / len(splits), (finished - fitted) / len(splits), arrays,
+            )
+        )  # fmt: skip
+    if evaluation.save_predictive_mixture:
+        _add_mixtures(results, splits, prediction, scaler)
+    if evaluation.score_training_rows:
+        streams = _streams(fitting, splits, data, "training part")
+        prediction = predict(fitting, posterior, scaler, data.inputs, streams)
+        _add_training_scores(results, table, splits, prediction)
+    return results
 
 
-def _mixtures(
-    splits: Sequence[Split], prediction: Prediction, scaler: Scaler
-) -> list[dict[str, np.ndarray]]:
-    """Return the predictive mixtures of the test parts, converted to standardised units."""
+def _add_mixtures(
+    results: Sequence[SplitResult],
+    splits: Sequence[Split],
+    prediction: Prediction,
+    scaler: Scaler,
+) -> None:
+    """Add the predictive mixtures of the test parts, converted to standardised units."""
     shift, scale = scaler.target_units()
     standardised = prediction.rescaled(-shift / scale, 1 / scale)
-    return [mixture_arrays(split, split.test, standardised, r) for r, split in enumerate(splits)]
+    for r, (result, split) in enumerate(zip(results, splits, strict=True)):
+        result.arrays[MIXTURE] = mixture_arrays(split, split.test, standardised, r)
 
 
-def _scored(
-    table: Table,
-    splits: Sequence[Split],
-    rows: Sequence[np.ndarray],
-    prediction: Prediction,
-    diverged: Sequence[bool],
-) -> list[Scored]:
-    return [
-        score(table, split, split_rows, prediction, replica, diverged[replica])
-        for replica, (split, split_rows) in enumerate(zip(splits, rows, strict=True))
-    ]
+def _add_training_scores(
+    results: Sequence[SplitResult], table: Table, splits: Sequence[Split], prediction: Prediction
+) -> None:
+    """Add the scores and predictions of the training rows."""
+    for r, (result, split) in enumerate(zip(results, splits, strict=True)):
+        scores, arrays = score(table, split, split.train, prediction, r, result.diverged)
+        result.scores.update({f"train_{name}": value for name, value in scores.items()})
+        result.arrays[TRAINING] = arrays
 
 
 def make_trial(

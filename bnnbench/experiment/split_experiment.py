@@ -14,14 +14,9 @@ from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
 from bnnbench.experiment.split_files import (
-    DIAGNOSIS,
-    MIXTURE,
-    OBJECTIVE,
     OUT_OF_FOLD,
-    PREDICTIONS,
     SEARCH,
     SPLITS,
-    TRAINING,
 )
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
@@ -90,7 +85,8 @@ class SplitExperiment(SplitPlan, Stackable):
                     result, history = results[k * len(group) + s], histories[s]
                     row = _row(plan, group[s], fingerprints[s], history, values[s], result)
                     tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
-                    store.save(unit, tables, _arrays(result, held_out[s]))
+                    arrays = {**result.arrays, OUT_OF_FOLD: held_out[s]}
+                    store.save(unit, tables, {name: a for name, a in arrays.items() if a})
 
 
 def _stacked_method(plans: Sequence[Experiment], replicas_each: int) -> Method:
@@ -99,18 +95,6 @@ def _stacked_method(plans: Sequence[Experiment], replicas_each: int) -> Method:
     method = first.merge_for_stacking(others, replicas_each) if others else first
     assert method is not None  # checked by `can_stack_with`
     return method
-
-
-def _arrays(result: SplitResult, held_out: Arrays) -> dict[str, Arrays]:
-    files = {
-        PREDICTIONS: result.predictions,
-        OUT_OF_FOLD: held_out,
-        TRAINING: result.training,
-        OBJECTIVE: result.objective,
-        MIXTURE: result.mixture,
-        DIAGNOSIS: result.diagnosis,
-    }
-    return {name: arrays for name, arrays in files.items() if arrays}
 
 
 def _row(

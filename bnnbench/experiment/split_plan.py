@@ -332,7 +332,7 @@ def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> s
     )
 
 
-def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
+def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fixed values, in standardised units, of the method's unset hyper-parameters.
 
     Raises:
