@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1")
 FIRST_FOLD = "experiment/folds.py"
-MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 30, 70
+MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 48, 98
 
 TRACE = """
 import sys
