@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1")
 FIRST_FOLD = "experiment/folds.py"

@@ -24,6 +24,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from bnnbench.experiment.base import HasSteps
 from bnnbench.experiment.run import Run
 
 REPORT_SECONDS = 2.0  # for the figures and tables of a run
@@ -184,7 +185,9 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
         if sweep:
             all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")
         task = progress.add_task(run.experiment.title, total=run.steps()[1], detail="")
-        steps = getattr(run.experiment, "step_noun", f"{run.experiment.unit_noun}s")
+        steps = f"{run.experiment.unit_noun}s"
+        if isinstance(run.experiment, HasSteps):
+            steps = run.experiment.step_noun
         while True:
             finished = stop.wait(INTERVAL)
             left = pace.seconds_left_of(run)

@@ -77,16 +77,6 @@ class Run:
         """Return the requested units that are not finished."""
         return [unit for unit in self.experiment.units() if not self.store.finished(unit)]
 
-    def damaged_units(self) -> list[str]:
-        """Return the requested, finished units whose files do not match their checksums."""
-        units = [unit for unit in self.experiment.units() if self.store.finished(unit)]
-        return [unit for unit in units if not self.store.intact(unit)]
-
-    def damaged_files(self) -> list[str]:
-        """Return the files of a complete run that do not match their checksums."""
-        done = self.folder.finished()
-        return self.folder.damaged({**done.files, **done.page}) if done else []
-
     def complete(self) -> bool:
         """Whether all requested units are in the tables of the run."""
         done = self.folder.finished()
@@ -204,24 +194,22 @@ def run_status(run: Run) -> RunStatus:
     """Compare the files of a run with their checksums and its code with that of its record."""
     if not run.resume:
         return RunStatus(run)
-    done = run.folder.finished() if run.complete() else None
-    files, units = tuple(run.damaged_files()), tuple(run.damaged_units())
+    mark, store = run.folder.finished(), run.store
+    done = mark if run.complete() else None
+    files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
+    finished = [unit for unit in run.experiment.units() if store.finished(unit)]
+    units = tuple(unit for unit in finished if not store.intact(unit))
     changed: list[str] = []
-    if done or run.store.units():
+    if done or store.units():
         (now,) = run.record.code_versions
         changed = [file for old in recorded_code_versions(run) for file in changed_files(old, now)]
-    figures = missing_figures(run, done)
-    return RunStatus(run, done, files, units, figures, tuple(dict.fromkeys(changed)))
-
-
-def missing_figures(run: Run, done: Done | None) -> tuple[str, ...]:
-    """Return the missing files of the figures that the mark names, in the requested format."""
-    expected = (
+    figures = (
         run.folder.figure(name, suffix)
         for name in (done.figures if done else ())
         for suffix in FIGURE_FORMATS[run.figures]
     )
-    return tuple(file.name for file in expected if not file.exists())
+    missing = tuple(figure.name for figure in figures if not figure.exists())
+    return RunStatus(run, done, tuple(files), units, missing, tuple(dict.fromkeys(changed)))
 
 
 def stack_of(run: Run, sweep: Sequence[Run]) -> tuple[Run, ...]:
