@@ -77,6 +77,8 @@ def execute(
     with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
         prepare_folder(run, work)
         compute_units(run, work, started, sweep, while_waiting)
+        if started is not engine:
+            started.stop()  # its threads would prevent the forks that draw figures
         write_results(run, report)
     return run.folder
 

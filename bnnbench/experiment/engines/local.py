@@ -159,8 +159,6 @@ class LocalEngine(Engine):
                 self._hand_out(self._pool, task)
         while_waiting()
         wait_for_all(self._futures[task.key] for task in tasks)
-        if all(future.done() for future in self._futures.values()):
-            self.stop()  # its threads would prevent the forks that draw figures
 
     def _hand_out(self, pool: Executor, task: Task) -> None:
         reference = TaskReference(task.key, _folders(task))
