@@ -131,16 +131,8 @@ def final_fit(
 
     A split that occurs several times is fitted as often, with the same random numbers.
     """
-    numbers = _numbers(splits)
-    x, y = table.inputs, table.targets
     started = time.perf_counter()
-    data, scaler = standardise(
-        [x[s.train] for s in splits],
-        [y[s.train] for s in splits],
-        [numbers.index(split.index) for split in splits],
-        torch.device(fitting.device),
-        fitting.dtype,
-    )
+    data, scaler = _training_parts(fitting, table, splits)
     streams = _streams(fitting, splits, data, "final")
     task = fit_task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.save_objective:
@@ -148,7 +140,7 @@ def final_fit(
     posterior = fitting.method.fit(task)
     diverged = posterior.diverged.tolist()  # wait for the device before stopping the clock
     fitted = time.perf_counter()
-    inputs = scaler.inputs([x[s.test] for s in splits])
+    inputs = scaler.inputs([table.inputs[split.test] for split in splits])
     prediction = predict(fitting, posterior, scaler, inputs, streams)
     scored = [
         score(table, split, split.test, prediction, r, diverged[r])
@@ -165,14 +157,18 @@ def final_fit(
             OBJECTIVE: objective_arrays(posterior, split, r),
             DIAGNOSIS: diagnosis_arrays(split, diagnosis.points, r),
         }
-        numbers_of_fit = {name: tensor[r].item() for name, tensor in diagnostics.items()}
         results.append(
             SplitResult(
-                scores, numbers_of_fit, fixed[r], diverged[r],
-                fitting.method.n_parameters(posterior.mlp),
-                (fitted - started) / len(splits), (finished - fitted) / len(splits), arrays,
+                scores=scores,
+                diagnostics={name: tensor[r].item() for name, tensor in diagnostics.items()},
+                fixed=fixed[r],
+                diverged=diverged[r],
+                parameters=fitting.method.n_parameters(posterior.mlp),
+                fit_seconds=(fitted - started) / len(splits),
+                predict_seconds=(finished - fitted) / len(splits),
+                arrays=arrays,
             )
-        )  # fmt: skip
+        )
     if evaluation.save_predictive_mixture:
         _add_mixtures(results, splits, prediction, scaler)
     if evaluation.score_training_rows:
@@ -180,6 +176,20 @@ def final_fit(
         prediction = predict(fitting, posterior, scaler, data.inputs, streams)
         _add_training_scores(results, table, splits, prediction)
     return results
+
+
+def _training_parts(
+    fitting: FitSettings, table: Table, splits: Sequence[Split]
+) -> tuple[TrainingSet, Scaler]:
+    """Standardise the training part of each split with its own statistics."""
+    numbers = _numbers(splits)
+    return standardise(
+        [table.inputs[split.train] for split in splits],
+        [table.targets[split.train] for split in splits],
+        [numbers.index(split.index) for split in splits],
+        torch.device(fitting.device),
+        fitting.dtype,
+    )
 
 
 def _add_mixtures(
