@@ -108,7 +108,7 @@ def load_run(path: str | Path) -> FinishedRun:
     Raises:
         UserError: if there is none, or more than one.
     """
-    from bnnbench.experiment.find_run import find_run
+    from bnnbench.experiment.run_folder import find_run
 
     return FinishedRun(find_run(Path(path).expanduser()))
 

@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.execution import execute, shared_engine
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import UserError
 
 

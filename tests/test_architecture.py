@@ -44,7 +44,7 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-OTHER_USERS_OF_HYDRA = {"experiment/environment.py"}
+OTHER_USERS_OF_HYDRA = {"experiment/provenance.py"}
 """For the YAML of a run's settings."""
 
 GENERIC = ("experiment", "results", "report", "config", "prediction", "cli")

@@ -10,6 +10,7 @@ from bnnbench.checking.checks import Check
 from bnnbench.checking.small_fits import HYPER, MethodUnderTest, network_of
 from bnnbench.experiment.fitting import FitSettings, Values
 from bnnbench.experiment.protocol import final_fit
+from bnnbench.experiment.split_files import TRAINING
 from bnnbench.settings import Evaluation, Training
 from bnnbench.types import Split, Table
 
@@ -39,7 +40,7 @@ def training_predictions(fitting: FitSettings, table: Table, values: Values) -> 
     """Return the predictive means of the training rows after the final fit of the first split."""
     evaluation = Evaluation(samples=fitting.samples, score_training_rows=True)
     outcome = final_fit(fitting, table, table.splits[:1], [values], evaluation)[0]
-    return outcome.training["mean"]
+    return outcome.arrays[TRAINING]["mean"]
 
 
 def fit_ignores_test_part(subject: MethodUnderTest) -> str | None:

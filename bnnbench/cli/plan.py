@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bnnbench.experiment.base import HasPlan
+from bnnbench.experiment.progress import time_left
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.sweep_progress import time_left
 
 PROCESS_BYTES = 0.3e9
 """Memory of a process that has imported torch."""
@@ -15,9 +16,12 @@ def show_plan(run: Run) -> float:
     """Print the plan of a run and return its estimated seconds."""
     experiment, units = run.experiment, run.experiment.units()
     done, seconds = len(units) - len(run.unfinished_units()), seconds_left(run)
-    memory = run.workers * (PROCESS_BYTES + experiment.memory())
+    plan, each = {}, PROCESS_BYTES
+    if isinstance(experiment, HasPlan):
+        plan, each = experiment.plan(), PROCESS_BYTES + experiment.memory()
+    memory = run.workers * each
     lines = {
-        **experiment.plan(),
+        **plan,
         "done": f"{done} of {len(units)} {experiment.unit_noun}s",
         "takes": f"about {time_left(seconds)} with {run.workers} worker"
         f"{'s' if run.workers > 1 else ''}, {memory / 1e9:.1f} GB of memory",
@@ -33,7 +37,7 @@ def show_plan(run: Run) -> float:
 def seconds_left(run: Run) -> float:
     """Estimate the remaining seconds of a run on an otherwise idle machine."""
     units = run.experiment.units()
-    return run.experiment.cost(run.workers) * len(run.unfinished_units()) / max(1, len(units))
+    return run.cost() * len(run.unfinished_units()) / max(1, len(units))
 
 
 def show_sweeps(sweeps: Sequence[tuple[str, Sequence[Run]]]) -> None:

@@ -99,7 +99,7 @@ class SweepRunner:
 
 def note_warnings(runs: Iterable[Run]) -> None:
     """Print the warnings of runs before they start, each once."""
-    for warning in dict.fromkeys(text for run in runs for text in run.experiment.warnings()):
+    for warning in dict.fromkeys(text for run in runs for text in run.warnings()):
         note(f"{warning}.")
 
 

@@ -95,7 +95,7 @@ def count_workers(workers: Any) -> int:
     Raises:
         UserError: if the number is not an integer, or exceeds the cores.
     """
-    from bnnbench.experiment.workers import available_cores
+    from bnnbench.experiment.engines.local import available_cores
 
     most = available_cores()
     if workers == "auto":

@@ -43,25 +43,20 @@ def target_class(key: str, config: Mapping[str, Any]) -> Any:
     named = str(config.get("_target_"))
     module, _, name = named.rpartition(".")
     setting = f"{key}._target_"
-    unknown = UserError(
-        f"{setting}: no class {named!r} was found; a {FILE} lists the folders of your own modules.",
-        setting,
-        "unknown_class",
-    )
     if not all(part.isidentifier() for part in module.split(".")):
-        raise unknown
+        raise _unknown_class(setting, named)
     enter_project()
     try:
         found = getattr(import_module(module), name, None)
     except (Exception, SystemExit) as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name
         if absent and f"{module}.".startswith(f"{absent}."):
-            raise unknown from None
+            raise _unknown_class(setting, named) from None
         raise UserError(
             f"{setting}: cannot import {named}: {_location(error)}.", setting, "import_error"
         ) from None
     if not isinstance(found, type):
-        raise unknown
+        raise _unknown_class(setting, named)
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
         raise UserError(
@@ -74,6 +69,14 @@ def target_class(key: str, config: Mapping[str, Any]) -> Any:
             "not_a_dataclass",
         )
     return found
+
+
+def _unknown_class(setting: str, named: str) -> UserError:
+    return UserError(
+        f"{setting}: no class {named!r} was found; a {FILE} lists the folders of your own modules.",
+        setting,
+        "unknown_class",
+    )
 
 
 def _lacks_decorator(cls: type) -> bool:

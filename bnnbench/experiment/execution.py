@@ -4,30 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bnnbench.cpp.library import ensure_library
-from bnnbench.experiment.base import Member
+from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.engines.base import Engine
-from bnnbench.experiment.engines.task import Task
-from bnnbench.experiment.environment import as_yaml, write_environment
-from bnnbench.experiment.lock import heartbeat
-from bnnbench.experiment.progress import watch
-from bnnbench.experiment.record import write_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder
-from bnnbench.experiment.run_lock import lock_tables, lock_units
-from bnnbench.experiment.run_status import check_can_add_units, run_status, updated_record
-from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.sweep_progress import SweepProgress
+from bnnbench.experiment.lock import heartbeat, lock_tables, lock_units
+from bnnbench.experiment.progress import SweepProgress, watch
+from bnnbench.experiment.provenance import as_yaml, write_environment
+from bnnbench.experiment.run import (
+    Run,
+    RunStatus,
+    check_can_add_units,
+    run_status,
+    stack_of,
+    updated_record,
+)
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, RunFolder, write_record
 from bnnbench.files import remove, write_text
 from bnnbench.types import UserError
 
 Report = Callable[[RunFolder], Sequence[str] | None]
 """Writes the page (summary, figures) of a run with complete tables, and returns the names of those
 files that a report over many runs reads."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run still has to compute.
+
+    Attributes:
+        units: unfinished, damaged, or to be repeated.
+        discarded: those of them that have files.
+        tasks: groups of units that contain them, for all runs of the stack.
+    """
+
+    units: tuple[str, ...]
+    discarded: tuple[str, ...]
+    tasks: tuple[Task, ...]
 
 
 def execute(
@@ -51,43 +67,108 @@ def execute(
     Raises:
         UserError: if the folder is not writable or another process works on the same units.
     """
-    folder, status = run.folder, run_status(run)
+    status = inspect_run(run, say)
+    if status.intact:
+        return run.folder
+    if status.needs_only_figures:
+        return draw_figures(run, status.needs_only_figures, report)
+    work = plan_work(run, status, sweep, say)
+    # The engine first: it forks, which would copy locks and threads.
+    with started_engine(run, work.tasks, engine) as started, lock_units(run.store, work.units):
+        prepare_folder(run, work)
+        compute_units(run, work, started, sweep, while_waiting)
+        if started is not engine:
+            started.stop()  # its threads would prevent the forks that draw figures
+        write_results(run, report)
+    return run.folder
+
+
+def inspect_run(run: Run, say: Callable[[str], object]) -> RunStatus:
+    """Compare the files of a run with their checksums and report what was found."""
+    status = run_status(run)
     for message in status.messages:
         say(message)
-    if status.intact:
-        return folder
-    folder.create()
-    if status.needs_only_figures:
-        draw_figures(run, status.needs_only_figures, report)
-        return folder
+    return status
+
+
+def draw_figures(run: Run, done: Done, report: Report) -> RunFolder:
+    """Draw missing figures of a complete run; its tables stay as they are."""
+    run.folder.create()
+    with lock_tables(run.folder):
+        page = run.folder.checksums(report(run.folder) or ())
+        run.folder.write_done(replace(done, page=page, figures=_figure_names(run)))
+    return run.folder
+
+
+def plan_work(
+    run: Run, status: RunStatus, sweep: SweepProgress | None, say: Callable[[str], object]
+) -> Work:
+    """Return what a run still has to compute, after checking that its folder can store it."""
+    run.folder.create()
     check_can_add_units(run)
     ensure_library(say)
     discarded = status.units if run.resume else run.experiment.units()
-    todo = list(dict.fromkeys([*run.unfinished_units(), *discarded]))
-    tasks = make_tasks(run, todo, sweep)
-    with ExitStack() as processes:
-        # Before locks are taken and threads start: a fork would copy both.
-        started = processes.enter_context(_started_engine(run, tasks, engine))
-        with lock_units(run.store, todo):
-            run.store.discard(discarded)
-            write_text(folder.config, as_yaml(run.config))
-            write_record(folder, updated_record(run))
-            if todo or not folder.environment.exists():
-                write_environment(folder, run.workers)
-            if tasks:
-                with watch(run, sweep), lock_stack(run, tasks[0].runs) as locked, heartbeat():
-                    started.finish([task.restricted_to(locked) for task in tasks], while_waiting)
-            processes.close()  # ends its threads: figures are drawn in forks
-            write_results(run, report)
-    return folder
+    units = tuple(dict.fromkeys([*run.unfinished_units(), *discarded]))
+    return Work(units, discarded, tuple(make_tasks(run, units, sweep)))
+
+
+def prepare_folder(run: Run, work: Work) -> None:
+    """Discard damaged units, and write the settings, code and machine of those to compute."""
+    folder = run.folder
+    run.store.discard(work.discarded)
+    write_text(folder.config, as_yaml(run.config))
+    write_record(folder, updated_record(run))
+    if work.units or not folder.environment.exists():
+        write_environment(folder, run.workers)
+
+
+def compute_units(
+    run: Run,
+    work: Work,
+    engine: Engine,
+    sweep: SweepProgress | None,
+    while_waiting: Callable[[], object],
+) -> None:
+    """Compute all tasks and show their progress."""
+    if work.tasks:
+        runs = work.tasks[0].runs
+        with watch(run, sweep), lock_stack(run, runs) as locked, heartbeat():
+            tasks = [task.restricted_to(locked) for task in work.tasks]
+            engine.finish(tasks, while_waiting)
+
+
+def write_results(run: Run, report: Report) -> None:
+    """Write the tables of all finished units, of earlier commands too, and the page."""
+    folder = run.folder
+    with lock_tables(folder):
+        # The run is incomplete until all new tables are written.
+        remove(folder.done)
+        assembled = run.store.assemble()
+        page = report(folder) or ()
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        files = {**assembled.files, **folder.checksums([folder.record.name])}
+        units = tuple(assembled.units)
+        folder.write_done(Done(finished, units, files, folder.checksums(page), _figure_names(run)))
+
+
+def _figure_names(run: Run) -> tuple[str, ...]:
+    return run.folder.figure_names(FIGURE_FORMATS[run.figures])
 
 
 def make_tasks(run: Run, units: Sequence[str], sweep: SweepProgress | None) -> list[Task]:
-    """Return the tasks that compute these units of a run and of the runs in its stack."""
+    """Return the tasks that compute these units of a run and of the runs in its stack.
+
+    A group is computed as a whole, in the same stack as in an uninterrupted run.
+    """
     if not units:
         return []
+    done = run.folder.finished()
+    # Units of an earlier, completed command were in other groups.
+    names = run.experiment.units()
+    fresh = [u for u in names if u in units or not done or u not in done.units]
+    groups = [group for group in run.experiment.groups(fresh) if set(group) & set(units)]
     runs = tuple(one.member for one in stack_of(run, sweep.runs if sweep else ()))
-    return [Task.for_stack(runs, group) for group in affected_groups(run, units)]
+    return [Task.for_stack(runs, group) for group in groups]
 
 
 @contextmanager
@@ -110,7 +191,7 @@ def shared_engine(
     """
     remote = any(run.engine.remote for run in runs)
     # A lockstep run uses the whole machine, so it waits for its turn.
-    early = [run for run in runs if remote or not run.experiment.lockstep]
+    early = [run for run in runs if remote or not run.member.lockstep]
     if len(early) < 2 and not remote:
         yield None
         return
@@ -139,7 +220,7 @@ def _early_tasks(run: Run, sweep: SweepProgress | None) -> list[Task]:
 
 
 @contextmanager
-def _started_engine(run: Run, tasks: Sequence[Task], shared: Engine | None) -> Iterator[Engine]:
+def started_engine(run: Run, tasks: Sequence[Task], shared: Engine | None) -> Iterator[Engine]:
     """Start the given engine if it can run these tasks, else one for this run alone."""
     if shared is not None and shared.can_run(tasks):
         shared.start(tasks)
@@ -158,18 +239,6 @@ def _own_engine(run: Run) -> Iterator[Engine]:
         yield engine
     finally:
         engine.stop()
-
-
-def affected_groups(run: Run, units: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the groups that contain one of these units.
-
-    A group is computed as a whole, in the same stack as in an uninterrupted run.
-    """
-    done = run.folder.finished()
-    # Units of an earlier, completed command were in other groups.
-    names = run.experiment.units()
-    fresh = [u for u in names if u in units or not done or u not in done.units]
-    return [group for group in run.experiment.groups(fresh) if set(group) & set(units)]
 
 
 @contextmanager
@@ -192,28 +261,3 @@ def lock_stack(run: Run, runs: Sequence[Member]) -> Iterator[list[Path]]:
                 locks.enter_context(lock_units(store, unfinished))
                 locked.append(store.folder.root)
         yield locked
-
-
-def draw_figures(run: Run, done: Done, report: Report) -> None:
-    """Draw missing figures of a complete run; its tables stay as they are."""
-    with lock_tables(run.folder):
-        page = run.folder.checksums(report(run.folder) or ())
-        run.folder.write_done(replace(done, page=page, figures=_figure_names(run)))
-
-
-def _figure_names(run: Run) -> tuple[str, ...]:
-    return run.folder.figure_names(FIGURE_FORMATS[run.figures])
-
-
-def write_results(run: Run, report: Report) -> None:
-    """Write the tables of all finished units, of earlier commands too, and the page."""
-    folder = run.folder
-    with lock_tables(folder):
-        # The run is incomplete until all new tables are written.
-        remove(folder.done)
-        assembled = run.store.assemble()
-        page = report(folder) or ()
-        finished = datetime.now(UTC).isoformat(timespec="seconds")
-        files = {**assembled.files, **folder.checksums([folder.record.name])}
-        units = tuple(assembled.units)
-        folder.write_done(Done(finished, units, files, folder.checksums(page), _figure_names(run)))

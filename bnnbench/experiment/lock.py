@@ -1,4 +1,4 @@
-"""A file lock that names its holder and is released when its process or machine dies.
+"""Locks that name their holder and are released when its process or machine dies.
 
 On one machine the lock of the kernel decides; it is released when its process ends. Machines that
 share a folder may not see each other's locks (NFS with local locks), so the holder also writes a
@@ -19,13 +19,17 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.types import UserError
 
 HEARTBEAT_INTERVAL = 10.0
 """Seconds between two touches of a note."""
@@ -175,3 +179,75 @@ def _age(path: Path, note: Path) -> float:
         return path.stat().st_mtime - note.stat().st_mtime
     except FileNotFoundError:  # just deleted
         return 0.0
+
+
+LOCK_TIMEOUT = 600.0
+"""Seconds to wait for a process that is about to end, such as the orphan of a killed run, or that
+writes tables; longer than the lock of a dead machine is valid."""
+
+
+@contextmanager
+def lock_units(store: UnitStore, units: Iterable[str]) -> Iterator[None]:
+    """Lock these units.
+
+    Raises:
+        UserError: if another process works on one of them.
+    """
+    with ExitStack() as locks:
+        for unit in units:
+            locks.enter_context(_lock(store.folder, f"{unit}.lock", unit, timeout=0.0))
+        yield
+
+
+@contextmanager
+def lock_group(stores: Sequence[UnitStore], unit: str) -> Iterator[None]:
+    """Lock a group of units of some runs, after waiting for another process that works on it.
+
+    An orphan of a killed run may finish its last evaluation, or an engine may have handed out the
+    group twice. Runs are locked in a fixed order, which rules out deadlocks. Call it within a
+    `heartbeat`, since a suspended process loses its group.
+
+    Args:
+        stores: of the runs.
+        unit: the first of the group.
+
+    Raises:
+        UserError: if that takes longer than `LOCK_TIMEOUT`.
+    """
+    with ExitStack() as locks:
+        for store in sorted(stores, key=lambda store: store.folder.root):
+            store.folder.create()
+            name = f"{unit}.working.lock"
+            locks.enter_context(_lock(store.folder, name, unit, has_heartbeat=True))
+        yield
+
+
+def lock_tables(folder: RunFolder) -> AbstractContextManager[None]:
+    """Lock the tables of a run: processes with different units may finish at the same time.
+
+    Raises:
+        UserError: if another process holds the lock for longer than `LOCK_TIMEOUT`.
+    """
+    return _lock(folder, "tables.lock", "its tables")
+
+
+@contextmanager
+def _lock(
+    folder: RunFolder,
+    name: str,
+    what: str,
+    timeout: float = LOCK_TIMEOUT,
+    has_heartbeat: bool = False,
+) -> Iterator[None]:
+    """Hold a lock in the folder `work` of a run until the end of the block."""
+    with ExitStack() as locks:
+        try:
+            locks.enter_context(acquire(folder.work / name, timeout, has_heartbeat))
+        except LockTaken as error:
+            raise UserError(
+                f"another bnnbench process is working in {folder.root} ({what}): {error.holder}; "
+                "wait until it ends and repeat the command (the lock of a dead machine expires "
+                f"after {EXPIRES_AFTER:.0f} s).",
+                code="locked",
+            ) from None
+        yield

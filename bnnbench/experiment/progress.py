@@ -1,4 +1,4 @@
-"""Progress of a run, read from the files on disk.
+"""Progress of a run and of its sweep, read from the files on disk.
 
 On a terminal, live bars on standard error for the run and its sweep; otherwise at most one line per
 minute and one at the end.
@@ -6,13 +6,13 @@ minute and one at the end.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.progress import (
@@ -24,8 +24,86 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from bnnbench.experiment.base import HasSteps
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.sweep_progress import SweepProgress, time_left
+
+REPORT_SECONDS = 2.0  # for the figures and tables of a run
+PRIOR_SECONDS = 60.0  # weight of the estimated pace
+SCAN_SPACING = 10.0  # pause between scans of all unfinished runs, as a multiple of their duration
+
+
+def time_left(seconds: float) -> str:
+    """Format `3 s`, `2 min 05 s` or `1 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@dataclass
+class SweepProgress:
+    """The progress of a sweep.
+
+    Attributes:
+        runs: every run, finished or not.
+        started: `time.monotonic()` at the start.
+    """
+
+    runs: Sequence[Run]
+    started: float = field(default_factory=time.monotonic)
+    _finished: set[int] = field(default_factory=set)
+    _progress: dict[int, float] = field(default_factory=dict)
+    _next_scan: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self._costs = [REPORT_SECONDS + run.cost() for run in self.runs]
+        self._initial = self._done()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of finished runs, and of all."""
+        return len(self._update_finished()), len(self.runs)
+
+    def seconds_left(self) -> float:
+        """Estimate the seconds left from the cost of unfinished runs and the pace since the start.
+
+        The pace is averaged with `PRIOR_SECONDS` at the estimated pace, because the first run may
+        be untypical.
+        """
+        done, elapsed = self._done(), time.monotonic() - self.started
+        pace = (PRIOR_SECONDS + done - self._initial) / (PRIOR_SECONDS + elapsed)
+        return (sum(self._costs) - done) / pace
+
+    def summary(self, run_seconds_left: float | None = None) -> str:
+        """Format `3/48 runs, 12 min 05 s so far, about 1 h 10 min left`.
+
+        Args:
+            run_seconds_left: measured for the current run, a lower bound for the whole sweep.
+        """
+        finished, total = self.counts
+        elapsed = time.monotonic() - self.started
+        left = max(self.seconds_left(), run_seconds_left or 0.0)
+        return f"{finished}/{total} runs, {time_left(elapsed)} so far, about {time_left(left)} left"
+
+    def _update_finished(self) -> set[int]:
+        """Return the indices of finished runs; a finished run is not checked again."""
+        for k, run in enumerate(self.runs):
+            if k not in self._finished and run.complete():
+                self._finished.add(k)
+        return self._finished
+
+    def _done(self) -> float:
+        """Return the cost of finished work; the progress of all runs is scanned at intervals."""
+        finished, now = self._update_finished(), time.monotonic()
+        if now >= self._next_scan:
+            unfinished = ((k, run) for k, run in enumerate(self.runs) if k not in finished)
+            self._progress = {k: run.progress() for k, run in unfinished}
+            self._next_scan = now + SCAN_SPACING * (time.monotonic() - now)
+        parts = (1.0 if k in finished else self._progress[k] for k in range(len(self.runs)))
+        return sum(cost * part for cost, part in zip(self._costs, parts, strict=True))
+
 
 INTERVAL = 0.5  # seconds between looks at the disk
 LINE_INTERVAL = 60.0  # seconds between lines, without a terminal
@@ -34,16 +112,10 @@ MIN_FRACTION, MIN_SECONDS = 0.03, 3.0  # of the work, before the time left is es
 
 @contextmanager
 def watch(run: Run, sweep: SweepProgress | None = None) -> Iterator[None]:
-    """Show progress until the end of the block."""
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
-    with _in_background(_bar if terminal else _lines, run, sweep, console):
-        yield
-
-
-@contextmanager
-def _in_background(show: Callable[..., None], *arguments: Any) -> Iterator[None]:
-    stop = threading.Event()
-    thread = threading.Thread(target=show, args=(*arguments, stop), daemon=True)
+    """Show progress in a thread until the end of the block."""
+    show, stop = _bar if sys.stderr.isatty() else _lines, threading.Event()
+    arguments = (run, sweep, Console(stderr=True), stop)
+    thread = threading.Thread(target=show, args=arguments, daemon=True)
     thread.start()
     try:
         yield
@@ -113,10 +185,13 @@ def _bar(run: Run, sweep: SweepProgress | None, console: Console, stop: threadin
         if sweep:
             all_runs = progress.add_task("all runs", total=sweep.counts[1], detail="")
         task = progress.add_task(run.experiment.title, total=run.steps()[1], detail="")
+        steps = f"{run.experiment.unit_noun}s"
+        if isinstance(run.experiment, HasSteps):
+            steps = run.experiment.step_noun
         while True:
             finished = stop.wait(INTERVAL)
             left = pace.seconds_left_of(run)
-            detail = f"{run.experiment.step_noun}, {units_done(run)}{time_left_suffix(left)}"
+            detail = f"{steps}, {units_done(run)}{time_left_suffix(left)}"
             progress.update(task, completed=run.steps()[0], detail=detail)
             if sweep and all_runs is not None:
                 whole = sweep.summary(left).partition(" ")[2]

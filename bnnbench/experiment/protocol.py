@@ -18,14 +18,13 @@ from torch import Tensor
 from bnnbench.experiment.fitting import FitSettings, Values, fit_task, predict
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.scoring import (
-    Scored,
     diagnosis_arrays,
     mixture_arrays,
     objective_arrays,
     prediction_arrays,
     score,
 )
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, OBJECTIVE, PREDICTIONS, TRAINING
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed
@@ -108,11 +107,7 @@ class SplitResult:
         parameters: number of learned parameters.
         fit_seconds: of the final fit.
         predict_seconds: of predicting and scoring the test part.
-        predictions: arrays of `predictions.npz`.
-        training: arrays of `training.npz`; empty unless requested.
-        objective: arrays of `objective.npz`; empty unless requested.
-        mixture: arrays of `mixture.npz`; empty unless requested.
-        diagnosis: arrays of `diagnosis.npz`.
+        arrays: by the name of their file; without those that are not requested.
     """
 
     scores: dict[str, float]
@@ -122,11 +117,7 @@ class SplitResult:
     parameters: int
     fit_seconds: float
     predict_seconds: float
-    predictions: dict[str, np.ndarray]
-    training: dict[str, np.ndarray]
-    objective: dict[str, np.ndarray]
-    mixture: dict[str, np.ndarray]
-    diagnosis: dict[str, np.ndarray]
+    arrays: dict[str, dict[str, np.ndarray]]
 
 
 def final_fit(
@@ -140,16 +131,8 @@ def final_fit(
 
     A split that occurs several times is fitted as often, with the same random numbers.
     """
-    numbers = _numbers(splits)
-    x, y = table.inputs, table.targets
     started = time.perf_counter()
-    data, scaler = standardise(
-        [x[s.train] for s in splits],
-        [y[s.train] for s in splits],
-        [numbers.index(split.index) for split in splits],
-        torch.device(fitting.device),
-        fitting.dtype,
-    )
+    data, scaler = _training_parts(fitting, table, splits)
     streams = _streams(fitting, splits, data, "final")
     task = fit_task(fitting, data, scaler, values, fitting.training.final_epochs, streams)
     if evaluation.save_objective:
@@ -157,76 +140,79 @@ def final_fit(
     posterior = fitting.method.fit(task)
     diverged = posterior.diverged.tolist()  # wait for the device before stopping the clock
     fitted = time.perf_counter()
-    inputs = scaler.inputs([x[s.test] for s in splits])
+    inputs = scaler.inputs([table.inputs[split.test] for split in splits])
     prediction = predict(fitting, posterior, scaler, inputs, streams)
-    scored = _scored(table, splits, [s.test for s in splits], prediction, diverged)
-    finished = time.perf_counter()
-    diagnosed = _diagnosed(fitting, posterior, inputs, splits)
-    mixtures: list[dict[str, np.ndarray]] = [{} for _ in splits]
-    if evaluation.save_predictive_mixture:
-        mixtures = _mixtures(splits, prediction, scaler)
-    trained: list[Scored] = [({}, {}) for _ in splits]
-    if evaluation.score_training_rows:
-        training_streams = _streams(fitting, splits, data, "training part")
-        prediction = predict(fitting, posterior, scaler, data.inputs, training_streams)
-        trained = _scored(table, splits, [s.train for s in splits], prediction, diverged)
-    return [
-        SplitResult(
-            scores={**scores, **{f"train_{name}": value for name, value in fit_scores.items()}},
-            diagnostics=diagnosed[r][0],
-            fixed=fitting.fixed_standardised(scaler)[r],
-            diverged=diverged[r],
-            parameters=fitting.method.n_parameters(posterior.mlp),
-            fit_seconds=(fitted - started) / len(splits),
-            predict_seconds=(finished - fitted) / len(splits),
-            predictions=predictions,
-            training=fit_predictions,
-            objective=objective_arrays(posterior, splits[r], r),
-            mixture=mixtures[r],
-            diagnosis=diagnosed[r][1],
-        )
-        for r, ((scores, predictions), (fit_scores, fit_predictions)) in enumerate(
-            zip(scored, trained, strict=True)
-        )
-    ]
-
-
-def _diagnosed(
-    fitting: FitSettings, posterior: Posterior, inputs: Tensor, splits: Sequence[Split]
-) -> list[tuple[dict[str, float], dict[str, np.ndarray]]]:
-    """Return the method's diagnostics of each fit, and of the prediction of each test point."""
-    diagnosis = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
-    diagnostics = {**posterior.diagnostics, **diagnosis.summary}
-    summary = {name: values.tolist() for name, values in diagnostics.items()}
-    return [
-        (
-            {name: values[r] for name, values in summary.items()},
-            diagnosis_arrays(split, diagnosis.points, r),
-        )
+    scored = [
+        score(table, split, split.test, prediction, r, diverged[r])
         for r, split in enumerate(splits)
     ]
+    finished = time.perf_counter()
+    diagnosis = fitting.method.diagnose(posterior, inputs, [len(split.test) for split in splits])
+    diagnostics = {**posterior.diagnostics, **diagnosis.summary}
+    fixed = fitting.fixed_standardised(scaler)
+    results = []
+    for r, (split, (scores, predictions)) in enumerate(zip(splits, scored, strict=True)):
+        arrays = {
+            PREDICTIONS: predictions,
+            OBJECTIVE: objective_arrays(posterior, split, r),
+            DIAGNOSIS: diagnosis_arrays(split, diagnosis.points, r),
+        }
+        results.append(
+            SplitResult(
+                scores=scores,
+                diagnostics={name: tensor[r].item() for name, tensor in diagnostics.items()},
+                fixed=fixed[r],
+                diverged=diverged[r],
+                parameters=fitting.method.n_parameters(posterior.mlp),
+                fit_seconds=(fitted - started) / len(splits),
+                predict_seconds=(finished - fitted) / len(splits),
+                arrays=arrays,
+            )
+        )
+    if evaluation.save_predictive_mixture:
+        _add_mixtures(results, splits, prediction, scaler)
+    if evaluation.score_training_rows:
+        streams = _streams(fitting, splits, data, "training part")
+        prediction = predict(fitting, posterior, scaler, data.inputs, streams)
+        _add_training_scores(results, table, splits, prediction)
+    return results
 
 
-def _mixtures(
-    splits: Sequence[Split], prediction: Prediction, scaler: Scaler
-) -> list[dict[str, np.ndarray]]:
-    """Return the predictive mixtures of the test parts, converted to standardised units."""
+def _training_parts(
+    fitting: FitSettings, table: Table, splits: Sequence[Split]
+) -> tuple[TrainingSet, Scaler]:
+    """Standardise the training part of each split with its own statistics."""
+    numbers = _numbers(splits)
+    return standardise(
+        [table.inputs[split.train] for split in splits],
+        [table.targets[split.train] for split in splits],
+        [numbers.index(split.index) for split in splits],
+        torch.device(fitting.device),
+        fitting.dtype,
+    )
+
+
+def _add_mixtures(
+    results: Sequence[SplitResult],
+    splits: Sequence[Split],
+    prediction: Prediction,
+    scaler: Scaler,
+) -> None:
+    """Add the predictive mixtures of the test parts, converted to standardised units."""
     shift, scale = scaler.target_units()
     standardised = prediction.rescaled(-shift / scale, 1 / scale)
-    return [mixture_arrays(split, split.test, standardised, r) for r, split in enumerate(splits)]
+    for r, (result, split) in enumerate(zip(results, splits, strict=True)):
+        result.arrays[MIXTURE] = mixture_arrays(split, split.test, standardised, r)
 
 
-def _scored(
-    table: Table,
-    splits: Sequence[Split],
-    rows: Sequence[np.ndarray],
-    prediction: Prediction,
-    diverged: Sequence[bool],
-) -> list[Scored]:
-    return [
-        score(table, split, split_rows, prediction, replica, diverged[replica])
-        for replica, (split, split_rows) in enumerate(zip(splits, rows, strict=True))
-    ]
+def _add_training_scores(
+    results: Sequence[SplitResult], table: Table, splits: Sequence[Split], prediction: Prediction
+) -> None:
+    """Add the scores and predictions of the training rows."""
+    for r, (result, split) in enumerate(zip(results, splits, strict=True)):
+        scores, arrays = score(table, split, split.train, prediction, r, result.diverged)
+        result.scores.update({f"train_{name}": value for name, value in scores.items()})
+        result.arrays[TRAINING] = arrays
 
 
 def make_trial(

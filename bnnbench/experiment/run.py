@@ -1,22 +1,23 @@
-"""A run: an experiment and the folder that its settings determine."""
+"""A run: an experiment and the folder that its settings determine, and the status of its files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bnnbench.checks import check_bool, check_choice, check_int
-from bnnbench.experiment.base import Experiment, Member
-from bnnbench.experiment.code_version import code_version_of
+from bnnbench.experiment.base import Experiment, HasPlan, HasSteps, Member, Stackable
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
-from bnnbench.experiment.record import Record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
+from bnnbench.experiment.provenance import changed_files, code_version_of
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, Record, RunFolder, read_record
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import digest
+from bnnbench.types import UserError
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,6 @@ class Run:
         """Return the requested units that are not finished."""
         return [unit for unit in self.experiment.units() if not self.store.finished(unit)]
 
-    def damaged_units(self) -> list[str]:
-        """Return the requested, finished units whose files do not match their checksums."""
-        units = [unit for unit in self.experiment.units() if self.store.finished(unit)]
-        return [unit for unit in units if not self.store.intact(unit)]
-
-    def damaged_files(self) -> list[str]:
-        """Return the files of a complete run that do not match their checksums."""
-        done = self.folder.finished()
-        return self.folder.damaged({**done.files, **done.page}) if done else []
-
     def complete(self) -> bool:
         """Whether all requested units are in the tables of the run."""
         done = self.folder.finished()
@@ -93,10 +84,160 @@ class Run:
 
     def progress(self) -> float:
         """Return the finished fraction of the requested units."""
-        parts = [self.experiment.progress(unit, self.store) for unit in self.experiment.units()]
+        parts = [self.member.progress(unit) for unit in self.experiment.units()]
         return sum(parts) / len(parts)
 
     def steps(self) -> tuple[int, int]:
         """Return the finished and the total number of steps of the requested units."""
-        counts = [self.experiment.steps(unit, self.store) for unit in self.experiment.units()]
+        counts = [self.member.steps(unit) for unit in self.experiment.units()]
         return sum(done for done, _ in counts), sum(total for _, total in counts)
+
+    def cost(self) -> float:
+        """Estimate the seconds that all units take; one each where nothing is known."""
+        if isinstance(self.experiment, HasSteps):
+            return self.experiment.cost(self.workers)
+        return float(len(self.experiment.units()))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the user should know before it runs: sentences without a full stop."""
+        return self.experiment.warnings() if isinstance(self.experiment, HasPlan) else ()
+
+
+def check_can_add_units(run: Run) -> None:
+    """Check that the new tables of a run will still contain all its earlier units.
+
+    Raises:
+        UserError: if units that are not requested now are missing in `work` or damaged there.
+    """
+    folder, requested = run.folder, set(run.experiment.units())
+    done, stored = folder.finished(), run.store.units()
+    lost = [unit for unit in (done.units if done else ()) if unit not in {*requested, *stored}]
+    lost += [unit for unit in stored if unit not in requested and not run.store.intact(unit)]
+    if lost:
+        raise UserError(
+            f"the files of {', '.join(lost)} in {folder.work} are missing or damaged, so nothing "
+            f"can be added to this run; request these {run.experiment.unit_noun}s too, and they "
+            "will be run again.",
+            code="lost_units",
+        )
+
+
+def updated_record(run: Run) -> Record:
+    """Return the record of a run that also lists the code versions of its existing units."""
+    before = recorded_code_versions(run) if run.store.units() else []
+    new = [version for version in run.record.code_versions if version not in before]
+    return replace(run.record, code_versions=(*before, *new))
+
+
+def recorded_code_versions(run: Run) -> list[Mapping[str, Any]]:
+    """Return the code versions in the run's record on disk; none if it is missing or damaged."""
+    try:
+        return list(read_record(run.folder).code_versions)
+    except UserError:
+        return []
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The status of a run.
+
+    Attributes:
+        run: the run.
+        done: the mark of a run whose tables contain all requested units.
+        files: damaged files of the run.
+        units: finished units with damaged files.
+        missing_figures: requested figures that were drawn before and are missing.
+        changed: source files that have changed since the existing units were computed.
+    """
+
+    run: Run
+    done: Done | None = None
+    files: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    missing_figures: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def intact(self) -> bool:
+        """Whether there is nothing to do."""
+        return (
+            self.done is not None and not self.files and not self.units and not self.missing_figures
+        )
+
+    @property
+    def needs_only_figures(self) -> Done | None:
+        """The mark of a run that lacks only figures; None for any other run."""
+        return self.done if self.missing_figures and not self.files and not self.units else None
+
+    @property
+    def messages(self) -> list[str]:
+        """Messages for the user, before the run is executed."""
+        messages = []
+        repairs = [f"{name} will be written again" for name in self.files]
+        repairs += [f"{unit} will be run again" for unit in self.units]
+        if repairs:
+            messages.append(f"{self.run.folder.root} contains damaged files: {', '.join(repairs)}")
+        elif self.done:
+            when = datetime.fromisoformat(self.done.finished).astimezone()
+            drawn = f"; {', '.join(self.missing_figures)} drawn" if self.missing_figures else ""
+            messages.append(f"finished {when:%Y-%m-%d %H:%M}, nothing run{drawn}")
+        if self.changed:
+            what = "this run" if self.done else "part of this run"
+            files = ", ".join(self.changed)
+            messages.append(
+                f"{files} changed since {what} was computed; add resume=false to run it again"
+            )
+        return messages
+
+
+def run_status(run: Run) -> RunStatus:
+    """Compare the files of a run with their checksums and its code with that of its record."""
+    if not run.resume:
+        return RunStatus(run)
+    mark, store = run.folder.finished(), run.store
+    done = mark if run.complete() else None
+    files = run.folder.damaged({**mark.files, **mark.page}) if mark else []
+    finished = [unit for unit in run.experiment.units() if store.finished(unit)]
+    units = tuple(unit for unit in finished if not store.intact(unit))
+    changed: list[str] = []
+    if done or store.units():
+        (now,) = run.record.code_versions
+        changed = [file for old in recorded_code_versions(run) for file in changed_files(old, now)]
+    figures = (
+        run.folder.figure(name, suffix)
+        for name in (done.figures if done else ())
+        for suffix in FIGURE_FORMATS[run.figures]
+    )
+    missing = tuple(figure.name for figure in figures if not figure.exists())
+    return RunStatus(run, done, tuple(files), units, missing, tuple(dict.fromkeys(changed)))
+
+
+def stack_of(run: Run, sweep: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs that train in one stack with this one, itself included, in sweep order.
+
+    Finished runs are included, so that the stack is the same as in an uninterrupted sweep. Scores
+    differ from those of a run alone by rounding; its seconds are its part of the stack's.
+
+    Args:
+        run: the run.
+        sweep: all runs of the sweep; may be empty.
+    """
+    # By folder: a sweep may contain the same run twice.
+    stackable = {other.folder.root: other for other in sweep if _can_stack(run, other)}
+    if run.folder.root not in stackable:
+        return (run,)
+    assert isinstance(run.experiment, Stackable)
+    size = max(1, run.experiment.max_stack_size(len(stackable)))
+    start = list(stackable).index(run.folder.root) // size * size
+    return tuple(stackable.values())[start : start + size]
+
+
+def _can_stack(run: Run, other: Run) -> bool:
+    ours, theirs = run.experiment, other.experiment
+    same = run.outputs == other.outputs and ours.units() == theirs.units()
+    return (
+        same
+        and type(ours) is type(theirs)
+        and isinstance(ours, Stackable)
+        and (ours.can_stack_with(theirs))
+    )

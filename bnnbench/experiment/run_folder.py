@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,3 +153,68 @@ def finished_runs(path: Path) -> Iterator[RunFolder]:
     """Yield every complete run in or below `path`, in path order."""
     for done in sorted(path.rglob("DONE")):
         yield RunFolder(done.parent)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of `record.json`.
+
+    Attributes:
+        kind: of experiment, which determines its tables and page.
+        digest: hash of the identity, unique to the run.
+        metadata: columns that describe the run in tables.
+        identity: every setting that can change a result.
+        code_versions: code versions that computed its units, from `code_version_of`, the latest
+            last; several only if the code changed during the run.
+    """
+
+    kind: str
+    digest: str
+    metadata: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    code_versions: Sequence[Mapping[str, Any]] = ()
+
+
+def write_record(folder: RunFolder, record: Record) -> None:
+    write_text(folder.record, json.dumps(asdict(record), indent=1) + "\n")
+
+
+def read_record(folder: RunFolder) -> Record:
+    """Read `record.json`.
+
+    Raises:
+        UserError: if the file is missing or damaged.
+    """
+    try:
+        return Record(**json.loads(folder.record.read_text()))
+    except (OSError, ValueError, TypeError):
+        raise UserError(
+            f"{folder.record} is missing or damaged although the run is marked "
+            f"{folder.done.name}; delete the folder and repeat the run.",
+            code="damaged_record",
+        ) from None
+
+
+def find_run(path: Path) -> RunFolder:
+    """Return the only finished run at or below a folder.
+
+    Raises:
+        UserError: if there is none, or more than one.
+    """
+    if not path.is_dir():
+        raise UserError(
+            f"{path} is not a folder; give the run folder that `bnnbench run` printed last.",
+            "RUN",
+            "not_a_folder",
+        )
+    found = list(finished_runs(path))
+    if not found:
+        raise UserError(f"no finished run at or below {path}.", "RUN", "no_run")
+    if len(found) > 1:
+        raise UserError(
+            f"{path} contains {len(found)} finished runs; give the folder of one, such as "
+            f"{found[0].root}.",
+            "RUN",
+            "several_runs",
+        )
+    return found[0]

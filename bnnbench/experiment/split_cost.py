@@ -1,11 +1,13 @@
-"""Stack size and estimated time of groups of splits on a CPU."""
+"""Stack size, estimated time and description of groups of splits."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
-from bnnbench.settings import Network, Training
+from bnnbench.settings import Dimension, Network, Training
+from bnnbench.types import Split, Table
 
 # Limits of a stack without a search: replicas, and activations of a layer. With one hidden layer of
 # 100 units, 10 weight samples and minibatches of 32 on one CPU core, a stack of 5 takes 0.5 to 0.65
@@ -79,3 +81,48 @@ def group_seconds(
     final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
     epochs = iterations * training.epochs * searched + training.final_epochs * final
     return math.ceil(rows / batch) * epochs + SUGGESTION_SECONDS * splits * iterations
+
+
+def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:
+    """Estimate the bytes that a group of splits needs.
+
+    Args:
+        table: the data set.
+        splits: splits in the group.
+        folds: folds that are fitted in one stack.
+        samples: Monte Carlo weight samples at test time.
+    """
+    rows, columns = table.inputs.shape
+    tested = max(len(split.test) for split in table.splits)
+    data = 3 * 4.0 * splits * folds * rows * (columns + 1)  # as read, standardised and shuffled
+    predicted = 3 * 8.0 * splits * tested * samples
+    return data + predicted
+
+
+def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
+    """Describe the table and the splits to run."""
+    rows, columns = table.inputs.shape
+    trained, tested = len(splits[0].train), len(splits[0].test)
+    return {
+        "table": f"{rows} rows, {columns} inputs, target {table.target}",
+        "splits": f"{len(splits)} of {len(table.splits)}, the first with {trained} training "
+        f"rows and {tested} test rows",
+    }
+
+
+def describe_search(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
+    """Describe the search, with bounds in standardised units."""
+    if not iterations:
+        return {"search": "none"}
+    ranges = ", ".join(f"{d.name} {d.low:.3g} to {d.high:.3g}" for d in space)
+    return {"search": f"{iterations} evaluations with {folds} folds: {ranges}"}
+
+
+def describe_training(network: Network, training: Training) -> dict[str, str]:
+    """Describe the network and its training."""
+    return {
+        "network": f"hidden units {' x '.join(map(str, network.widths)) or 'none'}",
+        "training": f"{training.epochs} epochs, {training.final_epochs} in the final fit, "
+        f"minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
+        f"{training.samples} weight samples",
+    }

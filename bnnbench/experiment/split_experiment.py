@@ -6,247 +6,29 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any
 
-import numpy as np
-
-from bnnbench.checks import check_int
-from bnnbench.data import Source
-from bnnbench.data.fingerprint import fingerprint
-from bnnbench.data.splits import select_splits
-from bnnbench.experiment import split_files, trial_log
-from bnnbench.experiment.base import Experiment, Member
-from bnnbench.experiment.fitting import FitSettings
-from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
-from bnnbench.experiment.split_cost import group_seconds, max_stacked_replicas
-from bnnbench.experiment.split_group import SplitRun, run_splits
-from bnnbench.experiment.split_plan import describe_data, describe_search, describe_training
-from bnnbench.experiment.split_search import SplitSearch
-from bnnbench.experiment.unit_store import UnitStore
-from bnnbench.identity import no_identity
-from bnnbench.likelihoods.base import Likelihood
-from bnnbench.methods.shared import compilation
-from bnnbench.methods.shared.contract import Method
-from bnnbench.search.base import Search
-from bnnbench.settings import Dimension, Evaluation, Network, Training
-from bnnbench.types import Split, Table, UserError
-
-COLUMNS = (
-    "experiment",
-    "dataset",
-    "method",
-    "divergence",
-    "likelihood",
-    "loss",
-    "depth",
-    "seed",
+from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.experiment.base import Experiment, Member, Stackable
+from bnnbench.experiment.folds import make_folds
+from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
+from bnnbench.experiment.provenance import hardware
+from bnnbench.experiment.split_files import (
+    OUT_OF_FOLD,
+    SEARCH,
+    SPLITS,
 )
-"""Metadata of the run that each row of `splits.csv` repeats."""
+from bnnbench.experiment.split_plan import SplitPlan
+from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
+from bnnbench.experiment.unit_store import Arrays
+from bnnbench.methods.shared.contract import Method
+from bnnbench.search.base import Trial, best
+from bnnbench.types import Split
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitExperiment(Experiment):
-    """One method on one data set (Cinelli et al. 2021, section 4.7.3).
-
-    Attributes:
-        dataset: source of the table.
-        method: the method to fit.
-        likelihood: used only in tables, since the method has its own.
-        search: how hyper-parameters are chosen.
-        network: the architecture.
-        training: settings of the fits.
-        evaluation: settings of the scoring.
-        bounds: lower and upper bounds of the searched hyper-parameters, by name.
-        fixed: values that the data set fixes, in standardised units; used for hyper-parameters
-            without a value.
-        fixed_original_units: fixed precisions in original units; each fit multiplies them by the
-            variance of its training targets.
-        seed: of all random numbers.
-        device: `cpu` or `cuda`.
-        splits: splits to run: `all`, a count or a list; not part of the identity.
-        loaded: the table, once `resolved`.
-    """
-
-    dataset: Source
-    method: Method
-    likelihood: Likelihood
-    search: Search
-    network: Network
-    training: Training
-    evaluation: Evaluation
-    bounds: Mapping[str, Any]
-    fixed: Mapping[str, float]
-    fixed_original_units: Mapping[str, float]
-    seed: int
-    device: str
-    splits: Any = no_identity("all")
-    loaded: Table | None = no_identity(None)
-    kind: ClassVar[str] = split_files.KIND
-    unit_noun: ClassVar[str] = "split"
-    step_noun: ClassVar[str] = "evaluations"
-
-    def resolved(self) -> Self:
-        """Load the table and resolve batch size, compilation, fixed values and search space."""
-        method = replace(self.method, **fixed_values(self.method, self.fixed))
-        fixed = fixed_original_units(method, self.fixed_original_units)
-        fixed_names = method.fixed_hyper().keys() | fixed.keys()
-        free = [name for name in method.hyper_names if name not in fixed_names]
-        space = [_dimension(name, self.bounds.get(name)) for name in free]
-        bounds = {d.name: (float(d.low), float(d.high)) for d in space}
-        table = self.dataset.load()
-        most = max(len(split.train) for split in table.splits)
-        training = self.training.with_batch_size(most)
-        steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
-        searched = steps * self.search.iterations if free else 0
-        folds = bool(free) or self.evaluation.out_of_fold  # a single fit does not repay compilation
-        compiled = _resolve_compile(training.compile, searched, self.device, method)
-        training = replace(training, compile=compiled if folds else "never")
-        likelihood = getattr(method, "likelihood", self.likelihood)
-        network = self.network
-        if not method.trains_network:  # settings that it ignores must not change the identity
-            network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
-        return replace(
-            self, method=method, likelihood=likelihood, network=network, training=training,
-            bounds=bounds, fixed={}, fixed_original_units=fixed, loaded=table,
-        )  # fmt: skip
-
-    def check(self) -> None:
-        check_int("seed", self.seed, minimum=0)
-        self.method.check_network(self.table.inputs.shape[1], self.network)
-        if self._fits_folds:
-            self._check_folds()
-        largest = max(len(split.train) for split in self.table.splits)
-        if self.method.max_rows is not None and largest > self.method.max_rows:
-            raise UserError(
-                f"method={self.method.label} accepts at most {self.method.max_rows} training rows, "
-                f"but the training parts of {self.table.name} have up to {largest}; choose another "
-                "method.",
-                "method",
-                "too_many_rows",
-            )
-        if self.space and not self.search.searches:
-            self.search.suggest(self.space, (), 0)  # raises an error with the missing values
-        select_splits(self.table, self.splits)
-
-    def _check_folds(self) -> None:
-        groups = self.table.groups
-        parts = [
-            split.train if groups is None else np.unique(groups[split.train])
-            for split in self.table.splits
-        ]
-        least = min(len(part) for part in parts)
-        if self.search.folds > least:
-            raise UserError(
-                f"search.folds must be at most {least}, the number of training "
-                f"{'rows' if groups is None else 'groups'} of {self.table.name}, not "
-                f"{self.search.folds}.",
-                "search.folds",
-            )
-
-    def warnings(self) -> tuple[str, ...]:
-        return self.table.warnings
-
-    @property
-    def table(self) -> Table:
-        """The data set."""
-        assert self.loaded is not None, "call `resolved` first"
-        return self.loaded
-
-    @property
-    def space(self) -> tuple[Dimension, ...]:
-        """The searched hyper-parameters."""
-        return tuple(Dimension(name, *pair) for name, pair in self.bounds.items())
-
-    @property
-    def iterations(self) -> int:
-        """Search evaluations per split; 0 if nothing is searched."""
-        return self.search.iterations if self.bounds else 0
-
-    @property
-    def fitting(self) -> FitSettings:
-        """Settings of the fits."""
-        return FitSettings(
-            self.method, self.network, self.training, self.evaluation.samples, self.device,
-            self.seed, self.fixed_original_units,
-        )  # fmt: skip
-
-    @property
-    def title(self) -> str:
-        return f"{self.method.label} on {self.table.name}"
-
-    def identity(self) -> dict[str, Any]:
-        """Add the name and content of the table, so that edited data make another run.
-
-        Without a search only the number of folds counts, and only if folds are fitted. Fixed
-        precisions in original units count only if there are any.
-        """
-        table = {"name": self.table.name, "content": fingerprint(self.table)}
-        identity = {**super().identity(), "table": table}
-        if not self.fixed_original_units:
-            del identity["fixed_original_units"]
-        if not self.bounds:
-            identity["search"] = {"folds": self.search.folds if self._fits_folds else None}
-        return identity
-
-    def metadata(self) -> dict[str, Any]:
-        divergence = getattr(self.method, "divergence", None)
-        return {
-            "dataset": self.table.name,
-            "method": self.method.label,
-            "family": self.method.family,
-            "divergence": divergence.name if divergence else "kl",
-            "divergence_family": divergence.family if divergence else "kl",
-            "order": divergence.order if divergence else None,
-            "weight": divergence.weight if divergence else 1.0,
-            "likelihood": self.likelihood.label,
-            "loss": self.likelihood.loss.label,
-            "depth": self.network.depth,
-            "width": list(self.network.widths),
-            "final_epochs": self.training.final_epochs,
-            "seed": self.seed,
-            "inputs": self.table.inputs.shape[1],
-            "synthetic": self.table.truth is not None,
-            "target": self.table.target,
-            "score_training_rows": self.evaluation.score_training_rows,
-            "initial_points": getattr(self.search, "initial_points", 0),
-        }
-
-    def path_parts(self) -> tuple[str, ...]:
-        metadata = self.metadata()
-        model = "-".join(str(metadata[part]) for part in ("divergence", "likelihood", "loss"))
-        variant = f"depth{self.network.depth}-{model}-seed{self.seed}"
-        return (self.table.name, self.method.label, variant)
-
-    @cached_property  # progress needs it twice a second
-    def _requested(self) -> dict[str, Split]:
-        indices = select_splits(self.table, self.splits)
-        return {f"split-{s.index:02d}": s for s in self.table.splits if s.index in indices}
-
-    def units(self) -> tuple[str, ...]:
-        return tuple(self._requested)
-
-    @property
-    def lockstep(self) -> bool:
-        """Whether all splits are computed together: on a GPU, or if the method requires it."""
-        return self.device == "cuda" or self.method.stack_splits
-
-    @property
-    def _fits_folds(self) -> bool:
-        return bool(self.iterations or self.evaluation.out_of_fold)
-
-    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Group all splits in lockstep; otherwise each alone, or a few if no folds are fitted.
-
-        Folds already form a stack. Without them, a step of a single split is mostly overhead.
-        """
-        long = self.method.gradients_per_epoch > 1 and self.method.native
-        size = len(units) if self.lockstep else 1 if self._fits_folds or long else self._stack_size
-        return tuple(tuple(units[k : k + size]) for k in range(0, len(units), size))
-
-    @property
-    def _stack_size(self) -> int:
-        most = max(len(split.test) for split in self.table.splits)
-        return max_stacked_replicas(self.network, self.training, self.evaluation.samples * most)
+class SplitExperiment(SplitPlan, Stackable):
+    """One method on one data set (Cinelli et al. 2021, section 4.7.3)."""
 
     def prepare(self) -> None:
         if self.iterations:
@@ -255,7 +37,7 @@ class SplitExperiment(Experiment):
     def can_stack_with(self, other: Experiment) -> bool:
         """Whether nothing is searched and the runs differ only in what the method can stack."""
         assert isinstance(other, SplitExperiment)
-        if self._fits_folds or self.method.merge_for_stacking([other.method], 1) is None:
+        if self.fits_folds or self.method.merge_for_stacking([other.method], 1) is None:
             return False
         return self._identity_but_method == other._identity_but_method
 
@@ -271,99 +53,98 @@ class SplitExperiment(Experiment):
 
     @classmethod
     def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
-        first = members[0].experiment
+        """Search, fit and score a group of splits in lockstep, and save each of them.
+
+        Finished splits are computed again, but not saved again. There are several members only if
+        nothing is searched and no folds are fitted.
+        """
+        plans = [member.experiment for member in members]
+        first, stores = plans[0], [member.store for member in members]
         assert isinstance(first, SplitExperiment)
-        runs = []
-        for experiment, store in members:
-            assert isinstance(experiment, SplitExperiment)
-            runs.append(SplitRun(experiment.columns, experiment.method, store))
-        search, cores = None, workers if first.lockstep else 1
-        if first.iterations:
-            search = SplitSearch(first.search, first.space, first.fitting, cores)
-        splits = {unit: first._requested[unit] for unit in units}
-        run_splits(
-            runs, first.fitting, search, first.evaluation, first.search.folds, first.table, splits
+        group = [first.requested[unit] for unit in units]
+        search = SplitSearch(
+            first.search, first.space, first.fitting, workers if first.lockstep else 1
         )
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Metadata that every row of `splits.csv` repeats."""
-        metadata = {"experiment": self.label, **self.metadata()}
-        return {name: metadata[name] for name in COLUMNS}
-
-    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
-        """Count the evaluations, and the final fit as one more step."""
-        total = self.iterations + 1
-        if store.finished(unit):
-            return total, total
-        return min(trial_log.count(store.file(unit, trial_log.SUFFIX)), self.iterations), total
-
-    def progress(self, unit: str, store: UnitStore) -> float:
-        """Weight evaluations and final fit by their estimated seconds."""
-        done, total = self.steps(unit, store)
-        if done == total:
-            return 1.0
-        final, whole = self._seconds(0), self._seconds(self.iterations)
-        return (1 - final / whole) * done / max(1, self.iterations)
-
-    def _seconds(self, iterations: int) -> float:
-        """Estimate the seconds of a group of splits with this many evaluations each, on a CPU."""
-        if not self.method.trains_network:
-            rows = len(self.table.splits[0].train)
-            fits = 1 + self.search.folds * self.evaluation.out_of_fold
-            return len(self.groups(self.units())[0]) * fits * self.method.fit_seconds(rows)
-        networks = self.training.samples * self.method.gradients_per_epoch
-        return group_seconds(
-            self.network,
-            replace(self.training, samples=networks),
-            rows=len(self.table.splits[0].train),
-            batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
-            splits=len(self.groups(self.units())[0]),
-            iterations=iterations,
-            folds=self.search.folds,
-            out_of_fold=self.evaluation.out_of_fold,
-            native=self.device == "cpu" and self.method.native,
-        )
-
-    def plan(self) -> dict[str, str]:
-        data = describe_data(self.table, tuple(self._requested.values()))
-        search = describe_search(self.space, self.iterations, self.search.folds)
-        if not self.method.trains_network:
-            return data | search
-        return data | search | describe_training(self.network, self.training)
-
-    def memory(self) -> float:
-        splits = len(self.groups(self.units())[0])
-        replicas = splits * (self.search.folds if self._fits_folds else 1)
-        rows, columns = self.table.inputs.shape
-        tested = max(len(split.test) for split in self.table.splits)
-        data = 3 * 4.0 * replicas * rows * (columns + 1)  # as read, standardised and shuffled
-        predicted = 3 * 8.0 * splits * tested * self.evaluation.samples
-        return data + predicted
-
-    def cost(self, workers: int) -> float:
-        """Estimate the seconds of all splits on a CPU."""
-        groups = self.groups(self.units())
-        each = self._seconds(self.iterations)
-        return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
+        folds = None
+        if first.fits_folds:
+            folds = make_folds(first.fitting, first.table, group, first.search.folds)
+        histories: list[list[Trial]] = [[] for _ in group]
+        if first.iterations and folds:
+            histories = run_search(search, group, folds, [stores[0].file(u, TRIALS) for u in units])
+        values = [best(history).values if history else {} for history in histories]
+        stacked = replace(first.fitting, method=_stacked_method(plans, len(group)))
+        results = final_fit(stacked, first.table, group * len(plans), values, first.evaluation)
+        held_out: list[Arrays] = [{} for _ in group]
+        if first.evaluation.out_of_fold and folds:
+            held_out = list(out_of_fold(first.fitting, first.table, group, folds, values))
+        fingerprints = subset_fingerprints(first.table, [split.test for split in group])
+        for k, (plan, store) in enumerate(zip(plans, stores, strict=True)):
+            assert isinstance(plan, SplitExperiment)
+            for s, unit in enumerate(units):
+                if not store.finished(unit):
+                    result, history = results[k * len(group) + s], histories[s]
+                    row = _row(plan, group[s], fingerprints[s], history, values[s], result)
+                    tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
+                    arrays = {**result.arrays, OUT_OF_FOLD: held_out[s]}
+                    store.save(unit, tables, {name: a for name, a in arrays.items() if a})
 
 
-def _dimension(name: str, pair: Any) -> Dimension:
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise UserError(
-            f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
-            f"the method or data set, or give method.{name}=VALUE.",
-            f"method.{name}",
-            "no_bounds",
-        )
-    return Dimension(name, *pair)
+def _stacked_method(plans: Sequence[Experiment], replicas_each: int) -> Method:
+    """Return the method that trains the replicas of all these experiments in one stack."""
+    first, *others = [plan.method for plan in plans if isinstance(plan, SplitExperiment)]
+    method = first.merge_for_stacking(others, replicas_each) if others else first
+    assert method is not None  # checked by `can_stack_with`
+    return method
 
 
-def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:
-    """Resolve `auto` to `always` on a CPU with a compiler if the search is long enough."""
-    if setting != "auto":
-        return setting
-    long = device == "cpu" and steps >= compilation.MIN_STEPS
-    return (
-        "always" if long and method.benefits_from_compile and compilation.available() else "never"
-    )
+def _row(
+    plan: SplitPlan,
+    split: Split,
+    fingerprint: str,
+    history: Sequence[Trial],
+    values: Mapping[str, float],
+    result: SplitResult,
+) -> dict[str, Any]:
+    """Return the row of a split in `splits.csv`.
+
+    Its seconds are those of search, final fit and test predictions. The fingerprint of its test
+    part is used to pair splits of different runs.
+    """
+    search_seconds = math.fsum(trial.seconds for trial in history)
+    searched = plan.space if history else ()
+    hyper = {**plan.method.fixed_hyper(), **values, **result.fixed}
+    return {
+        **{name: value for name, value in plan.columns.items() if name != "seed"},
+        "split": split.index,
+        "seed": plan.seed,
+        "training_rows": len(split.train),
+        "test_rows": len(split.test),
+        "fingerprint": fingerprint,
+        "parameters": result.parameters,
+        **result.scores,
+        "search_seconds": search_seconds,
+        "fit_seconds": result.fit_seconds,
+        "predict_seconds": result.predict_seconds,
+        "total_seconds": search_seconds + result.fit_seconds + result.predict_seconds,
+        **hardware(plan.device),
+        "diverged": int(result.diverged),
+        "at_bound": " ".join(d.name for d in searched if d.at_bound(values[d.name])),
+        **{f"hp.{name}": value for name, value in hyper.items()},
+        **{f"diag.{name}": value for name, value in result.diagnostics.items()},
+    }
+
+
+def _search_rows(split: Split, history: Sequence[Trial]) -> list[dict[str, Any]]:
+    return [
+        {
+            "split": split.index,
+            "iteration": iteration,
+            **{f"hp.{name}": value for name, value in trial.values.items()},
+            "objective": trial.objective,
+            **{f"fold_{fold}": score for fold, score in enumerate(trial.folds)},
+            "diverged": int(trial.diverged),
+            "seconds": trial.seconds,
+            "suggest_seconds": trial.suggest_seconds,
+        }
+        for iteration, trial in enumerate(history)
+    ]

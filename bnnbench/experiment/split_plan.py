@@ -1,37 +1,374 @@
-"""Descriptions of a split experiment for `--dry-run`."""
+"""The plan of a split experiment: its settings, checks, identity and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
-from bnnbench.settings import Dimension, Network, Training
-from bnnbench.types import Split, Table
+import numpy as np
+
+from bnnbench.checks import check_between, check_int
+from bnnbench.data import Source
+from bnnbench.data.fingerprint import fingerprint
+from bnnbench.data.splits import select_splits
+from bnnbench.experiment.base import HasPlan, HasSteps
+from bnnbench.experiment.fitting import FitSettings
+from bnnbench.experiment.split_cost import (
+    describe_data,
+    describe_search,
+    describe_training,
+    group_bytes,
+    group_seconds,
+    max_stacked_replicas,
+)
+from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.split_search import TRIALS, TrialLog
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.identity import no_identity
+from bnnbench.likelihoods.base import Likelihood
+from bnnbench.methods.shared import compilation
+from bnnbench.methods.shared.contract import Method
+from bnnbench.search.base import Search
+from bnnbench.settings import Dimension, Evaluation, Network, Training
+from bnnbench.types import Split, Table, UserError
+
+COLUMNS = ("experiment", "dataset", "method", "divergence", "likelihood", "loss", "depth", "seed")
+"""Metadata of the run that each row of `splits.csv` repeats."""
 
 
-def describe_data(table: Table, splits: Sequence[Split]) -> dict[str, str]:
-    """Describe the table and the splits to run."""
-    rows, columns = table.inputs.shape
-    trained, tested = len(splits[0].train), len(splits[0].test)
-    return {
-        "table": f"{rows} rows, {columns} inputs, target {table.target}",
-        "splits": f"{len(splits)} of {len(table.splits)}, the first with {trained} training "
-        f"rows and {tested} test rows",
-    }
+PRECISIONS = ("noise_precision", "prior_precision")
+"""Hyper-parameters whose value depends on the units of the target."""
+
+NOISE_STD = "noise_std"
+"""Alternative to `noise_precision`, which is `noise_std ** -2`."""
 
 
-def describe_search(space: Sequence[Dimension], iterations: int, folds: int) -> dict[str, str]:
-    """Describe the search, with bounds in standardised units."""
-    if not iterations:
-        return {"search": "none"}
-    ranges = ", ".join(f"{d.name} {d.low:.3g} to {d.high:.3g}" for d in space)
-    return {"search": f"{iterations} evaluations with {folds} folds: {ranges}"}
+@dataclass(frozen=True, kw_only=True)
+class SplitPlan(HasSteps, HasPlan):
+    """What is fitted to which splits (Cinelli et al. 2021, section 4.7.3).
+
+    Attributes:
+        dataset: source of the table.
+        method: the method to fit.
+        likelihood: used only in tables, since the method has its own.
+        search: how hyper-parameters are chosen.
+        network: the architecture.
+        training: settings of the fits.
+        evaluation: settings of the scoring.
+        bounds: lower and upper bounds of the searched hyper-parameters, by name.
+        fixed: values that the data set fixes, in standardised units; used for hyper-parameters
+            without a value.
+        fixed_original_units: fixed precisions in original units; each fit multiplies them by the
+            variance of its training targets.
+        seed: of all random numbers.
+        device: `cpu` or `cuda`.
+        splits: splits to run: `all`, a count or a list; not part of the identity.
+        loaded: the table, once `resolved`.
+    """
+
+    dataset: Source
+    method: Method
+    likelihood: Likelihood
+    search: Search
+    network: Network
+    training: Training
+    evaluation: Evaluation
+    bounds: Mapping[str, Any]
+    fixed: Mapping[str, float]
+    fixed_original_units: Mapping[str, float]
+    seed: int
+    device: str
+    splits: Any = no_identity("all")
+    loaded: Table | None = no_identity(None)
+    kind: ClassVar[str] = KIND
+    unit_noun: ClassVar[str] = "split"
+    step_noun: ClassVar[str] = "evaluations"
+
+    def resolved(self) -> Self:
+        """Load the table and resolve batch size, compilation, fixed values and search space."""
+        method = replace(self.method, **fixed_values(self.method, self.fixed))
+        fixed = fixed_original_units(method, self.fixed_original_units)
+        fixed_names = method.fixed_hyper().keys() | fixed.keys()
+        free = [name for name in method.hyper_names if name not in fixed_names]
+        space = [_dimension(name, self.bounds.get(name)) for name in free]
+        bounds = {d.name: (float(d.low), float(d.high)) for d in space}
+        table = self.dataset.load()
+        most = max(len(split.train) for split in table.splits)
+        training = self.training.with_batch_size(most)
+        steps = math.ceil(len(table.splits[0].train) / int(training.batch_size)) * training.epochs
+        searched = steps * self.search.iterations if free else 0
+        folds = bool(free) or self.evaluation.out_of_fold  # a single fit does not repay compilation
+        compiled = _resolve_compile(training.compile, searched, self.device, method)
+        training = replace(training, compile=compiled if folds else "never")
+        likelihood = getattr(method, "likelihood", self.likelihood)
+        network = self.network
+        if not method.trains_network:  # settings that it ignores must not change the identity
+            network, training = Network(depth=0), Training(batch_size=1, epochs=1, final_epochs=1)
+        return replace(
+            self, method=method, likelihood=likelihood, network=network, training=training,
+            bounds=bounds, fixed={}, fixed_original_units=fixed, loaded=table,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        check_int("seed", self.seed, minimum=0)
+        self.method.check_network(self.table.inputs.shape[1], self.network)
+        if self.fits_folds:
+            self._check_folds()
+        largest = max(len(split.train) for split in self.table.splits)
+        if self.method.max_rows is not None and largest > self.method.max_rows:
+            raise UserError(
+                f"method={self.method.label} accepts at most {self.method.max_rows} training rows, "
+                f"but the training parts of {self.table.name} have up to {largest}; choose another "
+                "method.",
+                "method",
+                "too_many_rows",
+            )
+        if self.space and not self.search.searches:
+            self.search.suggest(self.space, (), 0)  # raises an error with the missing values
+        select_splits(self.table, self.splits)
+
+    def _check_folds(self) -> None:
+        groups = self.table.groups
+        parts = [
+            split.train if groups is None else np.unique(groups[split.train])
+            for split in self.table.splits
+        ]
+        least = min(len(part) for part in parts)
+        if self.search.folds > least:
+            raise UserError(
+                f"search.folds must be at most {least}, the number of training "
+                f"{'rows' if groups is None else 'groups'} of {self.table.name}, not "
+                f"{self.search.folds}.",
+                "search.folds",
+            )
+
+    def warnings(self) -> tuple[str, ...]:
+        return self.table.warnings
+
+    @property
+    def table(self) -> Table:
+        """The data set."""
+        assert self.loaded is not None, "call `resolved` first"
+        return self.loaded
+
+    @property
+    def space(self) -> tuple[Dimension, ...]:
+        """The searched hyper-parameters."""
+        return tuple(Dimension(name, *pair) for name, pair in self.bounds.items())
+
+    @property
+    def iterations(self) -> int:
+        """Search evaluations per split; 0 if nothing is searched."""
+        return self.search.iterations if self.bounds else 0
+
+    @property
+    def fitting(self) -> FitSettings:
+        """Settings of the fits."""
+        return FitSettings(
+            self.method, self.network, self.training, self.evaluation.samples, self.device,
+            self.seed, self.fixed_original_units,
+        )  # fmt: skip
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.label} on {self.table.name}"
+
+    def identity(self) -> dict[str, Any]:
+        """Add the name and content of the table, so that edited data make another run.
+
+        Without a search only the number of folds counts, and only if folds are fitted. Fixed
+        precisions in original units count only if there are any.
+        """
+        table = {"name": self.table.name, "content": fingerprint(self.table)}
+        identity = {**super().identity(), "table": table}
+        if not self.fixed_original_units:
+            del identity["fixed_original_units"]
+        if not self.bounds:
+            identity["search"] = {"folds": self.search.folds if self.fits_folds else None}
+        return identity
+
+    def metadata(self) -> dict[str, Any]:
+        divergence = getattr(self.method, "divergence", None)
+        return {
+            "dataset": self.table.name,
+            "method": self.method.label,
+            "family": self.method.family,
+            "divergence": divergence.name if divergence else "kl",
+            "divergence_family": divergence.family if divergence else "kl",
+            "order": divergence.order if divergence else None,
+            "weight": divergence.weight if divergence else 1.0,
+            "likelihood": self.likelihood.label,
+            "loss": self.likelihood.loss.label,
+            "depth": self.network.depth,
+            "width": list(self.network.widths),
+            "final_epochs": self.training.final_epochs,
+            "seed": self.seed,
+            "inputs": self.table.inputs.shape[1],
+            "synthetic": self.table.truth is not None,
+            "target": self.table.target,
+            "score_training_rows": self.evaluation.score_training_rows,
+            "initial_points": getattr(self.search, "initial_points", 0),
+        }
+
+    def path_parts(self) -> tuple[str, ...]:
+        metadata = self.metadata()
+        model = "-".join(str(metadata[part]) for part in ("divergence", "likelihood", "loss"))
+        variant = f"depth{self.network.depth}-{model}-seed{self.seed}"
+        return (self.table.name, self.method.label, variant)
+
+    @cached_property  # progress needs it twice a second
+    def requested(self) -> dict[str, Split]:
+        """The splits to run, by unit."""
+        indices = select_splits(self.table, self.splits)
+        return {f"split-{s.index:02d}": s for s in self.table.splits if s.index in indices}
+
+    def units(self) -> tuple[str, ...]:
+        return tuple(self.requested)
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether all splits are computed together: on a GPU, or if the method requires it."""
+        return self.device == "cuda" or self.method.stack_splits
+
+    @property
+    def fits_folds(self) -> bool:
+        """Whether networks are fitted to cross-validation folds."""
+        return bool(self.iterations or self.evaluation.out_of_fold)
+
+    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Group all splits in lockstep; otherwise each alone, or a few if no folds are fitted.
+
+        Folds already form a stack. Without them, a step of a single split is mostly overhead.
+        """
+        long = self.method.gradients_per_epoch > 1 and self.method.native
+        size = len(units) if self.lockstep else 1 if self.fits_folds or long else self._stack_size
+        return tuple(tuple(units[k : k + size]) for k in range(0, len(units), size))
+
+    @property
+    def _stack_size(self) -> int:
+        most = max(len(split.test) for split in self.table.splits)
+        return max_stacked_replicas(self.network, self.training, self.evaluation.samples * most)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Metadata that every row of `splits.csv` repeats."""
+        metadata = {"experiment": self.label, **self.metadata()}
+        return {name: metadata[name] for name in COLUMNS}
+
+    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+        """Count the evaluations, and the final fit as one more step."""
+        total = self.iterations + 1
+        if store.finished(unit):
+            return total, total
+        return min(TrialLog.count(store.file(unit, TRIALS)), self.iterations), total
+
+    def progress(self, unit: str, store: UnitStore) -> float:
+        """Weight evaluations and final fit by their estimated seconds."""
+        done, total = self.steps(unit, store)
+        if done == total:
+            return 1.0
+        final, whole = self._seconds(0), self._seconds(self.iterations)
+        return (1 - final / whole) * done / max(1, self.iterations)
+
+    def _seconds(self, iterations: int) -> float:
+        """Estimate the seconds of a group of splits with this many evaluations each, on a CPU."""
+        if not self.method.trains_network:
+            rows = len(self.table.splits[0].train)
+            fits = 1 + self.search.folds * self.evaluation.out_of_fold
+            return len(self.groups(self.units())[0]) * fits * self.method.fit_seconds(rows)
+        networks = self.training.samples * self.method.gradients_per_epoch
+        return group_seconds(
+            self.network,
+            replace(self.training, samples=networks),
+            rows=len(self.table.splits[0].train),
+            batch=int(getattr(self.method, "batch_size", self.training.batch_size)),
+            splits=len(self.groups(self.units())[0]),
+            iterations=iterations,
+            folds=self.search.folds,
+            out_of_fold=self.evaluation.out_of_fold,
+            native=self.device == "cpu" and self.method.native,
+        )
+
+    def plan(self) -> dict[str, str]:
+        data = describe_data(self.table, tuple(self.requested.values()))
+        search = describe_search(self.space, self.iterations, self.search.folds)
+        if not self.method.trains_network:
+            return data | search
+        return data | search | describe_training(self.network, self.training)
+
+    def memory(self) -> float:
+        splits = len(self.groups(self.units())[0])
+        folds = self.search.folds if self.fits_folds else 1
+        return group_bytes(self.table, splits, folds, self.evaluation.samples)
+
+    def cost(self, workers: int) -> float:
+        """Estimate the seconds of all splits on a CPU."""
+        groups = self.groups(self.units())
+        each = self._seconds(self.iterations)
+        return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
 
 
-def describe_training(network: Network, training: Training) -> dict[str, str]:
-    """Describe the network and its training."""
-    return {
-        "network": f"hidden units {' x '.join(map(str, network.widths)) or 'none'}",
-        "training": f"{training.epochs} epochs, {training.final_epochs} in the final fit, "
-        f"minibatches of {training.batch_size}, learning rate {training.learning_rate:g}, "
-        f"{training.samples} weight samples",
-    }
+def _dimension(name: str, pair: Any) -> Dimension:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise UserError(
+            f"method.{name} is searched but has no bounds [low, high]; set them in the protocol of "
+            f"the method or data set, or give method.{name}=VALUE.",
+            f"method.{name}",
+            "no_bounds",
+        )
+    return Dimension(name, *pair)
+
+
+def _resolve_compile(setting: str, steps: int, device: str, method: Method) -> str:
+    """Resolve `auto` to `always` on a CPU with a compiler if the search is long enough."""
+    if setting != "auto":
+        return setting
+    long = device == "cpu" and steps >= compilation.MIN_STEPS
+    return (
+        "always" if long and method.benefits_from_compile and compilation.available() else "never"
+    )
+
+
+def fixed_values(method: Method, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fixed values, in standardised units, of the method's unset hyper-parameters.
+
+    Raises:
+        UserError: if a value is not positive.
+    """
+    return _checked("dataset.protocol.fixed", _only_unset(method, fixed))
+
+
+def fixed_original_units(method: Method, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Return the fixed precisions, in original units, of the method's unset hyper-parameters.
+
+    Args:
+        method: with all values that are set in standardised units.
+        fixed: values by name, of `PRECISIONS` or `NOISE_STD`; None means not fixed.
+
+    Raises:
+        UserError: if a name has no such units or a value is not positive.
+    """
+    key = "protocol.fixed_original_units"
+    for name in fixed:
+        if name not in (*PRECISIONS, NOISE_STD):
+            available = ", ".join((*PRECISIONS, NOISE_STD))
+            raise UserError(f"{key}: unknown name {name!r} (available: {available}).", key)
+    values = _checked(key, fixed)
+    if NOISE_STD in values:
+        values = {"noise_precision": values.pop(NOISE_STD) ** -2, **values}
+    return _only_unset(method, values)
+
+
+def _only_unset(method: Method, values: Mapping[str, Any]) -> dict[str, Any]:
+    unset = set(method.hyper_names) - method.fixed_hyper().keys()
+    return {name: value for name, value in values.items() if name in unset}
+
+
+def _checked(key: str, values: Mapping[str, Any]) -> dict[str, float]:
+    specified = {name: value for name, value in values.items() if value is not None}
+    for name, value in specified.items():
+        check_between(f"{key}.{name}", value, 0)
+    return {name: float(value) for name, value in specified.items()}

@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bnnbench.experiment import trial_log
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.protocol import cross_validate, make_trial
-from bnnbench.experiment.trial_log import TrialLog
+from bnnbench.files import checksum, write_text
 from bnnbench.random_streams import derive_seed
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
 from bnnbench.types import Split
+
+TRIALS = "trials.jsonl"
+"""Suffix of the trial log of a unit."""
+
+
+class TrialLog:
+    """The finished evaluations of a unit, in memory and on disk: one line each, with a checksum.
+
+    The whole file is rewritten after every evaluation. It therefore always contains the search of a
+    single process, even if two processes work on the same unit without seeing each other's locks.
+
+    Attributes:
+        path: of the file.
+        trials: in order.
+    """
+
+    def __init__(self, path: Path, trials: Iterable[Trial] = ()) -> None:
+        """Write exactly these trials to the file."""
+        self.path, self.trials = path, list(trials)
+        self._text = "".join(_line(trial) for trial in self.trials)
+        write_text(path, self._text)
+
+    def add(self, trial: Trial) -> None:
+        """Append a trial and write it to disk."""
+        self.trials.append(trial)
+        self._text += _line(trial)
+        write_text(self.path, self._text)
+
+    @staticmethod
+    def read(path: Path) -> list[Trial]:
+        """Read the finished evaluations, up to the first damaged line."""
+        trials: list[Trial] = []
+        for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else ():
+            text, _, sum_ = line.rpartition(b"\t")
+            if not text or sum_ != checksum(text).encode():
+                break
+            record = json.loads(text)
+            trials.append(Trial(**{**record, "folds": tuple(record["folds"])}))
+        return trials
+
+    @staticmethod
+    def count(path: Path) -> int:
+        """Count the finished evaluations without parsing them."""
+        return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def _line(trial: Trial) -> str:
+    # repr-exact floats and NaN survive the round trip, so a resumed search is bit-identical.
+    text = json.dumps(asdict(trial))
+    return f"{text}\t{checksum(text.encode())}\n"
 
 
 @dataclass(frozen=True)
@@ -47,7 +97,7 @@ def run_search(
         files: the trial log of each split.
     """
     iterations = task.search.iterations
-    histories = [trial_log.read(file) for file in files]
+    histories = [TrialLog.read(file) for file in files]
     # All splits resume at the same iteration, in the same stack as in an uninterrupted run.
     start = min(min(len(history) for history in histories), iterations)
     logs = [TrialLog(file, history[:start]) for file, history in zip(files, histories, strict=True)]

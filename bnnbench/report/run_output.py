@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from bnnbench.discovery import plugins
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder, read_environment
+from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder, read_environment, read_record
 from bnnbench.report.figures.save import save_figures
 from bnnbench.report.renderers import terminal
 from bnnbench.report.run_page import RunDetails, RunPage, RunSummary

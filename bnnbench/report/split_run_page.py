@@ -8,8 +8,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
 from bnnbench.report.figures.mixing import has_mixing_data, mixing_figure

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import RunFolder, finished_runs
+from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.settings import flatten

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from bnnbench.experiment.record import Record, read_record
-from bnnbench.experiment.run_folder import Done, RunFolder
+from bnnbench.experiment.run_folder import Done, Record, RunFolder, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.run_files import (
     CALIBRATION,

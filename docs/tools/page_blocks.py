@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +12,7 @@ import pandas as pd
 from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
 
 from bnnbench.config.published_protocol import published_protocol
+from bnnbench.experiment.execution import execute
 from bnnbench.report.formatting import MISSING, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
@@ -246,11 +249,20 @@ def straight_line() -> str:
     )
 
 
+def run_path() -> str:
+    """Return the body of the function that executes a run, without its docstring."""
+    source = inspect.getsource(execute)
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    body = source.splitlines()[function.body[1].lineno - 1 :]
+    return "\n".join(["```python", *(line.removeprefix("    ") for line in body), "```"])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
-        exceptions, toy_claims, toy_deviations, straight_line,
+        exceptions, toy_claims, toy_deviations, straight_line, run_path,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),

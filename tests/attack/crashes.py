@@ -90,7 +90,7 @@ def run_killed_at(arguments: Sequence[str], folder: Path, moment: int) -> int:
 
 def run_killed_after_trial(arguments: Sequence[str], folder: Path, name: str) -> int:
     """Run the command in a child that is killed after the first trial in the log `name`."""
-    from bnnbench.experiment.trial_log import TrialLog
+    from bnnbench.experiment.split_search import TrialLog
 
     add = TrialLog.add
 

@@ -23,8 +23,8 @@ from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.dask import Dask
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.execution import execute, shared_engine
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 

@@ -156,7 +156,7 @@ def test_the_method_runs_and_changed_code_is_noticed(
     assert "mine.py" not in errors and result_folder(out).root.parent.name == "mine"
     text = (here / "mine.py").read_text().replace("/ batch.counts", "/ (2 * batch.counts)")
     (here / "mine.py").write_text(text)
-    from bnnbench.experiment import code_version as codes
+    from bnnbench.experiment import provenance as codes
 
     codes._digest.cache_clear()  # as in another process
     _, again, errors = command(*words)

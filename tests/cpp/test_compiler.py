@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bnnbench.cpp import compiler
-from bnnbench.cpp.compiler import LibraryUnavailable, build_library, find_compiler
+from bnnbench.cpp import library as compiler
+from bnnbench.cpp.library import LibraryUnavailable, build_library, find_compiler
 
 SMALL = 'extern "C" int answer() { return 42; }\n'
 
@@ -108,7 +108,7 @@ def test_one_of_many_processes_compiles(
     )
     code = (
         "import ctypes, sys; from pathlib import Path; "
-        "from bnnbench.cpp.compiler import build_library; "
+        "from bnnbench.cpp.library import build_library; "
         "print(ctypes.CDLL(str(build_library(Path(sys.argv[1])))).answer())"
     )
     command = [sys.executable, "-c", code, str(source)]

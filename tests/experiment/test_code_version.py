@@ -14,11 +14,10 @@ from support.command import result_folder
 from support.config import TINY
 from support.tiny_runs import finished
 
-from bnnbench.experiment import code_version
-from bnnbench.experiment.code_version import changed_files, code_version_of
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_status import run_status
+from bnnbench.experiment import provenance
+from bnnbench.experiment.provenance import changed_files, code_version_of
+from bnnbench.experiment.run import Run, run_status
+from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 
 Command = Callable[..., tuple[int, str, str]]
@@ -48,7 +47,7 @@ def written(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str)
     (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    code_version._digest.cache_clear()
+    provenance._digest.cache_clear()
     return __import__(name)
 
 

@@ -13,9 +13,8 @@ import pytest
 from support.tiny_runs import finished
 
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.run import Run, run_status
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
-from bnnbench.experiment.run_status import run_status
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
 from bnnbench.files import write_text
 from bnnbench.results.run_files import read_splits

@@ -18,12 +18,11 @@ from support.user_errors import assert_user_error
 
 from bnnbench.cpp.library import Library, library
 from bnnbench.data.fingerprint import subset_fingerprints
-from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute, make_tasks
-from bnnbench.experiment.record import read_record
+from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.run_lock import lock_units
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.methods.pbp import PBP
 from bnnbench.types import UserError

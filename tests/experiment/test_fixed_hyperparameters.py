@@ -12,9 +12,9 @@ from support.tiny_runs import finished
 from support.user_errors import assert_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.fixed_hyperparameters import fixed_original_units, fixed_values
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_plan import fixed_original_units, fixed_values
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.types import UserError
 

@@ -20,11 +20,11 @@ from bnnbench.experiment.lock import (
     LockTaken,
     acquire,
     heartbeat,
+    lock_units,
     note_of,
     read_note,
 )
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_lock import lock_units
 from bnnbench.types import UserError
 
 ELSEWHERE = {"host": "node17", "pid": 4711, "since": "2026-11-22T05:00:00+00:00"}

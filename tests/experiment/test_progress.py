@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from bnnbench.experiment import progress
-from bnnbench.experiment.progress import Pace, time_left_suffix
+from bnnbench.experiment.progress import Pace, SweepProgress, time_left_suffix
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.sweep_progress import SweepProgress
 
 Planner = Callable[..., Run]
 

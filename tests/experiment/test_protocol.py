@@ -89,7 +89,7 @@ def test_test_inputs_change_neither_search_nor_fit(tiny: Planner) -> None:
         replace(experiment.evaluation, score_training_rows=True),
     )
     fits = [
-        final_fit(fitting, t, table.splits[:1], values, evaluation)[0].training["mean"]
+        final_fit(fitting, t, table.splits[:1], values, evaluation)[0].arrays["training"]["mean"]
         for t in (table, replace(table, inputs=other))
     ]
     np.testing.assert_array_equal(*fits)

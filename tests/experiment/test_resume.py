@@ -16,9 +16,9 @@ from support.command import Command
 from support.config import TINY
 from support.tiny_runs import finished, tiny_run
 
-from bnnbench.experiment import trial_log
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.split_search import TRIALS, TrialLog
 
 pytestmark = pytest.mark.integration
 
@@ -47,7 +47,7 @@ def start(*given: str) -> subprocess.Popen[str]:
 
 
 def evaluations(outputs: Path) -> int:
-    return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
+    return sum(TrialLog.count(path) for path in outputs.rglob(f"*.{TRIALS}"))
 
 
 def wait_for(outputs: Path, count: int) -> None:

@@ -10,12 +10,11 @@ import pytest
 from support.tiny_runs import finished, with_experiment
 
 from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.experiment import split_group
-from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_lock import lock_units
+from bnnbench.experiment import split_experiment
+from bnnbench.experiment.lock import lock_units
+from bnnbench.experiment.progress import SweepProgress
+from bnnbench.experiment.run import Run, stack_of
 from bnnbench.experiment.split_cost import MAX_REPLICAS
-from bnnbench.experiment.stacking import stack_of
-from bnnbench.experiment.sweep_progress import SweepProgress
 
 Planner = Callable[..., Run]
 
@@ -44,13 +43,13 @@ def test_a_stack_equals_single_runs(
     apart = [replace(run, outputs=tmp_path / "alone") for run in row(tiny, "splits=1")]
     alone = [scores(run) for run in apart]
     fits = []
-    final_fit = split_group.final_fit
+    final_fit = split_experiment.final_fit
 
     def counted(*given: object) -> object:
         fits.append(given)
         return final_fit(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(split_group, "final_fit", counted)
+    monkeypatch.setattr(split_experiment, "final_fit", counted)
     sweep = SweepProgress(row(tiny, "splits=1"))
     together = [scores(run, sweep) for run in sweep.runs]
     assert len(fits) == 1

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from bnnbench.experiment.progress import SweepProgress, time_left
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.sweep_progress import SweepProgress, time_left
 from bnnbench.files import write_text
 
 Planner = Callable[..., Run]
@@ -23,7 +23,7 @@ def finish(run: Run) -> None:
 def test_time_left_shrinks_as_runs_finish(tiny: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("bnnbench.experiment.sweep_progress.REPORT_SECONDS", 10_000)
+    monkeypatch.setattr("bnnbench.experiment.progress.REPORT_SECONDS", 10_000)
     runs = [tiny(f"seed={seed}") for seed in range(4)]
     view = SweepProgress(runs, started=1000)
     first = view.seconds_left()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bnnbench.experiment import trial_log
-from bnnbench.experiment.trial_log import TrialLog
+from bnnbench.experiment.split_search import TrialLog
 from bnnbench.search.base import Trial
 
 
@@ -15,19 +14,19 @@ def test_the_log_survives_damage(tmp_path: Path) -> None:
         Trial({"a": 0.1 + i}, -1.0 / (i + 3), (float("nan"), 0.2), 1.5, 0.5) for i in range(3)
     ]
     log = TrialLog(path, trials[:2])
-    assert str(trial_log.read(path)) == str(trials[:2])
+    assert str(TrialLog.read(path)) == str(trials[:2])
     log.add(trials[2])
     assert log.trials == trials
     whole = path.read_text()
-    assert trial_log.count(path) == 3
-    assert str(trial_log.read(path)) == str(trials), "floats and NaN are read bit for bit"
+    assert TrialLog.count(path) == 3
+    assert str(TrialLog.read(path)) == str(trials), "floats and NaN are read bit for bit"
     path.write_text(whole[:-20])
-    assert str(trial_log.read(path)) == str(trials[:2])
+    assert str(TrialLog.read(path)) == str(trials[:2])
     path.write_text(whole.replace("0.2", "0.3", 1))
-    assert trial_log.read(path) == [], "a changed number is detected"
+    assert TrialLog.read(path) == [], "a changed number is detected"
     path.write_bytes(whole.encode().replace(b"objective", b"obj\xffctive", 1))
-    assert trial_log.read(path) == []
-    assert trial_log.read(tmp_path / "absent") == [] and trial_log.count(tmp_path / "absent") == 0
+    assert TrialLog.read(path) == []
+    assert TrialLog.read(tmp_path / "absent") == [] and TrialLog.count(tmp_path / "absent") == 0
 
 
 def test_two_processes_with_one_log_do_not_mix(tmp_path: Path) -> None:
@@ -38,5 +37,5 @@ def test_two_processes_with_one_log_do_not_mix(tmp_path: Path) -> None:
     for trial in trials:
         first.add(trial)
         second.add(trial)
-        assert trial_log.read(path) == second.trials
-    assert trial_log.read(path) == trials and not list(tmp_path.glob(".*"))
+        assert TrialLog.read(path) == second.trials
+    assert TrialLog.read(path) == trials and not list(tmp_path.glob(".*"))

@@ -14,7 +14,7 @@ import pytest
 import torch
 from joblib import cpu_count
 
-from bnnbench.experiment.workers import (
+from bnnbench.experiment.engines.local import (
     START_METHOD,
     available_cores,
     wait_for_all,

@@ -20,9 +20,9 @@ from bnnbench.config.assemble import build
 from bnnbench.config.configs import options
 from bnnbench.config.sweep import compose_configs
 from bnnbench.experiment.execution import execute
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run_folder import finished_runs
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-from bnnbench.experiment.sweep_progress import SweepProgress
 from bnnbench.types import DuplicateConfiguration
 from support.config import compose
 from support.methods import FAST_SETTINGS, depth_overrides

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment import trial_log
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
+from bnnbench.experiment.split_search import TRIALS, TrialLog
 
 # Overrides of a run that is long enough to be killed during the search.
 LONG_RUN = ("splits=4", "search.iterations=8", "training.epochs=400", "device=cpu")
@@ -39,7 +39,7 @@ def assert_same_results(actual: Finished, expected: Finished) -> None:
 
 def evaluations(outputs: Path) -> int:
     """Count the evaluations of objectives in the logs of all searches."""
-    return sum(trial_log.count(path) for path in outputs.rglob(f"*.{trial_log.SUFFIX}"))
+    return sum(TrialLog.count(path) for path in outputs.rglob(f"*.{TRIALS}"))
 
 
 def wait_for(outputs: Path, count: int) -> None:

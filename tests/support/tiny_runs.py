@@ -9,10 +9,10 @@ import pandas as pd
 
 from bnnbench.config.assemble import build
 from bnnbench.experiment.execution import execute
+from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.experiment.sweep_progress import SweepProgress
 from support.config import TINY, compose
 
 SCORES = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]

@@ -84,7 +84,7 @@ def run(arguments: Namespace) -> int:
     if arguments.output is not None and arguments.output.is_dir():
         raise UserError(f"--output must be a file, but {arguments.output} is a folder.", "--output")
     from bnnbench.data.own_table.reading import as_text, format_of, read_frame
-    from bnnbench.experiment.find_run import find_run
+    from bnnbench.experiment.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit
 
     folder = find_run(arguments.folder)

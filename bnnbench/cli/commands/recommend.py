@@ -77,9 +77,11 @@ def run(given: Namespace) -> int:
 def show_plans(runs: Sequence[Run]) -> int:
     """Print the data set, the methods and their estimated times; write nothing."""
     from bnnbench.cli.plan import seconds_left, show_total
-    from bnnbench.experiment.sweep_progress import time_left
+    from bnnbench.experiment.base import HasPlan
+    from bnnbench.experiment.progress import time_left
 
     experiment = runs[0].experiment
+    assert isinstance(experiment, HasPlan)
     plan = experiment.plan()
     print(f"{experiment.metadata()['dataset']}: {plan['table']}")
     print(f"splits: {plan['splits']}")

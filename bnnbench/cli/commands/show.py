@@ -40,7 +40,7 @@ def run(given: Namespace) -> int:
     """
     from bnnbench.cli.console import open_in_browser
     from bnnbench.cli.result_table import show_run
-    from bnnbench.experiment.find_run import find_run
+    from bnnbench.experiment.run_folder import find_run
 
     folder = find_run(given.folder)
     if not given.open:

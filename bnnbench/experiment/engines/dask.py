@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from bnnbench.constraints import Count
-from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
-from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
+from bnnbench.experiment.base import Task
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.payload import Files, PayloadCache, compute, pack, unpack
-from bnnbench.experiment.engines.task import Task
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

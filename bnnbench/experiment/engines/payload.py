@@ -20,9 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bnnbench.experiment.base import Member
-from bnnbench.experiment.code_version import changed_files, code_version_of
-from bnnbench.experiment.engines.task import Task
+from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.provenance import changed_files, code_version_of
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.files import checksum, write_atomically

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import shutil
 import subprocess
 import time
@@ -10,16 +12,74 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 from bnnbench.constraints import Count, Whole
-from bnnbench.experiment.engines.base import Engine, EngineSettings, notify
-from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
-from bnnbench.experiment.engines.payload import PayloadCache, pack
-from bnnbench.experiment.engines.slurm_job import SlurmJob, job_result, save_job, saved_job
-from bnnbench.experiment.engines.task import Task
-from bnnbench.files import write_atomically
+from bnnbench.experiment.base import Task
+from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
+from bnnbench.experiment.engines.local import available_cores
+from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
+from bnnbench.files import write_atomically, write_text
 from bnnbench.types import UserError
+
+if TYPE_CHECKING:
+    from submitit.helpers import DelayedSubmission
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """The function that a job calls.
+
+    Attributes:
+        payload: the task.
+        tables: folder of the pickled tables.
+    """
+
+    payload: Payload
+    tables: Path
+
+    def __call__(self) -> str | None:
+        """Compute the task and return the message of a `UserError`, if there is one."""
+        tables = {name: (self.tables / name).read_bytes() for name in self.payload.tables}
+        try:
+            compute(self.payload, tables, available_cores())
+        except UserError as error:
+            return str(error)
+        return None
+
+    def checkpoint(self) -> DelayedSubmission:
+        """Requeue a job that was preempted or ran out of time; it resumes from disk."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def job_file(task: Task) -> Path:
+    """Return the file that stores the job of a task."""
+    return task.runs[0].store.file(task.units[0], "slurm.json")
+
+
+def save_job(task: Task, job: str) -> None:
+    """Store the job of a task for the next command."""
+    write_text(job_file(task), json.dumps({"job": job}) + "\n")
+
+
+def saved_job(task: Task) -> str:
+    """Return the job that a command submitted for this task; empty if there is none."""
+    try:
+        return str(json.loads(job_file(task).read_text())["job"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def job_result(folder: Path, job: str) -> tuple[str, Any] | None:
+    """Return `("success", value)` or `("error", traceback)`; None if the job was killed."""
+    array = job.partition("_")[0]
+    try:
+        return pickle.loads((folder / array / f"{job}_0_result.pkl").read_bytes())
+    except FileNotFoundError:
+        return None
+
 
 POLL_INTERVAL = 2.0  # seconds between looks at the folder
 QUEUE_INTERVAL = 10.0  # seconds between calls of squeue, which loads the scheduler

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from bnnbench.checks import check_choice
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_settings
-from bnnbench.experiment.base import Experiment, Member
+from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
 from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import names, state_file
@@ -41,7 +41,7 @@ STEP_SECONDS = 1.2e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sprinkler(Experiment):
+class Sprinkler(Stackable, HasSteps):
     """Density-ratio variational inference on the sprinkler; each repetition is a unit.
 
     The random numbers of a repetition depend on its number only, not on what it is stacked with.

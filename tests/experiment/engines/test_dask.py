@@ -31,9 +31,9 @@ from support.killing import (
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import assert_user_error
 
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import dask
 from bnnbench.experiment.engines.dask import Dask
-from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from support.tiny_runs import SCORES, finished, no_page
 
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine, TaskReference
-from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.execution import execute, make_tasks, shared_engine
 from bnnbench.experiment.lock import acquire
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run import Run
+from bnnbench.experiment.progress import SweepProgress
+from bnnbench.experiment.run import Run, run_status
+from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.experiment.sweep_progress import SweepProgress
 
 Planner = Callable[..., Run]
 
@@ -134,7 +134,7 @@ def test_a_damaged_unit_is_run_again_in_a_sweep(tiny: Planner) -> None:
     with shared_engine(runs, None) as engine:
         for run in runs:
             execute(run, no_page, engine=engine)
-    assert not runs[1].damaged_units()
+    assert run_status(runs[1]).units == ()
     assert finished(runs[1])[1][SCORES].equals(before[SCORES])
 
 

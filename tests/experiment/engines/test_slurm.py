@@ -28,10 +28,10 @@ from support.killing import (
 from support.tiny_runs import finished, tiny_run
 from support.user_errors import assert_user_error
 
+from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import slurm
-from bnnbench.experiment.engines.lost_tasks import LostTaskCounter
+from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.slurm import Slurm
-from bnnbench.experiment.engines.task import Task
 from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
 from bnnbench.types import UserError

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.record import read_record
-from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error

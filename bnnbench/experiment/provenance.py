@@ -1,25 +1,110 @@
-"""Version of the code behind a run, so that results of changed code are not reused silently.
+"""The software and hardware that computed a run, and the version of the code behind it.
 
-A code version consists of the package version and a hash of each module that defines a class of the
-experiment, base classes included: its syntax tree without docstrings and comments. For modules of
-the user, which have no version, it includes the local modules that they import.
+Results of changed code are not reused silently. A code version consists of the package version and
+a hash of each module that defines a class of the experiment, base classes included: its syntax tree
+without docstrings and comments. For modules of the user, which have no version, it includes the
+local modules that they import.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
+import os
+import platform
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.abc import InspectLoader
+from importlib.metadata import version
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from sysconfig import get_paths
 from typing import Any
 
+import torch
+
 from bnnbench import __version__
+from bnnbench.cpp.library import library
+from bnnbench.experiment.run_folder import RunFolder, read_environment
+from bnnbench.files import write_text
+
+LIBRARIES = (
+    "bnnbench",
+    "torch",
+    "numpy",
+    "scikit-optimize",
+    "scikit-learn",
+    "hydra-core",
+    "pandas",
+)
+
+
+def write_environment(folder: RunFolder, workers: int) -> None:
+    """Write `environment.json`; entries of earlier processes are kept under `earlier`."""
+    facts = {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "workers": workers,
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "native": library().status,
+        "commit": _commit(),
+        "versions": {name: version(name) for name in LIBRARIES},
+    }
+    before = read_environment(folder)
+    earlier = before.pop("earlier", []) + ([before] if before else [])
+    text = json.dumps({**facts, **({"earlier": earlier} if earlier else {})}, indent=2)
+    write_text(folder.environment, text + "\n")
+
+
+def hardware(device: str) -> dict[str, str]:
+    """Return the name of the machine and the model of its processor or GPU.
+
+    Args:
+        device: `cpu` or `cuda`.
+    """
+    model = torch.cuda.get_device_name() if device == "cuda" else processor()
+    return {"host": platform.node(), "device": model}
+
+
+@cache
+def processor() -> str:
+    """Return the model of the CPU, which can change the last bits of a number."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """Return the commit of the source checkout, with `+` if edited; None outside a checkout."""
+    source = Path(__file__).parents[2]
+    if not (source / ".git").exists():
+        return None
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(source), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def as_yaml(config: Mapping[str, Any]) -> str:
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)
+
 
 EXCLUDED = ("builtins", "abc", "typing", "torch", "numpy")
 """Packages whose source is not hashed."""

@@ -1,0 +1,159 @@
+"""What every experiment must satisfy, with the settings in `support.experiments`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.config import compose
+from support.experiments import CASES, NAMES
+from support.refusals import assert_refused
+from support.tiny_runs import no_page
+
+from bnnbench.config.assemble import build
+from bnnbench.experiment.base import Member, Task
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.report.run_output import find_run_page
+
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+"""A unit's name; a dot would separate the suffix of its files."""
+
+FOLDER_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+MACHINE = re.compile(r"seconds|host|device")
+"""Columns that depend on the machine."""
+
+WRONG = [(name, wrong) for name, case in CASES.items() for wrong in case.wrong or {}]
+
+every_experiment = pytest.mark.parametrize("name", NAMES)
+
+
+def make_run(name: str, outputs: Path, *more: str) -> Run:
+    settings = (f"experiment={name}", "workers=1", *CASES[name].settings, *more)
+    return build(compose(*settings, f"outputs_dir={outputs}"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
+    """Return `whole(name)`, which executes a run of an experiment once."""
+
+    @cache
+    def finished(name: str) -> Run:
+        run = make_run(name, tmp_path_factory.mktemp(name))
+        execute(run, no_page)
+        return run
+
+    return finished
+
+
+def tables_of(folder: RunFolder) -> dict[str, pd.DataFrame]:
+    """Return the tables of a run without the columns that depend on the machine."""
+    tables = {path.name: pd.read_csv(path) for path in sorted(folder.root.glob("*.csv"))}
+    return {name: without_machine(table) for name, table in tables.items()}
+
+
+def without_machine(table: pd.DataFrame) -> pd.DataFrame:
+    return table.loc[:, [not MACHINE.search(str(name)) for name in table]]
+
+
+def arrays_of(folder: RunFolder) -> dict[str, np.ndarray]:
+    return {
+        f"{path.name}/{name}": array
+        for path in sorted(folder.root.glob("*.npz"))
+        for name, array in np.load(path).items()
+    }
+
+
+def saved_tables(store: UnitStore, unit: str) -> dict[str, Any]:
+    """Return the tables that a unit has saved, without the columns that depend on the machine."""
+    tables = json.loads(store.file(unit, "json").read_text())["tables"]
+    return {name: without_machine(pd.DataFrame(rows)) for name, rows in tables.items()}
+
+
+def test_every_experiment_has_a_case() -> None:
+    assert CASES.keys() == set(NAMES)
+
+
+@every_experiment
+def test_names_are_well_formed(name: str, tmp_path: Path) -> None:
+    run = make_run(name, tmp_path)
+    units, experiment = run.experiment.units(), run.experiment
+    assert units and len(set(units)) == len(units)
+    assert all(map(FILE_NAME.fullmatch, units))
+    assert sorted(unit for group in experiment.groups(units) for unit in group) == sorted(units)
+    assert all(map(FOLDER_NAME.fullmatch, (experiment.label, *experiment.path_parts())))
+    assert experiment.title.strip() == experiment.title != ""
+    assert "\n" not in experiment.title
+    assert json.loads(json.dumps(run.record.metadata)) == run.record.metadata
+    assert find_run_page(run.record.kind) is not None
+    assert run.cost() > 0
+    assert not list(tmp_path.iterdir())
+
+
+@every_experiment
+def test_the_folder_does_not_depend_on_what_changes_no_result(name: str, tmp_path: Path) -> None:
+    run = make_run(name, tmp_path)
+    fewer = make_run(name, tmp_path, *CASES[name].fewer)
+    assert set(fewer.experiment.units()) <= set(run.experiment.units())
+    other = replace(fewer, experiment=replace(fewer.experiment, summary="another"))
+    assert other.folder == run.folder
+
+
+@every_experiment
+def test_a_unit_does_not_depend_on_the_others(
+    name: str, whole: Callable[[str], Run], tmp_path: Path
+) -> None:
+    case, run = CASES[name], whole(name)
+    experiment = make_run(name, tmp_path, *case.fewer).experiment
+    unit = experiment.units()[-1]
+    store = UnitStore(RunFolder(tmp_path))
+    Task.for_stack([Member(experiment, store)], [unit]).run_group()
+    assert store.units() == [unit] and store.intact(unit)
+    ours, expected = saved_tables(store, unit), saved_tables(run.store, unit)
+    assert ours.keys() == expected.keys()
+    for table, values in expected.items():
+        exact = {"rtol": 1e-3} if case.rounding else {"check_exact": True}
+        pd.testing.assert_frame_equal(ours[table], values, **exact)
+
+
+@every_experiment
+def test_a_killed_run_resumes_to_the_same_bits(
+    name: str, whole: Callable[[str], Run], tmp_path: Path
+) -> None:
+    run, expected, save = make_run(name, tmp_path), whole(name), UnitStore.save
+
+    def save_and_die(self: UnitStore, *results: Any) -> None:
+        save(self, *results)
+        raise KeyboardInterrupt
+
+    with patch.object(UnitStore, "save", save_and_die), pytest.raises(KeyboardInterrupt):
+        execute(run, no_page)
+    assert len(run.store.units()) == 1 and not run.complete()
+    folder = execute(make_run(name, tmp_path), no_page)
+    tables, arrays = tables_of(expected.folder), arrays_of(expected.folder)
+    assert tables and tables.keys() == tables_of(folder).keys()
+    for table, values in tables_of(folder).items():
+        pd.testing.assert_frame_equal(values, tables[table], check_exact=True)
+    assert arrays.keys() == arrays_of(folder).keys()
+    for array, values in arrays_of(folder).items():
+        np.testing.assert_array_equal(values, arrays[array])
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG)
+def test_a_wrong_setting_is_refused(name: str, wrong: str) -> None:
+    setting, _, rest = wrong.rpartition(": ")
+    overrides = rest.split(" ")
+    cases = CASES[name].wrong or {}
+    setting = setting or overrides[0].partition("=")[0]
+    assert_refused([f"experiment={name}", *overrides], setting=setting, code=cases[wrong])

@@ -1,0 +1,283 @@
+"""Tiny settings and wrong settings of every experiment, for the tests of what all must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bnnbench.config.configs import config_folder
+
+NAMES = tuple(
+    sorted(
+        path.stem
+        for path in (config_folder() / "experiment").glob("*.yaml")
+        if not path.stem.startswith("_")
+    )
+)
+"""Every option of the group `experiment`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an experiment is tested.
+
+    Attributes:
+        settings: overrides of a run of a second or two, with all kinds of units.
+        fewer: further overrides that request only some of these units.
+        rounding: whether a unit may depend on the others by rounding, because they form a stack.
+        wrong: wrong overrides, several separated by a space, with the code of the error; the error
+            is about the first of them, or about the setting in front of a colon.
+    """
+
+    settings: tuple[str, ...]
+    fewer: tuple[str, ...] = ()
+    rounding: bool = False
+    wrong: Mapping[str, str | None] | None = None
+
+
+def own(*settings: str) -> tuple[str, ...]:
+    """Return overrides of settings of the experiment itself."""
+    return tuple(f"experiment.{setting}" for setting in settings)
+
+
+TINY_FIT = (
+    "training.epochs=1",
+    "training.final_epochs=1",
+    "training.samples=2",
+    "training.batch_size=64",
+    "evaluation.samples=4",
+    "network.width=3",
+)
+
+
+def splits(*settings: str) -> Case:
+    """Return the case of an experiment on two splits of a bundled data set."""
+    given = ("dataset=diabetes", *settings, *TINY_FIT, "splits=2")
+    return Case(given, fewer=("splits=[1]",), rounding=True)
+
+
+NO_SEEDED_SPLITS = "~dataset.seeded_splits"
+FIXED = ("method=map", "method.prior_precision=1", "method.noise_precision=1")
+
+CASES: Mapping[str, Case] = {
+    "uci": splits(
+        "method=vadam", "search.iterations=2", "search.initial_points=2", "search.folds=2"
+    ),
+    "book_uci": splits("method=pbp", "search=none"),
+    "gal_uci": splits("search.iterations=2", "search.initial_points=2", "search.folds=2"),
+    "vr_uci": splits("search=none", *FIXED[1:]),
+    "toy_1d": splits(*FIXED),
+    "gold_standard": splits(*FIXED),
+    "gold_toy": splits(*FIXED),
+    "gp_toy": splits(*FIXED[:2]),
+    "gvi_alpha": splits("divergence.alpha=0.5", NO_SEEDED_SPLITS),
+    "gvi_competitors": splits(*FIXED[:2], NO_SEEDED_SPLITS),
+    "gvi_uci": splits("divergence=renyi_2", NO_SEEDED_SPLITS),
+    "linear_regression": Case(
+        ("training.epochs=20", "dataset.rows=10"),
+        wrong={
+            "method=pbp": None,
+            "network.depth: method=cavi depth=1": None,
+            "method.prior_precision: method=cavi method.prior_precision=null": None,
+            "likelihood: method=cavi loss=beta": "not_accepted",
+            "network.depth: depth=1": None,
+            "dataset=diabetes method.noise_precision=1": None,
+            "likelihood: loss=beta": None,
+            "dataset.rows=1": None,
+            "dataset.high: dataset.low=5": "not_greater",
+            "method.prior_precision=0": None,
+        },
+    ),
+    "clutter": Case(
+        own("draws=[2,20]", "repetitions=2", "orders=3", "powers=[1,0.5]", "sizes=[5,6]"),
+        fewer=own("sizes=[6]"),
+        wrong={
+            "experiment.orders=1": None,
+            "experiment.clutter_weight=1": None,
+            "experiment.prior_variance=0": None,
+            "experiment.theta=inf": None,
+            "experiment.draws=[100,10]": "not_increasing",
+            "experiment.sizes=20": "not_a_list",
+            "experiment.sizes=[]": "not_a_list",
+            "experiment.sizes=[3000]": "too_large",
+            "experiment.sizes=[2.5]": None,
+            "experiment.powers=[-1]": None,
+            "experiment.tolerance=0": None,
+            "dataset=boston": "no_effect",
+        },
+    ),
+    "conjugate_pairs": Case(
+        own("sizes=[1,3]"),
+        fewer=own("sizes=[3]"),
+        wrong={
+            "experiment.scale=0": None,
+            "experiment.prior_shape=-1": None,
+            "experiment.mean=nan": None,
+            "experiment.mean_range=[3]": "not_a_list",
+            "experiment.precision_range=[4,1]": "not_increasing",
+            "experiment.precision_range=[0,1]": None,
+            "experiment.sizes=3": "not_a_list",
+            "experiment.sizes=[0]": None,
+            "experiment.sizes=[3,3]": "not_distinct",
+            "seed=1": "no_effect",
+        },
+    ),
+    "em_factory": Case(
+        own("starts=2", "iterations=20"),
+        fewer=own("starts=1"),
+        wrong={
+            "experiment.products=2": None,
+            "experiment.products=5000": "too_large",
+            "experiment.beta=0": None,
+            "reading=wrong": None,
+            "experiment.starts=0": None,
+            "experiment.data_seed: experiment.rate_scale=0.01": None,
+            "method=bbb": "no_effect",
+        },
+    ),
+    "expectation_maximisation": Case(
+        own("starts=2", "iterations=50", "points=30"),
+        wrong={
+            "experiment.weight=1": None,
+            "experiment.loc=[1.0]": "not_a_list",
+            "experiment.loc=3": "not_a_list",
+            "experiment.scale=[1.0,0.0]": None,
+            "experiment.points=4": None,
+            "experiment.starts=0": None,
+            "experiment.iterations=0": None,
+            "experiment.tolerance=-1": None,
+            "experiment.min_variance=2": None,
+            "seed=-1": None,
+        },
+    ),
+    "gaussian_mixture": Case(
+        own(
+            "few_points=5", "many_points=60", "starts=2", "iterations=20", "held_out=20",
+            "batch=20", "passes=2", "repetitions=2",
+        ),
+        wrong={
+            "experiment.few_points=16": "too_large",
+            "experiment.few_points=11 experiment.few_means=[1.0,2.0,3.0]": "too_large",
+            "experiment.few_means=[1.0]": "too_few",
+            "experiment.many_means=[1.0,x]": None,
+            "experiment.batch: experiment.many_points=40": "too_large",
+            "experiment.starts=0": None,
+            "experiment.repetitions=1": None,
+            "experiment.decreasing_power=0.5": None,
+            "experiment.too_fast_power=1": None,
+            "experiment.constant_step=0": None,
+            "experiment.prior_variance=-1": None,
+            "experiment.tolerance=0": None,
+            "seed=-1": None,
+        },
+    ),
+    "gradient_variance": Case(
+        own(
+            "draws=100", "samples=[1]", "rows=6", "minibatch=2", "latents=[2]", "scales=[1]",
+            "ascent_steps=5", "repetitions=2",
+        ),
+        wrong={
+            "experiment.draws=10": None,
+            "experiment.scales=1": "not_a_list",
+            "experiment.scales=[0]": None,
+            "experiment.samples=[0]": None,
+            "experiment.latents=[1.5]": None,
+            "experiment.frequency=60": None,
+            "experiment.target=inf": None,
+            "experiment.minibatch=21": "cannot_enumerate",
+            "experiment.minibatch=10": "cannot_enumerate",
+            "experiment.draws=1000000": "too_many",
+            "experiment.samples_per_step=1": None,
+            "experiment.repetitions=0": None,
+            "experiment.learning_rate=-1": None,
+            "experiment.noise_precision=0": None,
+            "experiment.data_seed=-1": None,
+        },
+    ),
+    "kl_shapes": Case(
+        own("separations=[0,3]", "weights=[0.5]", "scales=[1]", "orders=[1,2]"),
+        wrong={
+            "experiment.separations=[-1]": None,
+            "experiment.separations=[8]": None,
+            "experiment.separations=2": "not_a_list",
+            "experiment.orders=[]": "not_a_list",
+            "experiment.weights=[1]": None,
+            "experiment.scales=[0]": None,
+            "experiment.orders=[one]": None,
+            "experiment.correlation=1": None,
+            "experiment.sweeps=1": None,
+        },
+    ),
+    "noise_precision": Case(
+        (*own("gradient_steps=5", "orders=2", "powers=[0.5,1]"), "rows=4"),
+        wrong={
+            "target=both": None,
+            "reading=other": None,
+            "rows=1": None,
+            "rows=100000": "too_large",
+            "experiment.prior_shape=1": None,
+            "experiment.noise_precision=0": None,
+            "experiment.orders=1": None,
+            "experiment.powers=[0,1]": "out_of_range",
+            "experiment.powers=[1,0.5]": "not_increasing",
+            "experiment.powers=1": "not_increasing",
+            "experiment.learning_rate=2": None,
+            "experiment.gradient_steps=0": None,
+            "method=bbb": "no_effect",
+        },
+    ),
+    "sprinkler": Case(
+        own(
+            "pretraining_steps=4", "estimator_steps=2", "iterations=6", "samples=4",
+            "evaluate_every=3", "repetitions=2",
+        ),
+        fewer=own("repetitions=1"),
+        rounding=True,
+        wrong={
+            "experiment.estimator=null": None,
+            "experiment.estimator=T": None,
+            "experiment.divergence=kl": None,
+            "experiment.contrast=both": None,
+            "experiment.schedule=book": None,
+            "experiment.schedule=null": None,
+            "experiment.numerics=x": None,
+            "experiment.observations=x": None,
+            "experiment.numerics=stable experiment.estimator=relu_ratio": "no_stable_form",
+            "experiment.estimator=ratio experiment.numerics=stable": "same_algorithm",
+            "experiment.repetitions=0": None,
+            "experiment.repetitions=1001": "too_large",
+            "experiment.samples=1": None,
+            "experiment.samples=20001": "too_large",
+            "experiment.decay_from=-1": None,
+            "experiment.estimator_rate=0": None,
+            "experiment.data=[0,-1]": None,
+            "experiment.data=[a]": None,
+            "experiment.data=[inf]": None,
+            "experiment.data=[1,1]": "repeated",
+            "experiment.data=[]": "not_a_list",
+            "experiment.data=5": "not_a_list",
+            "method=bbb": "no_effect",
+            "divergence=tv": "no_effect",
+        },
+    ),
+    "divergence_bounds": Case(
+        own("training_steps=5", "repetitions=2", "kl_values=[0.5]", "sample_sets=2", "samples=50"),
+        wrong={
+            "experiment.kl_values=[]": "not_a_list",
+            "experiment.kl_values=2": "not_a_list",
+            "experiment.kl_values=[0]": None,
+            "experiment.repetitions=0": None,
+            "experiment.training_steps=many": None,
+        },
+    ),
+    "estimator_parametrisations": Case(
+        own("points=100"),
+        wrong={
+            "experiment.q=0": None,
+            "experiment.p=-1": None,
+            "experiment.points=0": None,
+            "seed=-1": None,
+        },
+    ),
+}  # fmt: skip
+"""The case of every experiment."""

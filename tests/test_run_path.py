@@ -1,0 +1,65 @@
+"""The number of modules that a run passes through, so that its path can be read in one sitting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1")
+FIRST_FOLD = "experiment/folds.py"
+MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 47, 97
+
+TRACE = """
+import sys
+from pathlib import Path
+import bnnbench
+
+package = str(Path(bnnbench.__file__).parent) + "/"
+entered, importing, function = {}, 0, 1  # CO_OPTIMIZED: not the body of a class
+
+def profile(frame, event, argument):
+    global importing
+    code = frame.f_code
+    if code.co_name == "<module>" and event in ("call", "return"):
+        importing += 1 if event == "call" else -1
+    elif event == "call" and not importing and code.co_flags & function:
+        if code.co_filename.startswith(package):
+            entered.setdefault(code.co_filename.removeprefix(package), code.co_qualname)
+
+from bnnbench.cli.main import main
+
+sys.setprofile(profile)
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    Path("trace.txt").write_text("".join(f"{name} {first}\\n" for name, first in entered.items()))
+"""
+"""Writes the modules of the package in the order in which their functions are entered, each with
+the first one. The code of modules and classes, which runs while they are imported, does not count.
+"""
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the modules that the main thread of a run enters, in order."""
+    folder = tmp_path_factory.mktemp("trace")
+    command = [sys.executable, "-c", TRACE, *COMMAND]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "results: " in done.stdout, done.stderr
+    return [line.split()[0] for line in Path(folder / "trace.txt").read_text().splitlines()]
+
+
+def test_a_run_enters_few_modules(modules: list[str]) -> None:
+    before = modules[: modules.index(FIRST_FOLD)]
+    assert len(before) <= MAX_BEFORE_FIRST_FOLD, before
+    assert len(modules) <= MAX_MODULES, modules
+
+
+def test_a_run_enters_no_suite(modules: list[str]) -> None:
+    assert not [name for name in modules if name.startswith("suites/")]
