@@ -22,9 +22,13 @@ from pathlib import Path
 from filelock import FileLock
 
 COMPILERS = ("g++", "clang++", "c++")
-FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC")
-"""No `-ffast-math`: NaN and infinity must behave as in torch, and the code controls the order of
-summation. OpenMP is used for vectorisation only, not for threads."""
+FLAGS = (
+    "-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fopenmp-simd", "-shared",
+    "-fPIC",
+)  # fmt: skip
+"""Results must not depend on the processor, so the compiler may neither reorder sums
+(`-ffast-math`) nor fuse products with sums. OpenMP is used for vectorisation only, not for
+threads."""
 
 TIMEOUT = 120.0  # seconds; a build takes about five
 
@@ -44,7 +48,8 @@ def build_library(*sources: Path) -> Path:
     Raises:
         LibraryUnavailable: if there is no compiler, it fails, or no folder is writable.
     """
-    command = [*find_compiler(), *FLAGS, *_processor_flags()]
+    compiler, *extra = find_compiler()
+    command = [compiler, *FLAGS, *_processor_flags(), *extra]
     key = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources))
     for part in (*command, _processor_identity()):
         key.update(b"\0" + part.encode())

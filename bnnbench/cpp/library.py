@@ -19,12 +19,14 @@ SOURCES = tuple(
     Path(__file__).with_name(name)
     for name in (
         "kernel.cpp",
+        "elementwise.cpp",
         "jensen_shannon.cpp",
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
         "lanes.h",
         "network.h",
+        "portable.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
@@ -77,10 +79,19 @@ def _load(path: Path) -> ctypes.CDLL:
         function.argtypes = [ARRAY]
     for function in (code.js_far, code.js_near, code.js_slopes):
         function.argtypes, function.restype = [ARRAY], None
+    for function in (code.exponentials, code.logarithms):
+        function.argtypes, function.restype = [NUMBER, *[ARRAY] * 2], None
+    code.mixture_crps.argtypes, code.mixture_crps.restype = [*[NUMBER] * 2, *[ARRAY] * 4], None
+    code.ordered_product.argtypes, code.ordered_product.restype = (
+        [*[NUMBER] * 3, *[ARRAY] * 3],
+        None,
+    )
+    code.invert_positive.argtypes = [NUMBER, *[ARRAY] * 3]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
-    for function in (code.gradient_moments, code.evaluate, *taking_one):
+    code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
+    for function in (code.gradient_moments, code.evaluate, code.output_moments, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 

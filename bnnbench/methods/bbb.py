@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from bnnbench import portable_math
 from bnnbench.checks import check_between, check_choice
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
@@ -123,4 +124,4 @@ class BBB(VariationalMethod):
         return self.divergence.value(loc, scale, prior, epsilon)
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])
+        return posterior.state["loc"], portable_math.softplus(posterior.state["rho"])

@@ -33,7 +33,7 @@ from bnnbench.methods.shared.moment_propagation import (
     rectify_back,
 )
 from bnnbench.methods.shared.trainer import State, finite, select, shuffled
-from bnnbench.native.propagation import NativePropagation
+from bnnbench.native.propagation import NativePropagation, output_moments
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
@@ -125,11 +125,15 @@ class PBP(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling; the noise is `E[1 / gamma]`."""
-        weights = unpack(posterior.mlp, posterior.state)
-        rows = rows_per_chunk(posterior.mlp, len(inputs))
-        chunks = [forward(weights, chunk)[0] for chunk in inputs.double().split(rows, 1)]
-        loc, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
-        noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
+        state, inputs = posterior.state, inputs.double()
+        if has_native_code(inputs, torch.float64):
+            loc, variance = output_moments(posterior.mlp, state["loc"], state["var"], inputs)
+        else:
+            weights = unpack(posterior.mlp, state)
+            rows = rows_per_chunk(posterior.mlp, len(inputs))
+            chunks = [forward(weights, chunk)[0] for chunk in inputs.split(rows, 1)]
+            loc, variance = (torch.cat(moment, 1) for moment in zip(*chunks, strict=True))
+        noise = state["noise_beta"] / (state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
 
 

@@ -49,7 +49,8 @@ class GaussianMethod(GaussianPosterior, StochasticMethod):
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+        # Not `addcmul`, which rounds once or twice depending on the processor.
+        return loc + scale * streams.normal(samples, posterior.mlp.n_weights)
 
 
 @dataclass(frozen=True, kw_only=True)
