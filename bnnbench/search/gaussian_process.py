@@ -108,7 +108,7 @@ class MaternProcess(RegressorMixin, BaseEstimator):
             method="TNC",  # without BLAS, whose rounding depends on the processor
             jac=True,
             bounds=bounds,
-            options={"ftol": 1e-6},
+            options={"ftol": 1e-6, "scale": np.ones(len(bounds))},
         )
         self.log_likelihood_, theta = -optimum.fun, exp(optimum.x)
         self.kernel_, self.noise_ = Matern(theta[0], theta[1:-1]), theta[-1]
