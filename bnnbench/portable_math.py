@@ -73,6 +73,15 @@ def log(x: Array) -> Array:
     return np.where(x > 0, usual, np.where(x == 0, -np.inf, np.nan))
 
 
+def tensor_exp(x: Tensor) -> Tensor:
+    """Return `exp(x)`; by torch on a GPU, and where gradients are needed."""
+    import torch
+
+    if x.device.type != "cpu" or x.requires_grad:
+        return x.exp()
+    return torch.from_numpy(exp(x.double().numpy())).to(x.dtype)
+
+
 def softplus(x: Tensor) -> Tensor:
     """Return `log(1 + exp(x))`; by torch on a GPU."""
     import torch
