@@ -14,10 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from bnnbench.portable_math import exp, invert, log, matmul
+from bnnbench.search.minimise import minimise
 
 Array = NDArray[np.float64]
 
@@ -101,16 +101,10 @@ class MaternProcess(RegressorMixin, BaseEstimator):
         squares = (self.inputs_[:, None] - self.inputs_).transpose(2, 0, 1) ** 2
         bounds = np.log([AMPLITUDES, *([self.length_scales] * len(squares)), NOISES])
         start = np.clip(np.zeros(len(bounds)), *bounds.T)
-        optimum = minimize(
-            negative_log_likelihood,
-            start,
-            args=(squares, standardised),
-            method="TNC",  # without BLAS, whose rounding depends on the processor
-            jac=True,
-            bounds=bounds,
-            options={"ftol": 1e-6, "scale": np.ones(len(bounds))},
+        optimum, value = minimise(
+            lambda theta: negative_log_likelihood(theta, squares, standardised), start, bounds
         )
-        self.log_likelihood_, theta = -optimum.fun, exp(optimum.x)
+        self.log_likelihood_, theta = -value, exp(optimum)
         self.kernel_, self.noise_ = Matern(theta[0], theta[1:-1]), theta[-1]
         covariance = self.kernel_.between(self.inputs_, self.inputs_)
         covariance += (self.noise_ + JITTER) * np.eye(len(targets))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -51,8 +50,7 @@ def test_it_equals_the_process_of_scikit_optimize(points: int, inputs: int, seed
     standardised = (losses - losses.mean()) / losses.std()
     value, _ = negative_log_likelihood(theta, squares, standardised)
     assert -value == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-6)
-    optimum = SimpleNamespace(x=theta, fun=value)
-    with patch("bnnbench.search.gaussian_process.minimize", lambda *_, **__: optimum):
+    with patch("bnnbench.search.gaussian_process.minimise", lambda *_: (theta, value)):
         ours = MaternProcess(SCALES).fit(at, losses)
     others = np.random.default_rng(seed).uniform(size=(7, inputs))
     for own, expected in zip(
@@ -70,7 +68,7 @@ def test_the_maximum_is_on_average_as_good_as_that_of_scikit_optimize() -> None:
             warnings.simplefilter("ignore")
             theirs.fit(at, losses)
         gains.append(ours.log_likelihood_ - theirs.log_marginal_likelihood_value_)
-    assert np.mean(gains) > -0.1
+    assert np.mean(gains) > -0.1 and max(gains) > -0.01
 
 
 @settings(deadline=None, max_examples=30)
