@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,6 +69,7 @@ def run_splits(
         table: the data set.
         splits: by name of their unit.
     """
+    started = time.process_time()
     units, group = list(splits), list(splits.values())
     histories: list[list[Trial]] = [[] for _ in group]
     made: Folds | None = None
@@ -84,7 +86,12 @@ def run_splits(
         held_out = list(out_of_fold(fitting, table, group, made, values))
     space = search.space if search else ()
     tested = subset_fingerprints(table, [split.test for split in group])
-    machine = hardware(fitting.device)
+    trained = subset_fingerprints(table, [split.train for split in group])
+    shared = {
+        "cpu_seconds": (time.process_time() - started) / len(outcomes),
+        **hardware(fitting.device),
+        "bits": bits_depend_on(fitting),
+    }
     for k, run in enumerate(runs):
         for s, (unit, split) in enumerate(splits.items()):
             if run.store.finished(unit):
@@ -92,9 +99,16 @@ def run_splits(
             outcome = outcomes[k * len(group) + s]
             bounds = " ".join(d.name for d in space if d.at_bound(values[s][d.name]))
             hyper = {**run.method.fixed_hyper(), **values[s], **outcome.fixed}
-            row = _row(run.columns, split, tested[s], histories[s], hyper, bounds, outcome, machine)
+            prints = {"fingerprint": tested[s], "training_fingerprint": trained[s]}
+            row = _row(run.columns, split, prints, histories[s], hyper, bounds, outcome, shared)
             tables = {SPLITS: [row], SEARCH: _search_rows(split, histories[s])}
             run.store.save(unit, tables, _arrays(outcome, held_out[s]))
+
+
+def bits_depend_on(fitting: FitSettings) -> str:
+    """Return `program` if every processor gives the same bits, else `processor`."""
+    on_cpu = fitting.device == "cpu" and fitting.training.dtype == "float32"
+    return "program" if on_cpu and fitting.method.portable else "processor"
 
 
 def _merged_method(methods: Sequence[Method], each: int) -> Method:
@@ -121,17 +135,17 @@ def _arrays(outcome: SplitResult, held_out: Arrays) -> dict[str, Arrays]:
 def _row(
     columns: Mapping[str, Any],
     split: Split,
-    fingerprint: str,
+    fingerprints: Mapping[str, str],
     history: Sequence[Trial],
     hyper: Mapping[str, float],
     at_bound: str,
     outcome: SplitResult,
-    machine: Mapping[str, str],
+    shared: Mapping[str, Any],
 ) -> Row:
     """Return the row of a split in `splits.csv`.
 
-    Its seconds are those of search, final fit and test predictions. The fingerprint of its test
-    part is used to pair splits of different runs.
+    Its seconds are those of search, final fit and test predictions; `cpu_seconds` also include the
+    out-of-fold predictions. The fingerprints of its parts pair splits of different runs.
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     return {
@@ -140,14 +154,14 @@ def _row(
         "seed": columns["seed"],
         "training_rows": len(split.train),
         "test_rows": len(split.test),
-        "fingerprint": fingerprint,
+        **fingerprints,
         "parameters": outcome.parameters,
         **outcome.scores,
         "search_seconds": search_seconds,
         "fit_seconds": outcome.fit_seconds,
         "predict_seconds": outcome.predict_seconds,
         "total_seconds": search_seconds + outcome.fit_seconds + outcome.predict_seconds,
-        **machine,
+        **shared,
         "diverged": int(outcome.diverged),
         "at_bound": at_bound,
         **{f"hp.{name}": value for name, value in hyper.items()},

@@ -69,6 +69,7 @@ class Laplace(GaussianMethod, MAP):
     predictive: str = "linearised"
     prior_precision_by: str = "search"
     initial_prior_precision: float = 1.0
+    portable_prediction: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"curvature": "full", "predictive": "sampled"},
         {"curvature": "diagonal", "last_layer": True, "predictive": "sampled"},

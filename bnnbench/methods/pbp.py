@@ -78,6 +78,10 @@ class PBP(Method):
         return library().code is not None
 
     @property
+    def portable(self) -> bool:
+        return self.native
+
+    @property
     def is_stochastic(self) -> bool:
         return False
 

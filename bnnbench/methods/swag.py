@@ -83,6 +83,7 @@ class SWAG(StochasticMethod):
     momentum: float = 0.9
     rank: int = 20
     scale: float = 0.5
+    portable_prediction: ClassVar[bool] = False
     own_hyper_names: ClassVar[tuple[str, ...]] = ("prior_precision",)
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"scale": 0.0},

@@ -32,11 +32,14 @@ class StochasticMethod(Method):
             methods say "negative log-likelihood" for whichever loss is configured.
         noise_precision: of the observations, standardised units; None is searched. Only valid for a
             likelihood that has it. Methods that learn it accept a string instead.
+        portable_prediction: class attribute, whether what follows native training uses neither
+            sums nor functions of torch, which depend on the processor.
     """
 
     likelihood: Likelihood = field(default_factory=Gaussian)
     noise_precision: float | str | None = None
     records_objective: ClassVar[bool] = True
+    portable_prediction: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +59,10 @@ class StochasticMethod(Method):
     @property
     def native(self) -> bool:
         return native_update_for(self, torch.zeros(1)) is not None
+
+    @property
+    def portable(self) -> bool:
+        return self.native and self.portable_prediction
 
     def kl_weight(self, index: int, batches: int) -> float:
         """Return the weight of the complexity term in minibatch `index` of `batches`; mean 1."""
