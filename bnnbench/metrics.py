@@ -1,34 +1,33 @@
 """Scores of a predictive mixture, in the common units of prediction and targets.
 
 The literature reports three different log-likelihoods under one name. All are averages over the
-test points; `log_likelihood` is the per-point one.
+test points; `log_likelihood` is the per-point one. Scores are computed on the CPU, with the same
+bits on every processor.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from bnnbench import portable_math
 from bnnbench.types import Prediction
+
+Array = NDArray[np.float64]
 
 MAX_DENSITIES = 8_000_000  # in memory for a log-likelihood: 64 MB of float64
 MAX_CRPS_COMPONENTS = 500  # of a mixture, since the number of pairs is quadratic
-MAX_CRPS_PAIRS = 2_000_000  # pairs of components in memory
 
 
-def log_density(prediction: Prediction, targets: Tensor) -> Tensor:
-    """`log Normal(targets; loc, variance)` of every component, `[S, R, M]`."""
-    variance = prediction.variance
-    square = (targets - prediction.loc).square()
-    return -0.5 * (square / variance + (2 * math.pi * variance).log())
-
-
-def mean_over(values: Tensor, real: Tensor) -> Tensor:
-    """Average `[..., R, M]` over the real rows to `[..., R]`."""
-    return torch.where(real, values, 0.0).sum(-1) / real.sum(-1)
+def log_density(loc: Array, variance: Array, targets: Array) -> Array:
+    """Return `log Normal(targets; loc, variance)`, elementwise."""
+    error = targets - loc
+    return -0.5 * (error * error / variance + portable_math.log(2 * math.pi * variance))
 
 
 def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -41,12 +40,13 @@ def log_likelihood(prediction: Prediction, targets: Tensor, real: Tensor) -> Ten
         targets: `[R, M]`.
         real: `[R, M]` bool, False for padding.
     """
-    samples = prediction.loc.shape[0]
-    sums = [
-        log_density(prediction.rows(some), targets[:, some]).logsumexp(0)
-        for some in _pieces(prediction)
-    ]
-    return mean_over(torch.cat(sums, 1) - math.log(samples), real)
+    samples = len(prediction.loc)
+    return _per_replica(
+        [
+            _mean([_log_sum_exp(densities) - math.log(samples) for densities in pieces])
+            for pieces in _densities(prediction, targets, real)
+        ]
+    )
 
 
 def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -54,15 +54,14 @@ def log_likelihood_joint(prediction: Prediction, targets: Tensor, real: Tensor) 
 
     Computed by the code of Vadam (Khan et al. 2018) and SLANG (Mishkin et al. 2018).
     """
-    samples, points = prediction.loc.shape[0], real.sum(-1)
-    sums = [
-        torch.where(real[:, some], log_density(prediction.rows(some), targets[:, some]), 0.0).sum(
-            -1
-        )
-        for some in _pieces(prediction)
+    samples = len(prediction.loc)
+    joint = [
+        np.sum([densities.sum(1) for densities in pieces], 0)
+        for pieces in _densities(prediction, targets, real)
     ]
-    joint = torch.stack(sums).sum(0) / points * points
-    return (joint.logsumexp(0) - math.log(samples)) / points
+    values = [float(_log_sum_exp(one[:, None])[0]) - math.log(samples) for one in joint]
+    points = real.sum(1).tolist()
+    return _per_replica([value / count for value, count in zip(values, points, strict=True)])
 
 
 def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
@@ -71,45 +70,74 @@ def log_likelihood_gaussian(prediction: Prediction, targets: Tensor, real: Tenso
     The predictive distribution of PBP (Hernández-Lobato & Adams 2015); moment matching for others.
     """
     variance = prediction.epistemic_variance() + prediction.noise_variance()
-    matched = Prediction(prediction.mean()[None], torch.zeros_like(variance), variance)
-    return mean_over(log_density(matched, targets)[0], real)
+    moments = (_numpy(one) for one in (prediction.mean(), variance, targets))
+    return _mean_over(log_density(*moments), real)
 
 
 def rmse(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Root mean squared error of the predictive mean (book, eq. 4.64), `[R]`."""
-    return mean_over((targets - prediction.mean()).square(), real).sqrt()
+    error = _numpy(targets) - _numpy(prediction.mean())
+    return _mean_over(error * error, real).sqrt()
 
 
 def crps(prediction: Prediction, targets: Tensor, real: Tensor) -> Tensor:
     """Mean continuous ranked probability score of the mixture, `[R]`; lower is better.
 
-    Exact for a Gaussian mixture (Grimit et al. 2006), by `scoringrules`. A mixture of more than
-    `MAX_CRPS_COMPONENTS` components is thinned to every second, third, ... component.
+    Exact for a Gaussian mixture (Grimit et al. 2006). A mixture of more than `MAX_CRPS_COMPONENTS`
+    components is thinned to every second, third, ... component.
     """
-    import scoringrules
-
     step = math.ceil(len(prediction.loc) / MAX_CRPS_COMPONENTS)
-    loc = prediction.loc[::step].movedim(0, -1).cpu().numpy()
-    variance = prediction.variance.expand(prediction.loc.shape)[::step]
-    scale = variance.sqrt().movedim(0, -1).cpu().numpy()
-    observed, keep = targets.cpu().numpy(), real.cpu().numpy()
-    chunk = max(1, MAX_CRPS_PAIRS // loc.shape[-1] ** 2)
-    means = []
-    for r in range(len(observed)):
-        y, m, s = observed[r, keep[r]], loc[r, keep[r]], scale[r, keep[r]]
-        pieces = [
-            scoringrules.crps_mixnorm(y[i : i + chunk], m[i : i + chunk], s[i : i + chunk])
-            for i in range(0, len(y), chunk)
+    return _per_replica(
+        [
+            float(portable_math.mixture_crps(loc[::step], variance[::step], y).mean())
+            for loc, variance, y in _replicas(prediction, targets, real)
         ]
-        means.append(np.concatenate(pieces).mean())
-    return torch.tensor(means, dtype=torch.float64)
+    )
 
 
-def _pieces(prediction: Prediction) -> list[slice]:
-    """Divide the rows into chunks of at most `MAX_DENSITIES` densities."""
-    samples, replicas, rows = prediction.loc.shape
-    most = max(1, MAX_DENSITIES // (samples * replicas))
-    return [slice(first, first + most) for first in range(0, rows, most)]
+def _replicas(
+    prediction: Prediction, targets: Tensor, real: Tensor
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield `loc [S, M_r]`, `variance [S, M_r]` and `targets [M_r]` of each replica."""
+    loc, y, keep = _numpy(prediction.loc), _numpy(targets), real.cpu().numpy()
+    variance = _numpy(prediction.variance.expand(prediction.loc.shape))
+    for r, kept in enumerate(keep):
+        yield loc[:, r, kept], variance[:, r, kept], y[r, kept]
+
+
+def _densities(prediction: Prediction, targets: Tensor, real: Tensor) -> Iterator[Iterator[Array]]:
+    """Yield, per replica, the log densities of a few rows at a time, `[S, rows]`."""
+    size = max(1, MAX_DENSITIES // len(prediction.loc))
+    for loc, variance, y in _replicas(prediction, targets, real):
+        yield (
+            log_density(loc[:, k : k + size], variance[:, k : k + size], y[k : k + size])
+            for k in range(0, len(y), size)
+        )
+
+
+def _log_sum_exp(values: Array) -> Array:
+    """Return the logarithm of the sum of exponentials over the first axis."""
+    top = values.max(0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return top + portable_math.log(portable_math.exp(values - top).sum(0))
+
+
+def _mean(pieces: list[Array]) -> float:
+    return float(np.concatenate(pieces).mean())
+
+
+def _mean_over(values: Array, real: Tensor) -> Tensor:
+    """Average `[R, M]` over the real rows to `[R]`."""
+    keep = real.cpu().numpy()
+    return _per_replica([float(row[kept].mean()) for row, kept in zip(values, keep, strict=True)])
+
+
+def _per_replica(values: list[float]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def _numpy(values: Tensor) -> Array:
+    return values.double().cpu().numpy()
 
 
 METRICS = {

@@ -156,13 +156,23 @@ class Prediction:
 
     def mean(self) -> Tensor:
         """Return the predictive mean `[R, M]`."""
-        return self.loc.mean(0)
+        return _mean_over_samples(self.loc)
 
     def epistemic_variance(self) -> Tensor:
         """Return the epistemic variance `[R, M]`: variance of `loc` plus mean of `epistemic`."""
-        inner = self.epistemic.expand(self.loc.shape).mean(0)
-        return self.loc.var(0, correction=0) + inner
+        inner = _mean_over_samples(self.epistemic.expand(self.loc.shape))
+        return _mean_over_samples((self.loc - self.mean()).square()) + inner
 
     def noise_variance(self) -> Tensor:
         """Return the mean noise variance `[R, M]`."""
-        return self.noise.expand(self.loc.shape).mean(0)
+        return _mean_over_samples(self.noise.expand(self.loc.shape))
+
+
+def _mean_over_samples(values: Tensor) -> Tensor:
+    """Average over the first axis; on the CPU by numpy, with the same bits on every processor."""
+    if values.device.type != "cpu":
+        return values.mean(0)
+    import numpy as np
+    import torch
+
+    return torch.from_numpy(np.add.reduce(values.numpy(), axis=0)) / len(values)

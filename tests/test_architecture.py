@@ -25,7 +25,7 @@ LAYERS = [
     {"discovery"},
     {"checks", "constraints", "identity", "files", "forks"},
     {"cpp"},
-    {"settings", "random_streams"},
+    {"settings", "random_streams", "portable_math"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
     {"native"},
     {"methods"},

@@ -13,6 +13,7 @@
 // all nodes, so no intermediate results are stored.
 
 #include "lanes.h"
+#include "portable.h"
 
 // The same fields in the same order as in bnnbench/divergences/native_sums.py.
 struct Pairs {
@@ -82,8 +83,8 @@ void moments_of(const Pairs &pairs, Slope slope) {
 
 // Writes the sum of `_far` for every pair to `out` [count].
 extern "C" void js_far(const Pairs *pairs) {
-  const double rest = std::log1p(-pairs->alpha);
-  const float most = -rest, odds = std::log(pairs->alpha) - rest;
+  const double rest = portable_log1p(-pairs->alpha);
+  const float most = -rest, odds = portable_log(pairs->alpha) - rest;
   sums(*pairs, [=](Lane t) {
     return most - 0.5f * (softplus(odds - t) + exponential(-t) * softplus(t + odds));
   });

@@ -17,7 +17,7 @@ namespace {
 
 void draw(Size n, const float *__restrict loc, const float *__restrict scale,
           const float *__restrict noise, float *__restrict out) {
-  for (Size i = 0; i < n; ++i) out[i] = loc[i] + scale[i] * noise[i];
+  for (Size i = 0; i < n; ++i) out[i] = fused(scale[i], noise[i], loc[i]);
 }
 
 void add(Size n, const float *__restrict values, float *__restrict sum) {
@@ -25,16 +25,16 @@ void add(Size n, const float *__restrict values, float *__restrict sum) {
 }
 
 void add_products(Size n, const float *a, const float *b, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] += a[i] * b[i];
+  for (Size i = 0; i < n; ++i) sum[i] = fused(a[i], b[i], sum[i]);
 }
 
 void add_products_times(Size n, float factor, const float *a, const float *b,
                         float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] += factor * a[i] * b[i];
+  for (Size i = 0; i < n; ++i) sum[i] = fused(factor * a[i], b[i], sum[i]);
 }
 
 void add_times(Size n, float factor, const float *__restrict values, float *__restrict sum) {
-  for (Size i = 0; i < n; ++i) sum[i] += factor * values[i];
+  for (Size i = 0; i < n; ++i) sum[i] = fused(factor, values[i], sum[i]);
 }
 
 void divide(Size n, float by, float *values) {
@@ -273,7 +273,8 @@ void mc_dropout(Step step, Constants c) {
 // second output predicts it.
 float langevin_size(Step step, Constants c) {
   const float shorter = std::min(1.0f, c.own[3] * step.batch / step.rows);
-  return c.own[0] * std::pow(c.own[1] + step.taken, -c.own[2]) * shorter;
+  const double slower = portable_exp(-c.own[2] * portable_log(c.own[1] + step.taken));
+  return c.own[0] * float(slower) * shorter;
 }
 
 void sgld(Step step, Constants c) {
@@ -304,7 +305,7 @@ void preconditioned_sgld(Step step, Constants c) {
 void scale_by_sites(Step step) {
   const float *u = step.state[0], *s = step.state[1];
   for (Size i = 0; i < step.n; ++i) {
-    const float site = std::exp(-s[i]), variance = 1 / (site + step.prior);
+    const float site = float(portable_exp(-s[i])), variance = 1 / (site + step.prior);
     step.scale[i] = std::sqrt(variance);
     step.spare[i] = site * variance;
     step.centre[i] = u[i] * step.spare[i];
@@ -327,7 +328,7 @@ void weight_samples(const Floats &log_ratios, float power, Floats &weights) {
   }
   float sum = 0;
   for (Size s = 0; s < samples; ++s)
-    sum += weights[s] = std::exp(power * (log_ratios[s] - log_ratios[top]));
+    sum += weights[s] = float(portable_exp(power * (log_ratios[s] - log_ratios[top])));
   for (float &weight : weights) weight /= sum;
 }
 
@@ -543,7 +544,7 @@ class Trainer {
       own_[k] = all_.state[k] + (set * all_.members + member) * width(k);
     const bool learns_noise = rule_.weighted && all_.tensors > rule_.tensors;
     const float precision =
-        learns_noise ? std::exp(-own_[rule_.tensors][0]) : all_.precisions[set];
+        learns_noise ? float(portable_exp(-own_[rule_.tensors][0])) : all_.precisions[set];
     Step step = {n_, averager_.network.layers(), own_.data(), mean_.data(), second_.data(),
                  scale_.data(), spare_.data(), centre_.data(), noise(set, b, 0),
                  float(all_.counts[set]), float(minibatch_.count), precision, all_.priors[set],
@@ -593,7 +594,7 @@ class Trainer {
     return true;
   }
 
-  static float unbias(double beta, Size steps) { return float(1 / (1 - std::pow(beta, steps))); }
+  static float unbias(double beta, Size steps) { return float(1 / (1 - portable_power(beta, steps))); }
 
   const StepArguments &all_;
   const Rule &rule_;

@@ -7,19 +7,29 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined __x86_64__
+#include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
+#endif
+
 namespace {
 
 using Size = int64_t;
 
-// Floats per register. Processors that execute AVX-512 in two halves use AVX registers instead: 50
-// units take 7 registers of 8 floats, or 4 of 16 at twice the cost.
+// Floats per register, which must not affect any result. Processors that execute AVX-512 in two
+// halves use AVX registers instead: 50 units take 7 registers of 8 floats, or 4 of 16 at twice the
+// cost. Tests choose other numbers.
+#if !defined FLOATS_PER_LANE
 #if defined __AVX512F__ && !defined BY_HALVES
-constexpr int LANE = 16;
+#define FLOATS_PER_LANE 16
 #elif defined __AVX__
-constexpr int LANE = 8;
+#define FLOATS_PER_LANE 8
 #else
-constexpr int LANE = 4;
+#define FLOATS_PER_LANE 4
 #endif
+#endif
+constexpr int LANE = FLOATS_PER_LANE;
 typedef float Lane __attribute__((vector_size(4 * LANE)));
 typedef int32_t LaneMask __attribute__((vector_size(4 * LANE)));
 
@@ -30,6 +40,43 @@ inline Lane load(const float *from) {
 }
 
 inline void store(float *to, Lane lane) { std::memcpy(to, &lane, sizeof lane); }
+
+inline Lane broadcast(float value) { return value - Lane{}; }  // a sum would turn -0 into 0
+
+// a b + c with a single rounding. Everywhere else a product and a sum round separately, because the
+// library is compiled with -ffp-contract=off.
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+inline Lane fused(Lane a, Lane b, Lane c) {
+#if defined __AVX512F__ && FLOATS_PER_LANE == 16
+  return Lane(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#elif defined __FMA__ && FLOATS_PER_LANE == 8
+  return Lane(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+#elif defined __aarch64__ && FLOATS_PER_LANE == 4
+  return Lane(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+#else
+  for (int l = 0; l < LANE; ++l) c[l] = __builtin_fmaf(a[l], b[l], c[l]);
+  return c;
+#endif
+}
+
+inline Lane fused(float a, Lane b, Lane c) { return fused(broadcast(a), b, c); }
+
+template <int N>
+using Parts [[gnu::vector_size(4 * N)]] = float;
+
+// The sum of N floats: the second half is added to the first until one is left.
+template <int N>
+inline float sum_by_halves(const void *floats) {
+  if constexpr (N == 1) {
+    return *static_cast<const float *>(floats);
+  } else {
+    Parts<N / 2> halves[2];
+    std::memcpy(halves, floats, sizeof halves);
+    const Parts<N / 2> sum = halves[0] + halves[1];
+    return sum_by_halves<N / 2>(&sum);
+  }
+}
 
 // Loads the first `count` floats of a lane, for arrays without padding.
 inline Lane load_within(const float *from, Size count) {

@@ -28,9 +28,13 @@ from typing import Any
 from filelock import FileLock
 
 COMPILERS = ("g++", "clang++", "c++")
-FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC")
-"""No `-ffast-math`: NaN and infinity must behave as in torch, and the code controls the order of
-summation. OpenMP is used for vectorisation only, not for threads."""
+FLAGS = (
+    "-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fopenmp-simd", "-shared",
+    "-fPIC",
+)  # fmt: skip
+"""Results must not depend on the processor, so the compiler may neither reorder sums
+(`-ffast-math`) nor fuse products with sums. OpenMP is used for vectorisation only, not for
+threads."""
 
 TIMEOUT = 120.0  # seconds; a build takes about five
 
@@ -50,7 +54,8 @@ def build_library(*sources: Path) -> Path:
     Raises:
         LibraryUnavailable: if there is no compiler, it fails, or no folder is writable.
     """
-    command = [*find_compiler(), *FLAGS, *_processor_flags()]
+    compiler, *extra = find_compiler()
+    command = [compiler, *FLAGS, *_processor_flags(), *extra]
     key = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources))
     for part in (*command, _processor_identity()):
         key.update(b"\0" + part.encode())
@@ -157,12 +162,14 @@ SOURCES = tuple(
     Path(__file__).with_name(name)
     for name in (
         "kernel.cpp",
+        "elementwise.cpp",
         "jensen_shannon.cpp",
         "propagation.cpp",
         "random.cpp",
         "trajectories.cpp",
         "lanes.h",
         "network.h",
+        "portable.h",
     )
 )
 NATIVE_VARIABLE = "BNNBENCH_NATIVE"
@@ -215,10 +222,19 @@ def _load(path: Path) -> ctypes.CDLL:
         function.argtypes = [ARRAY]
     for function in (code.js_far, code.js_near, code.js_slopes):
         function.argtypes, function.restype = [ARRAY], None
+    for function in (code.exponentials, code.logarithms):
+        function.argtypes, function.restype = [NUMBER, *[ARRAY] * 2], None
+    code.mixture_crps.argtypes, code.mixture_crps.restype = [*[NUMBER] * 2, *[ARRAY] * 4], None
+    code.ordered_product.argtypes, code.ordered_product.restype = (
+        [*[NUMBER] * 3, *[ARRAY] * 3],
+        None,
+    )
+    code.invert_positive.argtypes = [NUMBER, *[ARRAY] * 3]
     code.draw_numbers.argtypes = [WORD, WORD, ctypes.c_int, NUMBER, ARRAY]
     code.draw_many.argtypes = [NUMBER, *[ARRAY] * 5]
     code.draw_numbers.restype = code.draw_many.restype = None
-    for function in (code.gradient_moments, code.evaluate, *taking_one):
+    code.output_moments.argtypes = [ARRAY, *[NUMBER] * 3, *[ARRAY] * 5]
+    for function in (code.gradient_moments, code.evaluate, code.output_moments, *taking_one):
         function.errcheck = _check_memory  # type: ignore[assignment]
     return code
 

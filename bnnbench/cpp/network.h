@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lanes.h"
+#include "portable.h"
 
 namespace {
 
@@ -68,7 +69,7 @@ void tile(Left left, Right right, Size depth, float *out, Size out_row, Size col
     for (int r = 0; r < ROWS; ++r)
       UNROLLED
       for (int l = 0; l < LANES; ++l)
-        sum[r][l] += left.data[r * left.row + k * left.column] * factor[l];
+        sum[r][l] = fused(left.data[r * left.row + k * left.column], factor[l], sum[r][l]);
   }
   UNROLLED
   for (int r = 0; r < ROWS; ++r)
@@ -115,14 +116,18 @@ void transpose(const float *matrix, Size rows, Size columns, float *out) {
     for (Size r = 0; r < rows; ++r) out[c * rows + r] = matrix[r * columns + c];
 }
 
+// Every sixteenth product is added to the same partial sum, whatever the size of a lane.
 float dot(const float *a, const float *b, Size n) {
-  Lane lanes = {};
+  constexpr int PARTS = 16, LANES = PARTS / LANE;
+  Lane lanes[LANES] = {};
   Size i = 0;
-  for (; i + LANE <= n; i += LANE) lanes += load(a + i) * load(b + i);
-  float sum = 0;
-  for (; i < n; ++i) sum += a[i] * b[i];
-  for (Size l = 0; l < LANE; ++l) sum += lanes[l];
-  return sum;
+  for (; i + PARTS <= n; i += PARTS)
+    UNROLLED
+    for (int l = 0; l < LANES; ++l)
+      lanes[l] = fused(load(a + i + l * LANE), load(b + i + l * LANE), lanes[l]);
+  float rest = 0;
+  for (; i < n; ++i) rest = fused(a[i], b[i], rest);
+  return sum_by_halves<PARTS>(lanes) + rest;
 }
 
 // --- one network
@@ -197,7 +202,7 @@ float loss_slopes(const float *outputs, Size n_outputs, float target, float weig
     return 0.5f * error * slopes[0];
   }
   const float seventh = outputs[1] / 7, bend = 1 / std::sqrt(1 + seventh * seventh);
-  slopes[0] = error * (weight * std::exp(-2 * outputs[1] * bend));
+  slopes[0] = error * (weight * float(portable_exp(-2 * outputs[1] * bend)));
   slopes[1] = bend * bend * bend * (weight - error * slopes[0]);
   return weight * outputs[1] * bend + 0.5f * error * slopes[0];
 }
@@ -208,7 +213,7 @@ double loss_of(const float *outputs, Size n_outputs, float target) {
   const double error = double(outputs[0]) - target;
   if (n_outputs == 1) return 0.5 * error * error;
   const double seventh = outputs[1] / 7.0, log_scale = outputs[1] / std::sqrt(1 + seventh * seventh);
-  return 0.5 * error * error * std::exp(-2 * log_scale) + log_scale + 0.91893853320467274;
+  return 0.5 * error * error * portable_exp(-2 * log_scale) + log_scale + 0.91893853320467274;
 }
 
 // The shape of a network, and its working memory for up to `rows` rows.

@@ -25,6 +25,8 @@
 #include <new>
 #include <vector>
 
+#include "portable.h"
+
 namespace {
 
 using Size = int64_t;
@@ -37,57 +39,24 @@ constexpr double MAX_CAVITY_VARIANCE = 1e6;  // prior factors with a wider cavit
 constexpr double ROOT_HALF = 0.70710678118654752440, ROOT_TWO_OVER_PI = 0.79788456080286535588;
 constexpr double DENSITY_AT_ZERO = 0.39894228040143267794;  // of the standard normal
 
-// --- functions that vectorise
+inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
-// exp(x) for x <= 0, with x = k log 2 + r and a Taylor polynomial in r.
-inline double exponential(double x) {
-  const double near = x < -700 ? -700 : x, magic = 6755399441055744.0;  // 1.5 * 2^52
-  const double shifted = near * 1.44269504088896340736 + magic, k = shifted - magic;
-  const double r = (near - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
-  double p = 1.0 / 6227020800;
-  p = (p * r + 1.0 / 479001600) * r + 1.0 / 39916800;
-  p = (p * r + 1.0 / 3628800) * r + 1.0 / 362880;
-  p = (p * r + 1.0 / 40320) * r + 1.0 / 5040;
-  p = (p * r + 1.0 / 720) * r + 1.0 / 120;
-  p = (p * r + 1.0 / 24) * r + 1.0 / 6;
-  p = ((p * r + 0.5) * r + 1) * r + 1;
-  int64_t bits;  // the lowest bits are k
-  std::memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits + 1023) << 52;
-  double power;
-  std::memcpy(&power, &bits, sizeof power);
-  return x < -700 ? 0 : p * power;
+// --- sums
+
+// Every eighth number is added to the same partial sum, whatever the width of a register.
+constexpr int PARTS = 8;
+typedef double Sums __attribute__((vector_size(8 * PARTS)));
+
+inline Sums eight(const double *from) {
+  Sums numbers;
+  std::memcpy(&numbers, from, sizeof numbers);
+  return numbers;
 }
 
-// exp(x^2) erfc(x) for x >= 0. Its product with 1 + 2 x is interpolated by a polynomial at
-// Chebyshev points of t = (x - 4) / (x + 4) in [-1, 1] (Shepherd & Laframboise 1981, with 3.75
-// instead of 4), to a relative error of 2e-15.
-inline double scaled_erfc(double x) {
-  const double t = 1 - 8 / (x + 4);
-  double p = 1.6403183696752708e-09;
-  p = p * t - 6.984021100158542e-09;
-  p = p * t - 1.673812797437216e-08;
-  p = p * t + 9.290772873032215e-08;
-  p = p * t + 7.202517584836005e-08;
-  p = p * t - 8.019174684327191e-07;
-  p = p * t + 2.968409172531307e-07;
-  p = p * t + 5.6894090899650724e-06;
-  p = p * t - 1.1224122281497544e-05;
-  p = p * t - 2.4387691264306046e-05;
-  p = p * t + 0.00015062257137043143;
-  p = p * t - 0.0001992610018544279;
-  p = p * t - 0.0007577735257382458;
-  p = p * t + 0.005031971017234254;
-  p = p * t - 0.016197734020451597;
-  p = p * t + 0.03716751538360477;
-  p = p * t - 0.06633036581541651;
-  p = p * t + 0.0937328350110569;
-  p = p * t - 0.10103906603618064;
-  p = p * t + 0.06809705425420673;
-  p = p * t + 0.015379652102618402;
-  p = p * t - 0.139621116840557;
-  p = p * t + 1.2329951186255526;
-  return p / (1 + 2 * x);
+inline double total(Sums parts) {
+  double sum = parts[0];
+  for (int p = 1; p < PARTS; ++p) sum += parts[p];
+  return sum;
 }
 
 // --- a precision
@@ -101,10 +70,10 @@ struct Gamma {
 Gamma matched(Gamma old, double variance, double square) {
   const double v0 = variance + old.rate / (old.shape - 1), v1 = variance + old.rate / old.shape;
   const double v2 = variance + old.rate / (old.shape + 1);
-  const double first = 0.5 * (std::log(v0 / v1) + square * (1 / v0 - 1 / v1));
-  const double second = 0.5 * (std::log(v1 / v2) + square * (1 / v1 - 1 / v2));
-  const double shape = 1 / std::expm1(second - first + std::log1p(1 / old.shape));
-  const double mean = std::exp(first) * old.shape / old.rate;
+  const double first = 0.5 * (portable_log(v0 / v1) + square * (1 / v0 - 1 / v1));
+  const double second = 0.5 * (portable_log(v1 / v2) + square * (1 / v1 - 1 / v2));
+  const double shape = 1 / portable_expm1(second - first + portable_log1p(1 / old.shape));
+  const double mean = portable_exp(first) * old.shape / old.rate;
   return shape <= 1 ? old : Gamma{shape, shape / mean};
 }
 
@@ -132,8 +101,8 @@ void forward(Layer &layer, const double *M, const double *V) {
   for (Size i = 0; i < in; ++i, M += out, V += out) {
     const double mean = z[i], spread = u[i], square = mean * mean + spread;
     SIMD for (Size o = 0; o < out; ++o) {
-      a[o] += mean * M[o];
-      v[o] += square * V[o] + spread * (M[o] * M[o]);
+      a[o] = fused(mean, M[o], a[o]);
+      v[o] = fused(square, V[o], fused(spread, M[o] * M[o], v[o]));
     }
   }
   const double root = std::sqrt(double(in));
@@ -150,7 +119,7 @@ void rectify(Layer &layer, Layer &next) {
   SIMD for (Size o = 0; o < layer.out; ++o) {
     const double scale = std::sqrt(v[o]), alpha = a[o] / scale;
     const double x = std::fabs(alpha) * ROOT_HALF;
-    const double scaled = scaled_erfc(x), gauss = exponential(-x * x);
+    const double scaled = scaled_erfc(x), gauss = portable_exp(-x * x);
     const double tail = 0.5 * scaled * gauss, density = gauss * DENSITY_AT_ZERO;
     const double up = alpha > 0 ? 1 - tail : tail, down = alpha > 0 ? tail : 1 - tail;
     const double usual = density / up, far = ROOT_TWO_OVER_PI / scaled;
@@ -164,6 +133,17 @@ void rectify(Layer &layer, Layer &next) {
   }
 }
 
+// Moments of all units for one row of inputs.
+void forward_all(std::vector<Layer> &layers, const double *input, const double *M,
+                 const double *V) {
+  std::copy_n(input, layers[0].in - 1, layers[0].z.begin());
+  for (size_t l = 0; l < layers.size(); ++l) {
+    forward(layers[l], M, V);
+    if (l + 1 < layers.size()) rectify(layers[l], layers[l + 1]);
+    M += layers[l].weights(), V += layers[l].weights();
+  }
+}
+
 // Converts derivatives of log Z with respect to a and v to s and t.
 void scale_slopes(Layer &layer) {
   for (double &slope : layer.a) slope /= std::sqrt(double(layer.in));
@@ -174,13 +154,20 @@ void scale_slopes(Layer &layer) {
 void back(const Layer &layer, const double *M, const double *V, Layer &before) {
   const double *s = layer.a.data(), *t = layer.v.data();
   for (Size i = 0; i < before.out; ++i, M += layer.out, V += layer.out) {
-    double by_mean = 0, by_var = 0, by_square = 0;
-    _Pragma("omp simd reduction(+ : by_mean, by_var, by_square)")
-    for (Size o = 0; o < layer.out; ++o) {
-      by_mean += s[o] * M[o];
-      by_var += t[o] * V[o];
-      by_square += t[o] * (M[o] * M[o]);
+    Sums by_means = {}, by_vars = {}, by_squares = {};
+    Size o = 0;
+    for (; o + PARTS <= layer.out; o += PARTS) {
+      const Sums mean = eight(M + o), slope = eight(t + o);
+      by_means += eight(s + o) * mean;
+      by_vars += slope * eight(V + o);
+      by_squares += slope * (mean * mean);
     }
+    for (int p = 0; o < layer.out; ++o, ++p) {
+      by_means[p] += s[o] * M[o];
+      by_vars[p] += t[o] * V[o];
+      by_squares[p] += t[o] * (M[o] * M[o]);
+    }
+    const double by_mean = total(by_means), by_var = total(by_vars), by_square = total(by_squares);
     const double mean = layer.z[i], d_mean = by_mean + 2 * mean * by_var, d_var = by_var + by_square;
     const double above = before.above[i], at_zero = before.at_zero[i];
     before.a[i] = above * d_mean + 2 * mean * before.below[i] * d_var;
@@ -291,13 +278,8 @@ class Trainer {
 
   // Incorporates one row and returns the updated noise precision.
   Gamma absorb_row(Size row, Gamma noise) {
-    double *M = own_[LOC], *V = own_[VAR];
-    std::copy_n(all_.inputs + row * all_.sizes[0], all_.sizes[0], layers_[0].z.begin());
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      forward(layers_[l], M, V);
-      if (l + 1 < layers_.size()) rectify(layers_[l], layers_[l + 1]);
-      M += layers_[l].weights(), V += layers_[l].weights();
-    }
+    double *M = own_[LOC] + n_, *V = own_[VAR] + n_;
+    forward_all(layers_, all_.inputs + row * all_.sizes[0], own_[LOC], own_[VAR]);
     Layer &last = layers_.back();
     const double error = all_.targets[row] - last.a[0], variance = last.v[0];
     const double total = variance + noise.rate / (noise.shape - 1);
@@ -370,6 +352,28 @@ extern "C" int propagate(const PassArguments *given) try {
   Trainer trainer(*given);
   for (Size set = 0; set < given->sets; ++set)
     if (given->alive[set]) given->alive[set] = trainer.run_pass(set);
+  return 0;
+} catch (const std::bad_alloc &) {
+  return 1;
+}
+
+// Moments [sets, rows] of the outputs for inputs [sets, rows, D], given the moments of the weights
+// [sets, weights]. Returns 1 if memory is insufficient, else 0.
+extern "C" int output_moments(const Size *sizes, Size depth, Size sets, Size rows,
+                              const double *inputs, const double *loc, const double *var,
+                              double *mean, double *variance) try {
+  std::vector<Layer> layers;
+  Size n = 0;
+  for (Size l = 0; l < depth; ++l) {
+    layers.emplace_back(sizes[l], sizes[l + 1]);
+    n += layers[l].weights();
+  }
+  for (Size set = 0; set < sets; ++set)
+    for (Size b = set * rows; b < (set + 1) * rows; ++b) {
+      forward_all(layers, inputs + b * sizes[0], loc + set * n, var + set * n);
+      mean[b] = layers.back().a[0];
+      variance[b] = layers.back().v[0];
+    }
   return 0;
 } catch (const std::bad_alloc &) {
   return 1;

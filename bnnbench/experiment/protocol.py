@@ -60,7 +60,7 @@ def cross_validate(
     streams = _streams(fitting, splits, folds.data, "search", iteration)
     diverged, prediction = _fit_folds(fitting, folds, values, fitting.training.epochs, streams)
     scores = LOG_LIKELIHOODS[objective](prediction, folds.targets, folds.real)
-    return scores.masked_fill(diverged, math.nan).view(-1, folds.count).tolist()
+    return scores.masked_fill(diverged.cpu(), math.nan).view(-1, folds.count).tolist()
 
 
 def out_of_fold(

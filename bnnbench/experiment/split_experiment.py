@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from bnnbench.data.fingerprint import subset_fingerprints
 from bnnbench.experiment.base import Experiment, Member, Stackable
+from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
@@ -58,6 +60,7 @@ class SplitExperiment(SplitPlan, Stackable):
         Finished splits are computed again, but not saved again. There are several members only if
         nothing is searched and no folds are fitted.
         """
+        started = time.process_time()
         plans = [member.experiment for member in members]
         first, stores = plans[0], [member.store for member in members]
         assert isinstance(first, SplitExperiment)
@@ -77,16 +80,29 @@ class SplitExperiment(SplitPlan, Stackable):
         held_out: list[Arrays] = [{} for _ in group]
         if first.evaluation.out_of_fold and folds:
             held_out = list(out_of_fold(first.fitting, first.table, group, folds, values))
-        fingerprints = subset_fingerprints(first.table, [split.test for split in group])
+        tested = subset_fingerprints(first.table, [split.test for split in group])
+        trained = subset_fingerprints(first.table, [split.train for split in group])
+        shared = {
+            "cpu_seconds": (time.process_time() - started) / len(results),
+            **hardware(first.device),
+            "bits": bits_depend_on(first.fitting),
+        }
         for k, (plan, store) in enumerate(zip(plans, stores, strict=True)):
             assert isinstance(plan, SplitExperiment)
             for s, unit in enumerate(units):
                 if not store.finished(unit):
                     result, history = results[k * len(group) + s], histories[s]
-                    row = _row(plan, group[s], fingerprints[s], history, values[s], result)
+                    prints = {"fingerprint": tested[s], "training_fingerprint": trained[s]}
+                    row = _row(plan, group[s], prints, history, values[s], result, shared)
                     tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
                     arrays = {**result.arrays, OUT_OF_FOLD: held_out[s]}
                     store.save(unit, tables, {name: a for name, a in arrays.items() if a})
+
+
+def bits_depend_on(fitting: FitSettings) -> str:
+    """Return `program` if every processor gives the same bits, else `processor`."""
+    on_cpu = fitting.device == "cpu" and fitting.training.dtype == "float32"
+    return "program" if on_cpu and fitting.method.portable else "processor"
 
 
 def _stacked_method(plans: Sequence[Experiment], replicas_each: int) -> Method:
@@ -100,15 +116,16 @@ def _stacked_method(plans: Sequence[Experiment], replicas_each: int) -> Method:
 def _row(
     plan: SplitPlan,
     split: Split,
-    fingerprint: str,
+    fingerprints: Mapping[str, str],
     history: Sequence[Trial],
     values: Mapping[str, float],
     result: SplitResult,
+    shared: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the row of a split in `splits.csv`.
 
-    Its seconds are those of search, final fit and test predictions. The fingerprint of its test
-    part is used to pair splits of different runs.
+    Its seconds are those of search, final fit and test predictions; `cpu_seconds` also include the
+    out-of-fold predictions. The fingerprints of its parts pair splits of different runs.
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     searched = plan.space if history else ()
@@ -119,14 +136,14 @@ def _row(
         "seed": plan.seed,
         "training_rows": len(split.train),
         "test_rows": len(split.test),
-        "fingerprint": fingerprint,
+        **fingerprints,
         "parameters": result.parameters,
         **result.scores,
         "search_seconds": search_seconds,
         "fit_seconds": result.fit_seconds,
         "predict_seconds": result.predict_seconds,
         "total_seconds": search_seconds + result.fit_seconds + result.predict_seconds,
-        **hardware(plan.device),
+        **shared,
         "diverged": int(result.diverged),
         "at_bound": " ".join(d.name for d in searched if d.at_bound(values[d.name])),
         **{f"hp.{name}": value for name, value in hyper.items()},

@@ -17,10 +17,12 @@ MACHINE_COLUMNS = [
     "fit_seconds",
     "predict_seconds",
     "total_seconds",
+    "cpu_seconds",
     "host",
     "device",
+    "bits",
 ]
-"""Columns of `SPLITS` that depend on the machine: times and hardware."""
+"""Columns of `SPLITS` that depend on the machine: times, hardware, and whether bits do."""
 
 SEARCH = "search"
 """Table with a row per evaluation of the search."""

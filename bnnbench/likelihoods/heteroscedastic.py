@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from bnnbench import portable_math
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.types import Hyper, Prediction
 
@@ -51,7 +52,8 @@ class Heteroscedastic(Likelihood):
 
     def prediction(self, outputs: Tensor, hyper: Hyper) -> Prediction:
         mean, raw = outputs.unbind(3)
-        return Prediction(mean, mean.new_zeros(1, 1, 1), (2 * _bounded_log_scale(raw)[0]).exp())
+        noise = portable_math.tensor_exp(2 * _bounded_log_scale(raw)[0])
+        return Prediction(mean, mean.new_zeros(1, 1, 1), noise)
 
 
 def _bounded_log_scale(raw: Tensor) -> tuple[Tensor, Tensor]:

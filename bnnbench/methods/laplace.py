@@ -69,6 +69,7 @@ class Laplace(GaussianMethod, MAP):
     predictive: Annotated[str, OneOf("linearised", "sampled")] = "linearised"
     prior_precision_by: Annotated[str, OneOf("search", "marginal_likelihood")] = "search"
     initial_prior_precision: Positive = 1.0
+    portable_prediction = False
     variants = (
         {"curvature": "full", "predictive": "sampled"},
         {"curvature": "diagonal", "last_layer": True, "predictive": "sampled"},

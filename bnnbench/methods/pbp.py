@@ -37,7 +37,7 @@ from bnnbench.methods.shared.moment_propagation import (
     rectify_back,
 )
 from bnnbench.methods.shared.trainer import finite, select, shuffled
-from bnnbench.native.propagation import NativePropagation
+from bnnbench.native import propagation
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
@@ -77,6 +77,10 @@ class PBP(Method):
     def native(self) -> bool:
         return library().code is not None
 
+    @property
+    def portable(self) -> bool:
+        return self.native
+
     def n_parameters(self, mlp: MLP) -> int:
         return 2 * mlp.n_weights
 
@@ -108,11 +112,13 @@ class PBP(Method):
         """Like `_torch_passes`, equal up to rounding."""
         data, refine = task.data, self.prior_update == "ep"
         state = {name: value.clone(memory_format=CONTIGUOUS) for name, value in state.items()}
-        propagation = NativePropagation(task.mlp, data, self.batch_size, refine, state, alive)
+        native = propagation.NativePropagation(
+            task.mlp, data, self.batch_size, refine, state, alive
+        )
         for _ in range(task.epochs):
             before = {name: value.clone() for name, value in state.items()}
             keys = task.streams.uniform(1, data.inputs.shape[1])[0]
-            propagation.run_pass(torch.argsort(keys, dim=1, stable=True))
+            native.run_pass(torch.argsort(keys, dim=1, stable=True))
             for name, value in state.items():
                 value.copy_(torch.where(alive[:, None], value, before[name]))
         return state, alive
@@ -121,9 +127,15 @@ class PBP(Method):
         self, posterior: Posterior, inputs: Tensor, samples: int, streams: Streams
     ) -> Prediction:
         """Predict one Gaussian per point, without sampling; the noise is `E[1 / gamma]`."""
-        weights = unpack(posterior.mlp, posterior.state)
-        loc, variance = output_moments(posterior.mlp, weights, inputs.double(), scaled_linear)
-        noise = posterior.state["noise_beta"] / (posterior.state["noise_alpha"] - 1)
+        state, inputs = posterior.state, inputs.double()
+        if has_native_code(inputs, torch.float64):
+            loc, variance = propagation.output_moments(
+                posterior.mlp, state["loc"], state["var"], inputs
+            )
+        else:
+            weights = unpack(posterior.mlp, state)
+            loc, variance = output_moments(posterior.mlp, weights, inputs, scaled_linear)
+        noise = state["noise_beta"] / (state["noise_alpha"] - 1)
         return Prediction(loc[None], variance[None], noise)
 
 

@@ -81,6 +81,7 @@ class SWAG(MAP):
     momentum: Annotated[float, Between(0, 1, low_included=True)] = 0.9
     rank: Count = 20
     scale: Annotated[float, Between(0, low_included=True)] = 0.5
+    portable_prediction = False
     variants = (
         {"scale": 0.0},
         {"members": 3, "rank": 2, "burn_in": 0.25},

@@ -83,3 +83,23 @@ class NativePropagation:
         """
         self._given.order, self._given.orders = order.data_ptr(), len(order)
         self._propagate(ctypes.byref(self._given))
+
+
+def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Return means and variances of the outputs, `[R, M]` each, float64.
+
+    Args:
+        mlp: the network shape, with one output.
+        loc: means of the weights, `[R, P]`, float64.
+        var: their variances, `[R, P]`.
+        inputs: `[R, M, D]`.
+    """
+    code = library().code
+    assert code is not None and mlp.sizes[-1] == 1
+    loc, var, inputs = loc.contiguous(), var.contiguous(), inputs.contiguous()
+    mean, variance = (inputs.new_empty(inputs.shape[:2]) for _ in range(2))
+    code.output_moments(
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1, *inputs.shape[:2],
+        *(one.data_ptr() for one in (inputs, loc, var, mean, variance)),
+    )  # fmt: skip
+    return mean, variance

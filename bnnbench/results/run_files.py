@@ -20,7 +20,7 @@ CALIBRATION = "calibration"
 
 POINT_COLUMNS = ("split", "target", "mean", "epistemic_variance", "noise_variance")
 
-TEXT_COLUMNS = ("at_bound", "fingerprint")
+TEXT_COLUMNS = ("at_bound", "fingerprint", "training_fingerprint", "bits")
 """Text columns of `splits.csv`: search bounds that were hit, and fingerprint of the test rows."""
 
 SIZE_COLUMNS = ("training_rows", "test_rows")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from bnnbench.constraints import Count
+from bnnbench.portable_math import exp, log
 from bnnbench.search.base import Search, Trial
 from bnnbench.settings import Dimension
 from bnnbench.types import UserError
 
-CANDIDATES = 1000  # random points, the best of which start the optimisation of the acquisition
-RESTARTS = 2
+CANDIDATES = 5000
+"""Random points, the best of which is suggested: about 98 % of the greatest expected improvement in
+two or three dimensions. An optimiser would amplify rounding errors."""
+
+GRID = 1e-3  # nats between neighbouring values
 LENGTH_SCALES = (0.05, 2.0)  # bounds, for inputs in the unit cube
 
 
@@ -57,9 +60,7 @@ class BayesianOptimisation(Search):
             point = np.random.default_rng(seed).uniform(size=len(space)).tolist()
         else:
             point = _expected_improvement(space, history, seed)
-        return {
-            d.name: float(np.exp(_denormalise(d, u))) for d, u in zip(space, point, strict=True)
-        }
+        return {d.name: _denormalise(d, u) for d, u in zip(space, point, strict=True)}
 
 
 def _expected_improvement(
@@ -75,12 +76,8 @@ def _expected_improvement(
         base_estimator=MaternProcess(LENGTH_SCALES),
         n_initial_points=len(history),
         acq_func="EI",
-        acq_optimizer="lbfgs",
-        acq_optimizer_kwargs={
-            "n_points": CANDIDATES,
-            "n_restarts_optimizer": RESTARTS,
-            "n_jobs": 1,
-        },
+        acq_optimizer="sampling",
+        acq_optimizer_kwargs={"n_points": CANDIDATES},
         random_state=seed % 2**32,
     )
     points = [[_normalise(d, t.values[d.name]) for d in space] for t in history]
@@ -107,10 +104,12 @@ def _losses(history: Sequence[Trial]) -> list[float]:
 
 
 def _normalise(dimension: Dimension, value: float) -> float:
-    low, high = math.log(dimension.low), math.log(dimension.high)
-    return min(1.0, max(0.0, (math.log(value) - low) / (high - low)))
+    low, high, here = log(np.array([dimension.low, dimension.high, value])).tolist()
+    return min(1.0, max(0.0, (here - low) / (high - low)))
 
 
 def _denormalise(dimension: Dimension, position: float) -> float:
-    low, high = math.log(dimension.low), math.log(dimension.high)
-    return low + position * (high - low)
+    """Return a value of the grid in log space, so that rounding errors do not steer the search."""
+    low, high = log(np.array([dimension.low, dimension.high])).tolist()
+    rounded = round((low + position * (high - low)) / GRID) * GRID
+    return float(exp(np.array([min(high, max(low, rounded))]))[0])

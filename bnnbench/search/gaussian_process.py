@@ -2,9 +2,9 @@
 
 The same model as `skopt.learning.GaussianProcessRegressor` with a constant times a Matern 5/2
 kernel, Gaussian noise and standardised targets (Rasmussen and Williams, "Gaussian Processes for
-Machine Learning", 2006, Algorithm 2.1 and eq. 5.9), fitted by the same optimiser from the same
-start, so that suggestions are the same. With about thirty points, that class spends nearly all of
-its time on checks and copies of kernel objects.
+Machine Learning", 2006, Algorithm 2.1 and eq. 5.9). With about thirty points, that class spends
+nearly all of its time on checks and copies of kernel objects. Here, sums have a fixed order
+(`portable_math`), so that suggestions do not depend on the processor.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin
+
+from bnnbench.portable_math import exp, invert, log, matmul
+from bnnbench.search.minimise import minimise
 
 Array = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ NOISES = (1e-5, 1e5)
 JITTER = 1e-10
 """Bounds of amplitude and noise, and the jitter, as in scikit-optimize; standardised targets."""
 
-ROOT5 = 5**0.5
+ROOT5, LOG_2PI = 5**0.5, 1.8378770664093453
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,11 @@ class Matern:
     def between(self, inputs: Array, others: Array) -> Array:
         """Return the covariances `[N, M]` of two sets of points, `[N, D]` and `[M, D]`."""
         root = ROOT5 * np.sqrt(self._squares(inputs, others))
-        return self.amplitude * (1 + root + root**2 / 3) * np.exp(-root)
-
-    def slopes(self, point: Array, others: Array) -> Array:
-        """Return the gradients `[M, D]` of the covariances with a point `[D]`, at that point."""
-        root = ROOT5 * np.sqrt(self._squares(point[None], others)[0])[:, None]
-        along = (point - others) / self.length_scales**2
-        return -5 / 3 * self.amplitude * (1 + root) * np.exp(-root) * along
+        return self.amplitude * (1 + root + root**2 / 3) * exp(-root)
 
     def _squares(self, inputs: Array, others: Array) -> Array:
         steps = inputs[:, None] / self.length_scales - others / self.length_scales
-        return np.einsum("nmd,nmd->nm", steps, steps)
+        return (steps * steps).sum(-1)
 
 
 def negative_log_likelihood(theta: Array, squares: Array, targets: Array) -> tuple[float, Array]:
@@ -68,29 +63,26 @@ def negative_log_likelihood(theta: Array, squares: Array, targets: Array) -> tup
         The value in nats, infinite if the covariance is not positive definite, and the gradient
         `[D + 2]`.
     """
-    amplitude, noise = np.exp(theta[0]), np.exp(theta[-1])
-    inverse_squares = np.exp(-2 * theta[1:-1])
+    amplitude, *inverse_squares, noise = exp(np.array([1, *[-2] * len(squares), 1]) * theta)
     n = len(targets)
-    root = ROOT5 * np.sqrt(np.tensordot(inverse_squares, squares, 1))
-    decay = np.exp(-root)
+    weighted = [scale * square for scale, square in zip(inverse_squares, squares, strict=True)]
+    root = ROOT5 * np.sqrt(sum(weighted))
+    decay = exp(-root)
     signal = amplitude * (1 + root + root**2 / 3) * decay
-    covariance = signal + (noise + JITTER) * np.eye(n)
-    factor, failed = dpotrf(covariance, lower=1)
-    if failed:
+    solution = invert(signal + (noise + JITTER) * np.eye(n))
+    if solution is None:
         return np.inf, np.zeros_like(theta)
-    weights, _ = dpotrs(factor, targets, lower=1)
-    lower, _ = dpotri(factor, lower=1)
-    lower = np.tril(lower)
-    inverse = lower + lower.T - np.diag(lower.diagonal())
-    value = 0.5 * targets @ weights + np.log(factor.diagonal()).sum() + 0.5 * n * np.log(2 * np.pi)
-    inner = 0.5 * (inverse - np.outer(weights, weights))
-    by_scales = np.tensordot(squares, inner * (5 / 3 * amplitude * (1 + root) * decay), 2)
-    slopes = [(inner * signal).sum(), *(by_scales * inverse_squares), noise * np.trace(inner)]
-    return float(value), np.array(slopes)
+    inverse, diagonal = solution
+    weights = matmul(inverse, targets[:, None])
+    value = 0.5 * (targets * weights[:, 0]).sum() + log(diagonal).sum() + 0.5 * n * LOG_2PI
+    inner = 0.5 * (inverse - weights * weights.T)
+    by_scale = inner * (5 / 3 * amplitude * (1 + root) * decay)
+    slopes = [(inner * signal).sum(), *((by_scale * one).sum() for one in weighted)]
+    return float(value), np.array([*slopes, noise * inner.diagonal().sum()])
 
 
 class MaternProcess(RegressorMixin, BaseEstimator):
-    """A regressor for `skopt.Optimizer`, with the gradients that its acquisition needs.
+    """A regressor for `skopt.Optimizer`.
 
     Attributes:
         length_scales: bounds of every length scale; the optimisation starts at 1.
@@ -109,49 +101,30 @@ class MaternProcess(RegressorMixin, BaseEstimator):
         squares = (self.inputs_[:, None] - self.inputs_).transpose(2, 0, 1) ** 2
         bounds = np.log([AMPLITUDES, *([self.length_scales] * len(squares)), NOISES])
         start = np.clip(np.zeros(len(bounds)), *bounds.T)
-        optimum = minimize(
-            negative_log_likelihood,
-            start,
-            args=(squares, standardised),
-            method="L-BFGS-B",
-            jac=True,
-            bounds=bounds,
+        optimum, value = minimise(
+            lambda theta: negative_log_likelihood(theta, squares, standardised), start, bounds
         )
-        self.log_likelihood_, theta = -optimum.fun, np.exp(optimum.x)
+        self.log_likelihood_, theta = -value, exp(optimum)
         self.kernel_, self.noise_ = Matern(theta[0], theta[1:-1]), theta[-1]
         covariance = self.kernel_.between(self.inputs_, self.inputs_)
         covariance += (self.noise_ + JITTER) * np.eye(len(targets))
-        self.inverse_ = np.linalg.inv(covariance)
-        self.weights_ = np.linalg.solve(covariance, standardised)
+        solution = invert(covariance)
+        assert solution is not None, "the likelihood is finite at its maximum"
+        self.inverse_ = solution[0]
+        self.weights_ = matmul(self.inverse_, standardised[:, None])
         return self
 
-    def predict(
-        self,
-        inputs: Any,
-        return_std: bool = False,
-        return_mean_grad: bool = False,
-        return_std_grad: bool = False,
-    ) -> Any:
+    def predict(self, inputs: Any, return_std: bool = False) -> Any:
         """Return the mean of the function, without noise, as the acquisitions of skopt need it.
 
         Args:
             inputs: points `[M, D]`.
             return_std: whether to return the standard deviation `[M]` too.
-            return_mean_grad: whether to return the gradient `[D]` of the mean too, for one point.
-            return_std_grad: whether to return the gradient of the standard deviation too.
         """
-        inputs = np.asarray(inputs, float)
-        across = self.kernel_.between(inputs, self.inputs_)
-        outputs = [self.mean_ + self.std_ * (across @ self.weights_)]
-        solved = across @ self.inverse_
-        if return_std:
-            variance = self.kernel_.amplitude - np.einsum("mn,mn->m", solved, across)
-            std = np.sqrt(np.maximum(variance, 0.0))
-            outputs.append(self.std_ * std)
-        if return_mean_grad:
-            slopes = self.kernel_.slopes(inputs[0], self.inputs_)
-            outputs.append(self.std_ * (self.weights_ @ slopes))
-            if return_std_grad:
-                flat = not std[0] > 0
-                outputs.append(self.std_ * (-solved[0] @ slopes / (1.0 if flat else std[0])))
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        across = self.kernel_.between(np.asarray(inputs, float), self.inputs_)
+        mean = self.mean_ + self.std_ * matmul(across, self.weights_)[:, 0]
+        if not return_std:
+            return mean
+        solved = matmul(across, self.inverse_)
+        variance = self.kernel_.amplitude - (solved * across).sum(1)
+        return mean, self.std_ * np.sqrt(np.maximum(variance, 0.0))

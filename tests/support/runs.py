@@ -186,6 +186,8 @@ def make_run(
     splits = repeat_splits(make_splits(**changes), times)
     if "fingerprint" not in changes:
         splits["fingerprint"] = [f"{metadata['dataset']}-{split}" for split in splits["split"]]
+    splits["training_fingerprint"] = [f"not-{test}" for test in splits["fingerprint"]]
+    splits["bits"] = "program"
     units = [f"split-{split:02d}" for split in splits["split"]]
     folder = make_folder(outputs, metadata, variant, KIND, identity, units)
     splits.to_csv(folder.table(SPLITS), index=False)

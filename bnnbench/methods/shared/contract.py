@@ -173,6 +173,11 @@ class Method(Checked, ABC):
         return False
 
     @property
+    def portable(self) -> bool:
+        """Whether results on the CPU of this machine are the same on every x86-64 processor."""
+        return False
+
+    @property
     def benefits_from_compile(self) -> bool:
         """Whether `torch.compile` speeds up its steps; False if most of a step is native code."""
         return True

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
+from bnnbench import portable_math
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
@@ -40,7 +40,8 @@ class GaussianMethod(GaussianPosterior, StochasticMethod):
 
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
         loc, scale = self.moments(posterior)
-        return torch.addcmul(loc, scale, streams.normal(samples, posterior.mlp.n_weights))
+        # Not `addcmul`, which rounds once or twice depending on the processor.
+        return loc + scale * streams.normal(samples, posterior.mlp.n_weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,4 +88,4 @@ class SoftplusMethod(VariationalMethod):
         }
 
     def moments(self, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        return posterior.state["loc"], softplus(posterior.state["rho"])
+        return posterior.state["loc"], portable_math.softplus(posterior.state["rho"])

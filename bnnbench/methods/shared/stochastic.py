@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,11 +21,22 @@ MAX_DRAWN_WEIGHTS = 4_000_000  # per replica and call
 
 @dataclass(frozen=True, kw_only=True)
 class StochasticMethod(MinibatchMethod):
-    """A method that is trained by minibatch steps and predicts with networks."""
+    """A method that is trained by minibatch steps and predicts with networks.
+
+    Attributes:
+        portable_prediction: class attribute, whether what follows native training uses neither
+            sums nor functions of torch, which depend on the processor.
+    """
+
+    portable_prediction: ClassVar[bool] = True
 
     @property
     def native(self) -> bool:
         return native_update_for(self, torch.zeros(1)) is not None
+
+    @property
+    def portable(self) -> bool:
+        return self.native and self.portable_prediction
 
     @abstractmethod
     def sample_weights(self, posterior: Posterior, samples: int, streams: Streams) -> Tensor:
