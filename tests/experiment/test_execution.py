@@ -84,10 +84,10 @@ def test_output_contract(tiny: Planner) -> None:
     folder, table = finished(run)
     assert folder.root.parts[-4:-1] == ("uci", "table", "vadam")
     columns = "experiment,dataset,method,divergence,likelihood,loss,depth,split,seed,training_rows,"
-    columns += "test_rows,fingerprint,parameters,"
+    columns += "test_rows,fingerprint,training_fingerprint,parameters,"
     columns += "rmse,log_likelihood,log_likelihood_joint,log_likelihood_gaussian,crps,"
-    columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,host,device,"
-    columns += "diverged,at_bound,"
+    columns += "search_seconds,fit_seconds,predict_seconds,total_seconds,cpu_seconds,"
+    columns += "host,device,bits,diverged,at_bound,"
     columns += "hp.noise_precision,hp.prior_precision"
     assert table.columns.tolist() == columns.split(",")
     assert table["split"].tolist() == [0, 1] and not table["diverged"].any()

@@ -166,7 +166,7 @@ MISTAKES: dict[str, Any] = {
     "ends": (["dataset.low=5"], "dataset.high", "not_greater"),
     "noise": (["dataset.noise_precision=-1"], "dataset.noise_precision"),
     "data seed": (["dataset.data_seed=-1"], "dataset.data_seed"),
-    "large data seed": (["dataset.data_seed=4294967296"], "dataset.data_seed"),
+    "large data seed": (["dataset.data_seed=4294967296"], "dataset.data_seed", "too_large"),
     "other prior": (["prior=laplace", "divergence.estimator=monte_carlo"], "prior"),
     "other loss": (["loss=beta"], "likelihood"),
     "own prior": (
