@@ -1,4 +1,4 @@
-"""Mean, standard deviation and standard error over the splits of a run."""
+"""Summaries of the splits of a run: statistics of each metric, and convergence of Markov chains."""
 
 from __future__ import annotations
 
@@ -47,3 +47,20 @@ def to_wide(summary: pd.DataFrame) -> pd.DataFrame:
     wide = wide[ordered]
     wide.columns = pd.Index([f"{metric}_{statistic}" for statistic, metric in ordered])
     return wide
+
+
+R_HAT = "diag.r_hat"
+"""Column of `splits.csv`: the 95th percentile of R-hat over the test points."""
+
+MAX_R_HAT = 1.05
+"""Chains with a larger R-hat have not converged."""
+
+
+def unmixed_splits(splits: pd.DataFrame) -> list[int]:
+    """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
+
+    If some splits have an R-hat, those without one count as unmixed: they have too few draws.
+    """
+    if R_HAT not in splits or splits[R_HAT].isna().all():
+        return []
+    return splits.loc[~(splits[R_HAT] <= MAX_R_HAT), "split"].tolist()

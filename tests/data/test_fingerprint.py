@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bnnbench.data.fingerprint import subset_fingerprints
-from bnnbench.data.splits import seeded_splits
+from bnnbench.data.splits import seeded_splits, subset_fingerprints
 from bnnbench.types import Table
 
 INPUTS = np.arange(40.0).reshape(20, 2)

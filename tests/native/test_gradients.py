@@ -12,12 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import has_native_code
+from bnnbench.cpp.library import has_native_code, library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.native.gradients import gradient_moments
+from bnnbench.native.networks import gradient_moments
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bnnbench.cpp.library import library
-from bnnbench.native.outputs import predict_outputs
+from bnnbench.native.networks import predict_outputs
 from bnnbench.nn import MLP, forward
 
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)

@@ -1,4 +1,4 @@
-"""Gradients of stacked networks, averaged over weight samples, for tensors on the CPU."""
+"""Outputs and gradients of stacked networks, for tensors on the CPU."""
 
 from __future__ import annotations
 
@@ -7,13 +7,32 @@ import ctypes
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import has_native_code
+from bnnbench.cpp.library import has_native_code, library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.losses.nll import NLL
 from bnnbench.nn import MLP
+
+
+def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor) -> None:
+    """Write the outputs of networks to `outputs`.
+
+    Args:
+        mlp: the network shape.
+        networks: `[S, R, P]`, float32.
+        inputs: `[R, M, D]`, float32.
+        outputs: `[S, R, M, O]`, float32, contiguous.
+    """
+    code = library().code
+    assert code is not None and outputs.is_contiguous()
+    networks, inputs = networks.contiguous(), inputs.contiguous()
+    samples, sets, _ = networks.shape
+    code.evaluate(
+        (ctypes.c_int64 * len(mlp.sizes))(*mlp.sizes), len(mlp.sizes) - 1,
+        samples, sets, inputs.shape[1],
+        networks.data_ptr(), inputs.data_ptr(), outputs.data_ptr(),
+    )  # fmt: skip
 
 
 def has_native_gradients(likelihood: Likelihood, like: Tensor) -> bool:
