@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits
-from bnnbench.results.summary import summarise
 from bnnbench.types import UserError
 
 

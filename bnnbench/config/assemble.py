@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bnnbench.config.compose import Job
-from bnnbench.config.configs import GROUPS, config_folder
+from bnnbench.config.configs import GROUPS, config_folder, read_option
 from bnnbench.config.errors import not_a_mapping
 from bnnbench.config.instantiate import (
     Config,
@@ -25,9 +25,6 @@ from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.run import Run
 from bnnbench.types import DuplicateConfiguration, UserError
-
-METHOD_COMPONENTS = ("divergence", "loss", "likelihood")
-"""Groups that a method may have a field for, in the order in which they are checked."""
 
 DEFAULTS = {"divergence": "kl", "prior": "gaussian", "likelihood": "gaussian", "loss": "nll"}
 """The options that every method accepts."""
@@ -89,8 +86,6 @@ def check_method_components(groups: Mapping[str, Any], method: type) -> None:
         DuplicateConfiguration: if the method has no choice of divergence or prior.
         UserError: for anything else.
     """
-    from bnnbench.divergences.base import Divergence
-
     label, names = groups["method"]["label"], {field.name for field in fields(method)}
     given = groups["divergence"].get("prior")
     prior = given.get("label") if isinstance(given, Mapping) else DEFAULTS["prior"]
@@ -100,16 +95,15 @@ def check_method_components(groups: Mapping[str, Any], method: type) -> None:
             "prior",
             "not_accepted",
         )
-    parts = {name: instantiate(name, groups[name]) for name in METHOD_COMPONENTS}
-    check_type("divergence", parts["divergence"], Divergence)
-    if "divergence" not in names and parts["divergence"].name != DEFAULTS["divergence"]:
+    divergence = _divergence_name(groups["divergence"])
+    if "divergence" not in names and divergence != DEFAULTS["divergence"]:
         raise DuplicateConfiguration(
-            f"method={label} does not accept a divergence, but {parts['divergence'].name} is "
-            "chosen; use method=bbb.",
+            f"method={label} does not accept a divergence, but {divergence} is chosen; use "
+            "method=bbb.",
             "divergence",
             "not_accepted",
         )
-    model = {name: parts[name].label for name in ("likelihood", "loss")}
+    model = {name: instantiate(name, groups[name]).label for name in ("loss", "likelihood")}
     if "likelihood" not in names and any(model[name] != DEFAULTS[name] for name in model):
         raise UserError(
             f"method={label} needs likelihood=gaussian and loss=nll, not "
@@ -121,11 +115,22 @@ def check_method_components(groups: Mapping[str, Any], method: type) -> None:
         groups["method"],
         names,
         {
-            "divergence": parts["divergence"].name != DEFAULTS["divergence"]
-            or prior != DEFAULTS["prior"],
+            "divergence": divergence != DEFAULTS["divergence"] or prior != DEFAULTS["prior"],
             "likelihood": any(model[name] != DEFAULTS[name] for name in model),
         },
     )
+
+
+def _divergence_name(settings: Mapping[str, Any]) -> str:
+    """Return the name of a divergence; the default one is not created, since few methods use it."""
+    default = {group: read_option(group, DEFAULTS[group]) for group in ("divergence", "prior")}
+    if settings == {**default["divergence"], "prior": default["prior"]}:
+        return DEFAULTS["divergence"]
+    from bnnbench.divergences.base import Divergence
+
+    divergence = instantiate("divergence", settings)
+    check_type("divergence", divergence, Divergence)
+    return str(divergence.name)
 
 
 def _check_passed_to_method(

@@ -46,9 +46,8 @@ from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.settings import difference
 from bnnbench.results.published.values import counterpart, run_z_score
-from bnnbench.results.reader import Runs, run_row
+from bnnbench.results.reader import MAX_R_HAT, STATISTICS, Runs, run_row, summarise, unmixed_splits
 from bnnbench.results.run_files import exclude_diverged, read_predictions, read_search, read_splits
-from bnnbench.results.summary import MAX_R_HAT, STATISTICS, summarise, unmixed_splits
 from bnnbench.types import UserError
 
 Z_STATEMENT = (
@@ -298,9 +297,8 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
         figures["calibration"] = partial(
             reliability_figure, points, run_files.read_out_of_fold(folder), name
         )
-    curve = read_curve(folder, names)
-    if curve:
-        figures["curve"] = partial(curves_figure, [curve], name)
+        if {"input", "truth"} <= {*points} and (curve := read_curve(folder, names)):
+            figures["curve"] = partial(curves_figure, [curve], name)
     diagnosis = run_files.read_diagnosis(folder)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)

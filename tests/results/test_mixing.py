@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from bnnbench.results.summary import R_HAT, unmixed_splits
+from bnnbench.results.reader import R_HAT, unmixed_splits
 
 
 def test_splits_are_judged_by_the_95th_percentile_of_r_hat() -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.runs import make_splits
 
 from bnnbench.results.metrics import METRICS
-from bnnbench.results.summary import summarise, summarise_runs, to_wide
+from bnnbench.results.reader import summarise, summarise_runs, to_wide
 
 
 def test_summary_matches_hand_computed_numbers() -> None:

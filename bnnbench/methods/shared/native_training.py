@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
 from bnnbench.methods.shared.records import Snapshots
-from bnnbench.native.trainer import NativeTrainer
+from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Request
 

@@ -10,8 +10,8 @@ import pandas as pd
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
+from bnnbench.results.reader import MAX_R_HAT, R_HAT
 from bnnbench.results.significance import compare_scores, verdicts
-from bnnbench.results.summary import MAX_R_HAT, R_HAT
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 
 W1 = DISTANCES[0]
