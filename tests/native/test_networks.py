@@ -40,8 +40,6 @@ def test_outputs_equal_those_of_torch(sizes: tuple[int, ...], rows: int) -> None
     torch.testing.assert_close(found, right.float(), rtol=1e-5, atol=1e-6 * size, equal_nan=True)
 
 
-pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
-
 LIKELIHOODS: dict[int, Likelihood] = {1: Gaussian(), 2: Heteroscedastic()}
 """By number of outputs."""
 

@@ -1,4 +1,4 @@
-"""Summaries over splits, compared with numbers computed by hand, and splits that did not converge."""
+"""Summaries over splits, compared with numbers computed by hand, and unmixed splits."""
 
 from __future__ import annotations
 
