@@ -23,7 +23,7 @@ LAYERS = [
     {"types", "notes"},
     {"project"},
     {"discovery"},
-    {"checks", "constraints", "identity", "files", "forks"},
+    {"constraints", "identity", "files", "forks"},
     {"cpp"},
     {"settings", "random_streams", "portable_math"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 
 from bnnbench.config.assemble import build
-from bnnbench.config.sweep import compose_configs
+from bnnbench.config.compose import compose_configs
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import Folds, make_folds
 from bnnbench.experiment.protocol import cross_validate

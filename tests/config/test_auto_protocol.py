@@ -13,7 +13,7 @@ from support.config import TINY
 from support.user_errors import assert_user_error
 
 from bnnbench.config.auto_protocol import auto_setting
-from bnnbench.config.sweep import compose_configs
+from bnnbench.config.compose import compose_configs
 from bnnbench.types import UserError
 
 

@@ -11,8 +11,8 @@ from support.tiny_runs import finished, tiny_run
 from support.user_errors import assert_user_error
 
 from bnnbench.config.assemble import build
+from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import GROUPS, config_folder, options
-from bnnbench.config.sweep import compose_configs
 from bnnbench.experiment.run import Run
 from bnnbench.types import DuplicateConfiguration, UserError
 

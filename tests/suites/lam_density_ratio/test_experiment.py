@@ -14,8 +14,8 @@ from support.refusals import assert_refused
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
+from bnnbench.config.compose import compose_configs, job_overrides
 from bnnbench.config.configs import config_folder
-from bnnbench.config.sweep import compose_configs, job_overrides
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
