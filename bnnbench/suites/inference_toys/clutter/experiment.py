@@ -31,20 +31,7 @@ MAX_OBSERVATIONS = 2000
 class ClutterExperiment(TableExperiment):
     """Approximates the posterior mean of a signal among clutter with six algorithms.
 
-    Attributes:
-        theta: true mean of the signal.
-        clutter_weight: probability of clutter.
-        clutter_variance: variance of the clutter.
-        prior_variance: prior variance of the mean, whose prior mean is zero.
-        data_seed: seed of the observations.
-        seed: seed of the random orders and importance samples.
-        orders: number of random orders for ADF and EP.
-        passes: maximum number of EP passes, and of steps of the other iterative algorithms.
-        tolerance: change below which an iteration has converged, relative to values above 1.
-        powers: powers of power EP; 1 is EP.
-        draws: increasing numbers of draws for importance sampling.
-        repetitions: repetitions of importance sampling.
-        sizes: numbers of observations, one unit each.
+    See `configs/experiment` for the settings; `seed` is that of random orders and samples.
     """
 
     theta: Annotated[float, Finite()]
@@ -65,9 +52,7 @@ class ClutterExperiment(TableExperiment):
     kind: ClassVar[str] = "clutter"
     name: ClassVar[str] = "the clutter problem"
     unit_noun: ClassVar[str] = "data set"
-    step_noun: ClassVar[str] = "data sets"
     folder_settings: ClassVar[tuple[str, ...]] = ("theta", "data_seed", "seed")
-    columns: ClassVar[tuple[str, ...]] = ("theta", "data_seed", "seed")
     one_process: ClassVar[bool] = True
 
     def cases(self) -> Mapping[str, int]:

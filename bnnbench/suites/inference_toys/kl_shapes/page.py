@@ -199,7 +199,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "equally good, the table shows the one with the larger mean. Orders use the book's convention, "
     "alpha = 2 a - 1 for the order a of the GVI thesis.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )
