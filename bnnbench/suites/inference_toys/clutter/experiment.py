@@ -13,13 +13,7 @@ from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.clutter import tables
-from bnnbench.suites.inference_toys.clutter.baselines import (
-    gaussian_vi,
-    importance_sampling,
-    laplace,
-    variational_bayes,
-)
+from bnnbench.suites.inference_toys.clutter import baselines, tables
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation
 from bnnbench.suites.inference_toys.clutter.model import ClutterModel, exact_posterior, simulate
 
@@ -72,14 +66,14 @@ class ClutterExperiment(TableExperiment):
         random_orders = expectation_propagation(model, orders, *limits)
         powers = {p: expectation_propagation(model, data_order, *limits, p) for p in self.powers}
         randoms = (np.random.default_rng([self.seed, case, k]) for k in range(self.repetitions))
-        importance, sample_sizes = importance_sampling(model, self.draws, randoms)
+        importance, sample_sizes = baselines.importance_sampling(model, self.draws, randoms)
         steps = {
             tables.EP: random_orders.estimates[1:],
-            tables.VB: variational_bayes(model, *limits),
-            tables.LAPLACE: laplace(model, *limits),
+            tables.VB: baselines.variational_bayes(model, *limits),
+            tables.LAPLACE: baselines.laplace(model, *limits),
             tables.IMPORTANCE: importance,
         }
-        vi = gaussian_vi(model, *steps[tables.VB][-1, :2, 0])[-1]
+        vi = baselines.gaussian_vi(model, *steps[tables.VB][-1, :2, 0])[-1]
         frames = {
             tables.PROGRESS: tables.progress_table(steps, self.draws, case, exact),
             tables.ORDERS: tables.order_table(random_orders),

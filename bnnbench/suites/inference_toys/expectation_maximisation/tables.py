@@ -11,7 +11,7 @@ import pandas as pd
 from bnnbench.experiment.table_experiment import Tables
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.suites.inference_toys.expectation_maximisation import model, references
+from bnnbench.suites.inference_toys.expectation_maximisation import model
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 
 KIND = "expectation_maximisation"
@@ -79,8 +79,8 @@ def random_start_tables(part: str, points: np.ndarray, fits: Sequence[Fit]) -> T
 def _compare(points: np.ndarray, best: Fit) -> Iterator[Answer]:
     """Compare the best fit with the maximum by BFGS and with scikit-learn."""
     start, end, iterations = best.states[0], best.states[-1], len(best.states) - 1
-    theirs = references.fit_scikit_learn(points, start, iterations) if iterations else end
-    exact = model.sorted_by_mean(references.local_maximum(points, end))
+    theirs = model.fit_scikit_learn(points, start, iterations) if iterations else end
+    exact = model.sorted_by_mean(model.local_maximum(points, end))
     maximum = model.log_likelihood(points, exact)
     yield Answer(LOG_LIKELIHOOD, EM, best.objective[-1], exact=maximum)
     for quantity, index in ESTIMATES.items():

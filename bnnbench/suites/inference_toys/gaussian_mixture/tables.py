@@ -66,13 +66,11 @@ class Problem:
     """A data set and the settings of coordinate ascent on it.
 
     Attributes:
-        means: true means of the components.
+        means: true means of the components, `[K]`.
         points: the data, `[N]`.
         held_out: held-out points, `[M]`.
         starts: initial means, `[S, K]`.
-        prior_variance: prior variance of the means; the initial value if it is fitted.
-        iterations: maximum number of iterations.
-        tolerance: relative change of the ELBO at convergence.
+        prior_variance: of the means; the initial value if it is fitted.
     """
 
     means: Sequence[float]
@@ -192,12 +190,7 @@ def stochastic_tables(
 ) -> Tables:
     """Run stochastic VI from the start with the highest ELBO after coordinate ascent.
 
-    Args:
-        problem: the data and CAVI's settings.
-        schedules: step sizes `[T]` by name.
-        batch: size of a minibatch.
-        repetitions: number of repetitions, each with its own minibatches.
-        seed: seed of the minibatches.
+    The schedules are step sizes, `[T]`; each repetition has its own minibatches.
     """
     cavi, points = problem.run_all_starts(), problem.points
     best = best_start(cavi)

@@ -21,10 +21,10 @@ from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     LinearModel,
     Normal,
     Objective,
-    simulate,
     squared_distance,
 )
 from bnnbench.suites.inference_toys.gradient_variance.tables import Setup
+from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.types import UserError
 
 MAX_MINIBATCHES = 20_000
@@ -88,9 +88,8 @@ class GradientVariance(TableExperiment):
     @property
     def model(self) -> LinearModel:
         """The regression model with its data."""
-        return simulate(
-            self.rows, self.weight, self.noise_precision, self.prior_precision, self.data_seed
-        )
+        data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
+        return LinearModel(*data, self.noise_precision, self.prior_precision)
 
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""

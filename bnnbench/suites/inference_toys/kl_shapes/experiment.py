@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.suites.inference_toys.kl_shapes import tables
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture
+from bnnbench.suites.inference_toys.kl_shapes.fitting import Mixture
 
 PAIR = "correlated-pair"
 """Name of the unit with the correlated pair; all others are mixtures."""

@@ -13,7 +13,7 @@ from bnnbench.constraints import Between, ListOf, OneOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.maths import Array
+from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import fits, tables
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     exact_posterior,
@@ -21,7 +21,7 @@ from bnnbench.suites.inference_toys.noise_precision.exact import (
 )
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import include_repeatedly
-from bnnbench.suites.inference_toys.noise_precision.model import simulate
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (
     Budget,
     advi,
@@ -109,7 +109,8 @@ class NoisePrecision(TableExperiment):
         """Return data, prior and exact posteriors."""
         moments = (self.prior_mean, 1 / self.prior_precision)
         prior = Belief(self.prior_shape, self.prior_rate, *moments)
-        model = simulate(self.rows, self.weight, self.noise_precision, self.data_seed, prior)
+        data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
+        model = LinearModel(*data, prior)
         exact = exact_posterior(model)
         target = exact if self.target == tables.JOINT else factorised_posterior(model)
         return Problem(model, exact, target)
