@@ -31,7 +31,8 @@ class TableExperiment(Experiment):
     Attributes:
         name: class attribute, the name in progress output.
         folder_settings: class attribute, the settings that name the folder of a run.
-        columns: class attribute, the settings that are columns of tables over many runs.
+        columns: class attribute, the settings that are columns of tables over many runs; if
+            empty, those that name the folder.
         one_process: class attribute, whether one process computes all units, because starting
             another takes longer than the units.
         top_level: class attribute, the settings that are not in the group `experiment`.
@@ -39,7 +40,7 @@ class TableExperiment(Experiment):
 
     name: ClassVar[str]
     folder_settings: ClassVar[tuple[str, ...]] = ("seed",)
-    columns: ClassVar[tuple[str, ...]] = ("seed",)
+    columns: ClassVar[tuple[str, ...]] = ()
     one_process: ClassVar[bool] = False
     top_level: ClassVar[tuple[str, ...]] = TOP_LEVEL
 
@@ -75,7 +76,7 @@ class TableExperiment(Experiment):
         return ("-".join(parts),)
 
     def metadata(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.columns}
+        return {name: getattr(self, name) for name in self.columns or self.folder_settings}
 
     def run(self, unit: str, store: UnitStore) -> None:
         """Compute and save the tables of one unit."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,25 +43,21 @@ class Figures(dict[str, Draw]):
     ```
 
     Attributes:
+        read: reads what the figures show, and claims check, from a run's files.
         captions: captions by name.
     """
 
-    def __init__(self, read: Callable[[RunFolder], Any]) -> None:
-        """Declare no figure yet.
-
-        Args:
-            read: reads what the figures show from a run's files.
-        """
+    def __init__(self, read: Callable[[RunFolder], Any] = read_answers) -> None:
         super().__init__()
         self.captions: dict[str, str] = {}
-        self._read = read
+        self.read = read
 
     def __call__(self, caption: str) -> Callable[[DrawFunction], DrawFunction]:
         """Return a decorator that adds a figure and leaves its function as it is."""
 
         def add(function: DrawFunction) -> DrawFunction:
             name = function.__name__
-            self[name] = lambda folder: function(self._read(folder))
+            self[name] = lambda folder: function(self.read(folder))
             self.captions[name] = caption
             return function
 
@@ -76,25 +72,23 @@ class ExperimentPage:
         kind: the kind of experiment.
         title: heading of the table and the section.
         caption: plain text that explains the numbers and their units.
-        figures: functions that draw figures, by name in snake case.
-        captions: captions of the figures, by figure name.
+        figures: the figures, which know how to read a run's files.
         statements: `Claims` of the source, or tuples of text, section and rule.
-        read_evidence: reads what the rules check from a run's files.
+        read_evidence: reads what the claims check, if that is not what the figures show.
         notes: remarks to print below the table.
     """
 
     kind: str
     title: str
     caption: str
-    figures: Mapping[str, Draw] = field(default_factory=dict)
-    captions: Mapping[str, str] = field(default_factory=dict)
+    figures: Figures
     statements: Sequence[Statement] = ()
-    read_evidence: Callable[[RunFolder], Any] = read_answers
+    read_evidence: Callable[[RunFolder], Any] | None = None
     notes: Callable[[RunFolder], list[str]] = lambda folder: []
 
     def claims(self, folder: RunFolder) -> list[Claim]:
         """Check the statements against a run."""
-        return check_claims(self.statements, self.read_evidence(folder))
+        return check_claims(self.statements, (self.read_evidence or self.figures.read)(folder))
 
 
 def make_run_page(page: ExperimentPage) -> RunPage:
@@ -105,7 +99,7 @@ def make_run_page(page: ExperimentPage) -> RunPage:
         lambda folder: answers_table(read_answers(folder), page.title, page.caption),
         lambda folder: [*page.notes(folder), *map(verdict, page.claims(folder))],
         figures=lambda folder: {name: partial(f, folder) for name, f in page.figures.items()},
-        captions=page.captions,
+        captions=page.figures.captions,
     )
 
 
@@ -166,7 +160,7 @@ def _run_blocks(page: ExperimentPage, runs: Runs) -> Iterator[blocks.Block]:
         yield answers_table(answers)
         yield blocks.DataFile(f"{page.kind}_{ANSWERS}{suffix}", answers)
         for name, draw in page.figures.items():
-            caption = page.captions.get(name, name.replace("_", " "))
+            caption = page.figures.captions[name]
             yield blocks.FigureBlock(f"{page.kind}_{name}{suffix}", caption, partial(draw, folder))
         if notes := page.notes(folder):
             yield blocks.ItemList(tuple(notes))

@@ -14,6 +14,7 @@ from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.blocks import DataFile, FigureBlock, Heading, Table
 from bnnbench.report.experiment_page import (
     ExperimentPage,
+    Figures,
     answers_table,
     make_run_page,
     make_section,
@@ -37,7 +38,11 @@ def is_near(answers: pd.DataFrame, bound: float) -> CheckResult:
     return error < bound, f"off by {error:.2f}"
 
 
-def draw(folder: RunFolder) -> Figure:
+dice = Figures()
+
+
+@dice("Mean by throw")
+def eyes(answers: pd.DataFrame) -> Figure:
     return Figure()
 
 
@@ -45,8 +50,7 @@ EXPERIMENT_PAGE = ExperimentPage(
     kind=KIND,
     title="Dice",
     caption="Means in eyes.",
-    figures={"eyes": draw},
-    captions={"eyes": "Mean by throw"},
+    figures=dice,
     statements=claims,
     notes=lambda folder: ["Thrown by hand."],
 )

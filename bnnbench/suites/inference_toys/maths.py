@@ -11,6 +11,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
+def simulate_line(
+    rows: int, weight: float, noise_precision: float, seed: int
+) -> tuple[Array, Array]:
+    """Return inputs from -2 to 2 and targets `weight * inputs + noise`, `[N]` each."""
+    inputs = np.linspace(-2.0, 2.0, rows)
+    noise = np.random.default_rng(seed).normal(0.0, noise_precision**-0.5, rows)
+    return inputs, weight * inputs + noise
+
+
 def log_normal(value: Any, mean: Any, variance: Any) -> Any:
     """Return the log density of `N(mean, variance)`."""
     return -0.5 * (np.log(2 * np.pi * variance) + (value - mean) ** 2 / variance)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-LOG_TWO_PI = float(np.log(2 * np.pi))
+from bnnbench.suites.inference_toys.maths import LOG_TWO_PI
 
 SAME_OPTIMUM_TOLERANCE = 1e-6
 """Difference of the objective in nats within which two starts have reached the same optimum."""
@@ -70,14 +70,9 @@ def ascend(
     iterations: int,
     tolerance: float,
 ) -> Ascent[State]:
-    """Repeat a step until the objective converges.
+    """Repeat a step until the relative change of the objective is at most the tolerance.
 
-    Args:
-        step: returns the next state, or raises `Degenerate`.
-        start: the first state.
-        objective: what the steps increase, nats.
-        iterations: maximum number of steps.
-        tolerance: relative change of the objective at convergence.
+    A step returns the next state or raises `Degenerate`; it increases the objective, in nats.
     """
     states, values, status = [start], [objective(start)], "unfinished"
     message = f"not converged after {iterations} iterations"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from bnnbench.results.claims import CheckResult
@@ -17,7 +19,7 @@ def test_all_cases_must_hold(verdicts: tuple[bool | None, ...], expected: bool |
 
 
 def test_a_check_of_one_case_becomes_a_check_of_all() -> None:
-    @for_every(lambda run: sorted(run))
+    @for_every(lambda run: product([run], sorted(run)))
     def is_below(run: dict[str, int], name: str, limit: int) -> CheckResult:
         return run[name] < limit, f"{name} {run[name]}"
 

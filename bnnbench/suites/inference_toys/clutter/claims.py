@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 import numpy as np
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.checks import combine
+from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.clutter import tables
 from bnnbench.suites.inference_toys.clutter.tables import FIXED_POINT_TOLERANCE
-from bnnbench.suites.inference_toys.sources import BOOK
 
 MIN_RELATIVE_STD = 0.1
 """Standard deviation over orders, relative to the posterior's, that counts as dependence."""
 
 claims = Claims()
 
-
-def on_every_data_set(check: Callable[..., CheckResult]) -> Callable[..., CheckResult]:
-    """Turn the check of one data set into a check of all."""
-
-    @wraps(check)
-    def check_all(run: SavedTables, **arguments: Any) -> CheckResult:
-        return combine(check(data_set, **arguments) for data_set in tables.data_sets(run))
-
-    return check_all
+on_every_data_set = for_every(lambda run: zip(tables.data_sets(run), strict=True))
 
 
 def size_of(run: SavedTables) -> str:

@@ -13,13 +13,7 @@ from bnnbench.constraints import Between, Finite, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.identity import no_identity
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.clutter import tables
-from bnnbench.suites.inference_toys.clutter.baselines import (
-    gaussian_vi,
-    importance_sampling,
-    laplace,
-    variational_bayes,
-)
+from bnnbench.suites.inference_toys.clutter import baselines, tables
 from bnnbench.suites.inference_toys.clutter.message_passing import expectation_propagation
 from bnnbench.suites.inference_toys.clutter.model import ClutterModel, exact_posterior, simulate
 
@@ -31,20 +25,7 @@ MAX_OBSERVATIONS = 2000
 class ClutterExperiment(TableExperiment):
     """Approximates the posterior mean of a signal among clutter with six algorithms.
 
-    Attributes:
-        theta: true mean of the signal.
-        clutter_weight: probability of clutter.
-        clutter_variance: variance of the clutter.
-        prior_variance: prior variance of the mean, whose prior mean is zero.
-        data_seed: seed of the observations.
-        seed: seed of the random orders and importance samples.
-        orders: number of random orders for ADF and EP.
-        passes: maximum number of EP passes, and of steps of the other iterative algorithms.
-        tolerance: change below which an iteration has converged, relative to values above 1.
-        powers: powers of power EP; 1 is EP.
-        draws: increasing numbers of draws for importance sampling.
-        repetitions: repetitions of importance sampling.
-        sizes: numbers of observations, one unit each.
+    See `configs/experiment` for the settings; `seed` is that of random orders and samples.
     """
 
     theta: Annotated[float, Finite()]
@@ -65,9 +46,7 @@ class ClutterExperiment(TableExperiment):
     kind: ClassVar[str] = "clutter"
     name: ClassVar[str] = "the clutter problem"
     unit_noun: ClassVar[str] = "data set"
-    step_noun: ClassVar[str] = "data sets"
     folder_settings: ClassVar[tuple[str, ...]] = ("theta", "data_seed", "seed")
-    columns: ClassVar[tuple[str, ...]] = ("theta", "data_seed", "seed")
     one_process: ClassVar[bool] = True
 
     def cases(self) -> Mapping[str, int]:
@@ -87,14 +66,14 @@ class ClutterExperiment(TableExperiment):
         random_orders = expectation_propagation(model, orders, *limits)
         powers = {p: expectation_propagation(model, data_order, *limits, p) for p in self.powers}
         randoms = (np.random.default_rng([self.seed, case, k]) for k in range(self.repetitions))
-        importance, sample_sizes = importance_sampling(model, self.draws, randoms)
+        importance, sample_sizes = baselines.importance_sampling(model, self.draws, randoms)
         steps = {
             tables.EP: random_orders.estimates[1:],
-            tables.VB: variational_bayes(model, *limits),
-            tables.LAPLACE: laplace(model, *limits),
+            tables.VB: baselines.variational_bayes(model, *limits),
+            tables.LAPLACE: baselines.laplace(model, *limits),
             tables.IMPORTANCE: importance,
         }
-        vi = gaussian_vi(model, *steps[tables.VB][-1, :2, 0])[-1]
+        vi = baselines.gaussian_vi(model, *steps[tables.VB][-1, :2, 0])[-1]
         frames = {
             tables.PROGRESS: tables.progress_table(steps, self.draws, case, exact),
             tables.ORDERS: tables.order_table(random_orders),

@@ -73,15 +73,7 @@ class ClutterModel:
 
 @dataclass(frozen=True)
 class ExactPosterior:
-    """The exact posterior of `theta`.
-
-    Attributes:
-        mean: its mean.
-        scale: its standard deviation.
-        log_evidence: `log p(x)`, nats.
-        theta: `[K]`, grid around the mean.
-        density: `[K]`, posterior density on that grid.
-    """
+    """The exact moments of `theta`, `log p(x)` in nats, and the density on a grid, `[K]`."""
 
     mean: float
     scale: float

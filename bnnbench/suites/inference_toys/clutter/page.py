@@ -202,7 +202,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "number of likelihood factors evaluated, at one theta or under one Gaussian; power EP by "
     "quadrature needs about two hundred times more than EP.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=read_run,
 )

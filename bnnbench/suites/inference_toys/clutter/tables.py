@@ -14,33 +14,23 @@ from bnnbench.suites.inference_toys.clutter.model import ExactPosterior
 from bnnbench.suites.inference_toys.expectation_propagation import EPResult
 from bnnbench.suites.inference_toys.maths import Array
 
-PROGRESS = "progress"
-"""Work, estimates and errors of every algorithm after each step.
-
-A factor at one value of `theta`, its expectation under a Gaussian and a responsibility each cost
-about two exponentials, and count as one unit of work.
-"""
-
-ORDERS = "orders"
-"""Results of ADF and EP for each random order of the factors."""
-
-POWERS = "powers"
-"""The fixed points of power EP."""
-
-DENSITY = "density"
-"""The exact posterior density on a grid."""
-
-POINTS = "points"
-"""The observations."""
+PROGRESS, ORDERS, POWERS = "progress", "orders", "powers"
+DENSITY, POINTS = "density", "points"
 
 NUMBERS = {
+    # Work, estimates and errors of every algorithm after each step. A factor at one value of theta,
+    # its expectation under a Gaussian and a responsibility each cost about two exponentials, and
+    # count as one unit of work.
     PROGRESS: ("observations", "step", "work", "log_evidence", "mean_error", "evidence_error"),
+    # Results of ADF and EP for each random order of the factors.
     ORDERS: ("observations", "adf_mean", "adf_scale", "adf_log_evidence", "ep_mean", "n_decreases"),
+    # The fixed points of power EP.
     POWERS: ("observations", "power", "mean", "scale", "log_evidence"),
+    # The exact posterior density on a grid.
     DENSITY: ("observations", "theta", "density"),
+    # The observations.
     POINTS: ("observations", "value", "clutter"),
 }
-"""Columns that must hold numbers, by table."""
 
 read_run = table_reader(NUMBERS)
 
@@ -93,7 +83,7 @@ def answers(
         steps: estimates of every algorithm by step, `[K, 3, R]`; those of EP in random orders.
         vi: estimates of Gaussian VI, `[3, 1]`.
         sample_sizes: effective sample sizes of importance sampling, `[R]`.
-        posterior: the exact posterior.
+        posterior: for comparison.
     """
     setting = setting_of(ep.last.log_scales.shape[1])
     exact = (posterior.mean, posterior.scale, posterior.log_evidence)
@@ -125,11 +115,8 @@ def progress_table(
 ) -> pd.DataFrame:
     """Return the work, median estimates and quantiles of absolute errors by algorithm and step.
 
-    Args:
-        steps: estimates of every algorithm by step, `[K, 3, R]`.
-        draws: numbers of draws of importance sampling; the others evaluate each factor once a step.
-        count: number of observations.
-        exact: the exact posterior.
+    The estimates by step have shape `[K, 3, R]`. Importance sampling evaluates every factor once a
+    draw, the other algorithms once a step.
     """
     frames = []
     for name, estimates in steps.items():

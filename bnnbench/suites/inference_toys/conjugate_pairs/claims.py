@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.checks import for_every
+from bnnbench.suites.inference_toys.checks import BOOK, for_every
 from bnnbench.suites.inference_toys.conjugate_pairs import model, tables
-from bnnbench.suites.inference_toys.sources import BOOK
 
 QUADRATURE_TOLERANCE = 1e-5
 """Relative error allowed for the quadrature."""
@@ -44,7 +45,7 @@ def printed_equations_give_the_posterior(run: SavedTables) -> CheckResult:
     rule="MLE and MAP differ for every pair and number of observations, and the difference "
     "decreases with the number of observations",
 )
-@for_every(lambda run: (model.MeanPair.name, model.PrecisionPair.name))
+@for_every(lambda run: product([run], (model.MeanPair.name, model.PrecisionPair.name)))
 def mle_and_map_converge(run: SavedTables, pair: str) -> CheckResult:
     rows = run.rows(ANSWERS, approximation=model.CLOSED_FORM)
     mle, map_ = (

@@ -34,17 +34,7 @@ Sizes = Annotated[tuple[int, ...], ListOf(Whole(1, MAX_OBSERVATIONS), order="dis
 class ConjugatePairs(TableExperiment):
     """Estimates a mean and a precision from increasing numbers of observations.
 
-    Attributes:
-        mean: mean of the observations; known when the precision is estimated.
-        scale: standard deviation of the observations; known when the mean is estimated.
-        prior_mean: prior mean of the mean.
-        prior_scale: prior standard deviation of the mean.
-        prior_shape: shape of the Gamma prior of the precision, alpha_0.
-        prior_rate: rate of the Gamma prior of the precision, beta_0.
-        data_seed: seed of the observations.
-        mean_range: range of the mean in the figure.
-        precision_range: range of the precision in the figure.
-        sizes: numbers of observations, one unit each; smaller data sets are prefixes.
+    See `configs/experiment` for the settings.
     """
 
     mean: Mean
@@ -62,9 +52,7 @@ class ConjugatePairs(TableExperiment):
     kind: ClassVar[str] = "conjugate_pairs"
     name: ClassVar[str] = "conjugate pairs"
     unit_noun: ClassVar[str] = "data set"
-    step_noun: ClassVar[str] = "data sets"
     folder_settings: ClassVar[tuple[str, ...]] = ("data_seed",)
-    columns: ClassVar[tuple[str, ...]] = ("data_seed",)
     one_process: ClassVar[bool] = True
 
     def cases(self) -> Mapping[str, int]:

@@ -37,11 +37,7 @@ Estimates = dict[str, float]
 class MeanPair:
     """A normal mean with a normal prior, (2.33)-(2.39).
 
-    Attributes:
-        observations: `[N]`.
-        scale: known standard deviation of an observation.
-        prior_mean: prior mean of the mean.
-        prior_scale: prior standard deviation of the mean.
+    The observations `[N]` have the known standard deviation `scale`.
     """
 
     observations: np.ndarray
@@ -94,11 +90,7 @@ class MeanPair:
 class PrecisionPair:
     """The precision of a normal with known mean and a Gamma prior, (2.40)-(2.42).
 
-    Attributes:
-        observations: `[N]`.
-        mean: known mean of an observation.
-        prior_shape: shape of the Gamma prior, alpha.
-        prior_rate: rate of the Gamma prior, beta.
+    The observations have shape `[N]`; shape and rate of the prior are alpha and beta.
     """
 
     observations: np.ndarray

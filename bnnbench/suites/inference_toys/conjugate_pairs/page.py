@@ -103,7 +103,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "over the posterior variance and includes two variances missing in (2.39); as printed: both "
     "equations as the book prints them.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )

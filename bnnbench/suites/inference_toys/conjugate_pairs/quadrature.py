@@ -27,10 +27,7 @@ ZERO_ONE_HALF_WIDTH = 0.01
 class Axis(NamedTuple):
     """An interval that holds all mass of a density.
 
-    Attributes:
-        low: its lower end, in logarithms if the parameter is positive.
-        high: its upper end, likewise.
-        is_positive: whether grids are even over the logarithm of the parameter.
+    If the parameter is positive, the ends are logarithms and grids are even over the logarithm.
     """
 
     low: float
@@ -44,13 +41,7 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class GridDistribution:
-    """A distribution on a grid.
-
-    Attributes:
-        values: `[K]`, increasing.
-        weights: `[K]`, with sum 1.
-        log_mass: log of the normalising integral, nats.
-    """
+    """Increasing values and their probabilities, `[K]` each, and the log normaliser in nats."""
 
     values: np.ndarray
     weights: np.ndarray

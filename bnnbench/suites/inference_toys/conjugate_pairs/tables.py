@@ -41,12 +41,7 @@ def setting(observations: int) -> str:
 
 
 def pair_tables(pair: Pair, limits: tuple[float, float]) -> dict[str, pd.DataFrame]:
-    """Return the answers, densities, decisions and risks of a pair.
-
-    Args:
-        pair: with its observations.
-        limits: range of the parameter in the table of densities.
-    """
+    """Return the answers, densities (within the limits), decisions and risks of a pair."""
     size = len(pair.observations)
     posterior = quadrature.discretise(model.log_joint(pair), pair.axis)
     exact = model.numerical_estimates(pair)

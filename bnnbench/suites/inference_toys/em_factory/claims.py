@@ -5,8 +5,8 @@ from __future__ import annotations
 from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.em_factory.tables import EM, LBFGS, PARAMETERS, PRINTED, RATE
-from bnnbench.suites.inference_toys.sources import BOOK
 
 CONVERGES = "converges to beta, tau_1 and tau_n of (2.63)-(2.65) within a relative"
 

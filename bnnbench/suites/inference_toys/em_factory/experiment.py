@@ -19,16 +19,7 @@ from bnnbench.types import UserError
 class EMFactory(TableExperiment):
     """Maximises the likelihood of counts, two of which are missing, from random starts.
 
-    Attributes:
-        products: number of products, n; limited by the dense information matrix.
-        beta: true number of malfunctioning items per impure material.
-        rate_shape: shape of the Gamma distribution of the rates of impure materials.
-        rate_scale: scale of that distribution.
-        data_seed: seed of the counts.
-        seed: seed of the starts.
-        iterations: maximum number of EM iterations.
-        tolerance: relative change below which EM has converged.
-        starts: number of starts, one unit each.
+    See `configs/experiment` for the settings; `seed` is that of the starts.
     """
 
     products: Annotated[int, Whole(3, maximum=1000)]

@@ -27,11 +27,9 @@ MIN_RELATIVE_ERROR = 1e-9
 
 @dataclass(frozen=True)
 class Factory:
-    """Counts of n products.
+    """Impure materials x and malfunctioning items y of n products, `[n]` each.
 
-    Attributes:
-        impure: `[n]`, impure materials x; the first count is hidden.
-        faulty: `[n]`, malfunctioning items y; the last count is hidden.
+    The first count of x and the last one of y are hidden.
     """
 
     impure: np.ndarray
@@ -65,9 +63,7 @@ def log_likelihood(factory: Factory, theta: np.ndarray) -> float:
 def closed_form(factory: Factory, printed: bool = False) -> np.ndarray:
     """Return the stationary point, (2.63)-(2.66).
 
-    Args:
-        factory: the counts; the hidden `x_1` is used only by the printed equations.
-        printed: whether the sums of (2.63) start at product 1, as printed.
+    As printed, the sums of (2.63) start at product 1 and use its hidden count `x_1`.
     """
     first = 0 if printed else 1
     beta = factory.faulty[first:-1].sum() / factory.impure[first:-1].sum()

@@ -104,7 +104,5 @@ EXPERIMENT_PAGE = ExperimentPage(
         "missing count. For the rate of convergence: the largest fraction of missing information."
     ),
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )

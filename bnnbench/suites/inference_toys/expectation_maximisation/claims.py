@@ -5,9 +5,9 @@ from __future__ import annotations
 from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.checks import LECTURE
 from bnnbench.suites.inference_toys.expectation_maximisation import tables
 from bnnbench.suites.inference_toys.expectation_maximisation.tables import EM, SETTINGS
-from bnnbench.suites.inference_toys.sources import LECTURE
 
 claims = Claims()
 

@@ -22,17 +22,7 @@ from bnnbench.suites.inference_toys.mixtures import Ascent
 class ExpectationMaximisation(TableExperiment):
     """Runs EM from random starts on two data sets, and from a start that collapses.
 
-    Attributes:
-        weight: weight of the first component of the synthetic data.
-        loc: means of the components of the synthetic data.
-        scale: standard deviations of the components of the synthetic data.
-        points: number of synthetic points.
-        data_seed: seed of the synthetic data.
-        starts: number of random starts on each data set.
-        iterations: maximum number of EM iterations.
-        tolerance: relative change of the log-likelihood below which EM has converged.
-        min_variance: variance, relative to the data's, below which a component has collapsed.
-        seed: seed of the starts.
+    See `configs/experiment` for the settings; `seed` is that of the starts.
     """
 
     weight: Annotated[float, Between(0, 1)]

@@ -1,4 +1,4 @@
-"""A mixture of two univariate Gaussians: likelihood, bound and expectation maximisation.
+"""A mixture of two univariate Gaussians: likelihood, bound, EM and reference solutions.
 
 `p(z = 1) = pi`, `y | z = 1 ~ N(mu_1, s_1^2)`, `y | z = 0 ~ N(mu_2, s_2^2)` (Alvarez, "Approximate
 inference for neural networks", Universidad Tecnologica de Pereira). The lecture's `z = 1` is the
@@ -7,13 +7,19 @@ first component. Its theta is a matrix `[3, 2]` with the rows weights, means and
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
-from scipy.special import entr, logsumexp, softmax
+from scipy.optimize import minimize
+from scipy.special import entr, expit, logit, logsumexp, softmax
 
 from bnnbench.suites.inference_toys.mixtures import Ascent, Degenerate, ascend, log_gaussians
 
 MIN_COUNT = 1e-12
 """Smallest total responsibility with which a component can be updated."""
+
+START_OFFSET = 0.3
+"""Offset of the start from EM's result, in log-odds, standard deviations and log variances."""
 
 
 def sorted_by_mean(theta: np.ndarray) -> np.ndarray:
@@ -72,15 +78,10 @@ def m_step(points: np.ndarray, q: np.ndarray) -> np.ndarray:
 def run_em(
     points: np.ndarray, start: np.ndarray, iterations: int, tolerance: float, min_variance: float
 ) -> Ascent[np.ndarray]:
-    """Alternate E-steps and M-steps from one start.
+    """Alternate E-steps and M-steps from one start theta.
 
-    Args:
-        points: `[N]`.
-        start: initial theta.
-        iterations: maximum number of iterations.
-        tolerance: relative change of the log-likelihood below which EM has converged.
-        min_variance: variance, relative to the data's, below which a component has collapsed onto
-            one value, where the likelihood is unbounded.
+    A component whose variance, relative to that of the points `[N]`, is below `min_variance` has
+    collapsed onto one value, where the likelihood is unbounded.
     """
 
     def step(theta: np.ndarray) -> np.ndarray:
@@ -120,3 +121,39 @@ def collapsing_start(points: np.ndarray) -> np.ndarray:
     isolated = nearest.argmax()
     variance = [(nearest[isolated] / 4) ** 2, points.var()]
     return np.array([[0.5, 0.5], [ordered[isolated], points.mean()], variance])
+
+
+def fit_scikit_learn(points: np.ndarray, start: np.ndarray, iterations: int) -> np.ndarray:
+    """Return theta after at least one iteration of an unregularised `GaussianMixture`."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    weight, loc, variance = start
+    initial = {"weights": weight, "means": loc[:, None], "precisions": 1 / variance[:, None]}
+    options = {f"{name}_init": value for name, value in initial.items()}
+    mixture = GaussianMixture(
+        2, covariance_type="diag", reg_covar=0.0, tol=0.0, max_iter=iterations, **options
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance of zero is never reached
+        mixture.fit(points[:, None])
+    return np.array([mixture.weights_, mixture.means_[:, 0], mixture.covariances_[:, 0]])
+
+
+def local_maximum(points: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Maximise the likelihood with BFGS from a start close to, but not at, `near`.
+
+    The free variables are the log-odds of the weight, the means and the log variances.
+    """
+
+    def theta(free: np.ndarray) -> np.ndarray:
+        weight = expit(free[0])
+        return np.array([[weight, 1 - weight], free[1:3], np.exp(free[3:])])
+
+    def loss(free: np.ndarray) -> float:
+        return -log_likelihood(points, theta(free)) / len(points)
+
+    weight, loc, variance = near
+    free = np.array([logit(weight[0]), *loc, *np.log(variance)])
+    start = free + START_OFFSET * np.array([1, *np.sqrt(variance), 1, 1])
+    return theta(minimize(loss, start, options={"gtol": 1e-8}).x)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.experiment_page import ExperimentPage, Figures
-from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.report.figures.plotting import BLUE, GREY, PALETTE, legend, new_figure
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys import start_plots
 from bnnbench.suites.inference_toys.expectation_maximisation import tables
 from bnnbench.suites.inference_toys.expectation_maximisation.claims import claims
-from bnnbench.suites.inference_toys.expectation_maximisation.model import log_joint, sorted_by_mean
-
-ITERATIONS_SHOWN = (0, 1, 2, 5, 20)
-"""Iterations whose densities are drawn; replaced by the last one in shorter runs."""
-
-UNITS = {"synthetic": "y", "petal_lengths": "petal length [cm]"}
+from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 figures = Figures(tables.read_run)
 
@@ -50,34 +43,6 @@ def bound(run: SavedTables) -> Figure:
 
 
 @figures(
-    "Mixture (thick line) and its components (thin lines) at selected iterations of EM, over a "
-    "histogram of the data (grey). Of all random starts, the one with the median number of "
-    "iterations is shown"
-)
-def densities(run: SavedTables) -> Figure:
-    columns = len(ITERATIONS_SHOWN)
-    figure, panels = new_figure(2.6 * columns, 5.2, columns, 2)
-    for part, row_panels in zip(tables.FITTED, (panels[:columns], panels[columns:]), strict=True):
-        data = run.rows(tables.POINTS, part=part)["point"].to_numpy()
-        trace = run.rows(tables.TRACE, part=part)
-        lengths = trace.groupby("start")["iteration"].max().sort_values(kind="stable")
-        median = trace[trace["start"] == lengths.index[len(lengths) // 2]].reset_index()
-        for axes, selected in zip(row_panels, ITERATIONS_SHOWN, strict=True):
-            iterate = median.iloc[min(selected, len(median) - 1)]
-            grid = start_plots.plot_histogram(axes, data, 25, iterate["iteration"])
-            theta = [iterate[[f"{row}_1", f"{row}_2"]] for row in ("weight", "loc", "variance")]
-            components = np.exp(log_joint(grid, sorted_by_mean(np.array(theta, dtype=float))))
-            axes.plot(grid, components.sum(1), color=BLUE, linewidth=2.4, label="mixture")
-            for k, (name, colour) in enumerate((("lower", ORANGE), ("upper", PALETTE[2]))):
-                axes.plot(grid, components[:, k], colour, lw=1.3, label=f"{name} component")
-            axes.set_xlabel(UNITS[part])
-        start_plots.share_density_axis(row_panels)
-        row_panels[0].set_ylabel(f"{tables.SETTINGS[part]}: density")
-    legend(figure, panels[0])
-    return figure
-
-
-@figures(
     "First two panels: log-likelihood by iteration of EM, one line per random start; dots: last "
     "iteration. Last panel: log-likelihood with a component centred on one data point as its "
     "variance shrinks; dashed line: the best result of EM"
@@ -86,11 +51,9 @@ def log_likelihood(run: SavedTables) -> Figure:
     figure, panels = new_figure(11.5, 3.7, 3)
     for axes, part in zip(panels, tables.FITTED, strict=False):
         trace = run.rows(tables.TRACE, part=part)
-        start_plots.plot_starts(axes, trace, "log_likelihood")
-        low, best = (
-            trace.groupby("iteration")["log_likelihood"].min()[0],
-            trace["log_likelihood"].max(),
-        )
+        plot_starts(axes, trace, "log_likelihood")
+        values = trace["log_likelihood"]
+        low, best = values[trace["iteration"] == 0].min(), values.max()
         axes.set_ylim(low, best + 0.05 * (best - low))
         starts = trace["start"].nunique()
         axes.set_title(f"{tables.SETTINGS[part]}: {starts} starts", fontsize="small")
@@ -124,8 +87,6 @@ EXPERIMENT_PAGE = ExperimentPage(
         "lower and upper components are ordered by mean. Petal lengths in cm."
     ),
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
     notes=notes,
 )

@@ -11,13 +11,13 @@ import pandas as pd
 from bnnbench.experiment.table_experiment import Tables
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.suites.inference_toys.expectation_maximisation import model, references
+from bnnbench.suites.inference_toys.expectation_maximisation import model
 from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction_at, trace_table
 
 KIND = "expectation_maximisation"
 
-POINTS, STARTS, TRACE = "points", "starts", "trace"
-"""The data; a row per start; a row per start and iteration."""
+STARTS, TRACE = "starts", "trace"
+"""A row per start; a row per start and iteration."""
 
 BOUNDS, PROFILE = "touching_bounds", "collapse_profile"
 """Log-likelihood and bounds as functions of one mean; log-likelihood as a function of the variance
@@ -51,9 +51,8 @@ Fit = Ascent[np.ndarray]
 
 read_run = table_reader(
     {
-        POINTS: ("point",),
         STARTS: ("start", "log_likelihood"),
-        TRACE: ("start", "iteration", "log_likelihood", "bound"),
+        TRACE: ("start", "iteration", "log_likelihood"),
         BOUNDS: ("iteration", "current_mean", "mean", "log_likelihood", "bound"),
         PROFILE: ("variance", "log_likelihood"),
     }
@@ -64,7 +63,7 @@ def random_start_tables(part: str, points: np.ndarray, fits: Sequence[Fit]) -> T
     """Tabulate EM from random starts, and compare the best with scikit-learn and BFGS."""
     best = fits[best_start(fits)]
     answers = [*_compare(points, best), *_summarise(points, fits, best)]
-    tables = {POINTS: pd.DataFrame({"part": part, "point": points})}
+    tables = _fit_tables(part, fits)
     if part == "synthetic":
         bounds = tables[BOUNDS] = touching_bounds(points, model.sorted_by_mean(best.states[-1]))
         excess = max((bounds["bound"] - bounds["log_likelihood"]).max(), 0.0)
@@ -74,14 +73,14 @@ def random_start_tables(part: str, points: np.ndarray, fits: Sequence[Fit]) -> T
             Answer(GRADIENT_DIFFERENCE, "Fisher's identity", difference),
         ]
     answers = [replace(answer, setting=SETTINGS[part]) for answer in answers]
-    return {ANSWERS: answers, **tables, **_fit_tables(part, points, fits)}
+    return {ANSWERS: answers, **tables}
 
 
 def _compare(points: np.ndarray, best: Fit) -> Iterator[Answer]:
     """Compare the best fit with the maximum by BFGS and with scikit-learn."""
     start, end, iterations = best.states[0], best.states[-1], len(best.states) - 1
-    theirs = references.fit_scikit_learn(points, start, iterations) if iterations else end
-    exact = model.sorted_by_mean(references.local_maximum(points, end))
+    theirs = model.fit_scikit_learn(points, start, iterations) if iterations else end
+    exact = model.sorted_by_mean(model.local_maximum(points, end))
     maximum = model.log_likelihood(points, exact)
     yield Answer(LOG_LIKELIHOOD, EM, best.objective[-1], exact=maximum)
     for quantity, index in ESTIMATES.items():
@@ -147,7 +146,7 @@ def touching_bounds(points: np.ndarray, end: np.ndarray, iterations: int = 3) ->
     return pd.concat(tables)
 
 
-def _fit_tables(part: str, points: np.ndarray, fits: Sequence[Fit]) -> dict[str, pd.DataFrame]:
+def _fit_tables(part: str, fits: Sequence[Fit]) -> dict[str, pd.DataFrame]:
     """Return a row per start, and a row per start and iteration."""
     starts = {
         "start": range(len(fits)),
@@ -155,13 +154,8 @@ def _fit_tables(part: str, points: np.ndarray, fits: Sequence[Fit]) -> dict[str,
         "message": [fit.message for fit in fits],
         "log_likelihood": [fit.objective[-1] for fit in fits],
     }
-    names = [f"{name}_{k}" for k in (1, 2) for name in ("weight", "loc", "variance")]
-    columns = [
-        {"log_likelihood": fit.objective, "bound": _tight_bounds(points, fit)}
-        | dict(zip(names, np.array([theta.T.ravel() for theta in fit.states]).T, strict=True))
-        for fit in fits
-    ]
-    return {STARTS: pd.DataFrame({"part": part, **starts}), TRACE: trace_table(part, columns)}
+    trace = trace_table(part, [{"log_likelihood": fit.objective} for fit in fits])
+    return {STARTS: pd.DataFrame({"part": part, **starts}), TRACE: trace}
 
 
 def collapse_tables(points: np.ndarray, fit: Fit) -> Tables:
@@ -177,4 +171,4 @@ def collapse_tables(points: np.ndarray, fit: Fit) -> Tables:
         Answer(SPIKE_LOG_LIKELIHOOD, f"variance {variances[-1]:.0e}", logs[-1], setting),
     ]
     profile = pd.DataFrame({"variance": variances, "log_likelihood": logs})
-    return {ANSWERS: answers, **_fit_tables(part, points, [fit]), PROFILE: profile}
+    return {ANSWERS: answers, **_fit_tables(part, [fit]), PROFILE: profile}

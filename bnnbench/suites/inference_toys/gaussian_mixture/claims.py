@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bnnbench.results.claims import CheckResult, Claims
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gaussian_mixture import tables
 from bnnbench.suites.inference_toys.gaussian_mixture.tables import CAVI, FEW, MANY, STOCHASTIC_VI
-from bnnbench.suites.inference_toys.sources import BOOK
 
 GAP_TOLERANCE = 0.1
 """Difference in nats within which the gap equals log K!."""

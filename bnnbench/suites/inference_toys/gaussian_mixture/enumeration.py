@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from bnnbench.suites.inference_toys.gaussian_mixture.model import log_predictive
-from bnnbench.suites.inference_toys.mixtures import LOG_TWO_PI
+from bnnbench.suites.inference_toys.maths import LOG_TWO_PI
 
 MAX_ASSIGNMENTS = 3**10
 """Maximum number of enumerated assignments: ten points, three components, a few seconds."""

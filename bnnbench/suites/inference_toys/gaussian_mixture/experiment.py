@@ -28,24 +28,7 @@ Means = Annotated[tuple[float, ...], ListOf(Between(-1e4, 1e4), minimum=2)]
 class GaussianMixture(TableExperiment):
     """Compares variational approximations of a mixture with exact values where they are feasible.
 
-    Attributes:
-        few_means: true means of the small data set, whose assignments are enumerated.
-        few_points: number of points of the small data set.
-        many_means: true means of the large data set.
-        many_points: number of points of the large data set.
-        data_seed: seed of both data sets.
-        prior_variance: prior variance of the means.
-        starts: number of starts of coordinate ascent, drawn from the prior.
-        iterations: maximum number of iterations of coordinate ascent.
-        tolerance: relative change of the ELBO at convergence.
-        held_out: number of held-out points.
-        batch: minibatch size of stochastic VI.
-        passes: number of passes of stochastic VI through the large data set.
-        repetitions: repetitions of stochastic VI, each with its own minibatches.
-        decreasing_power: power of step sizes that meet the book's (3.19).
-        constant_step: size of constant steps.
-        too_fast_power: power of step sizes with a finite sum.
-        seed: seed of starts and minibatches.
+    See `configs/experiment` for the settings; `seed` is that of the starts and minibatches.
     """
 
     few_means: Means

@@ -14,18 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr, logsumexp
 
-from bnnbench.suites.inference_toys.mixtures import LOG_TWO_PI, log_gaussians
+from bnnbench.suites.inference_toys.maths import LOG_TWO_PI
+from bnnbench.suites.inference_toys.mixtures import log_gaussians
 
 
 @dataclass(frozen=True)
 class Factors:
-    """A mean-field distribution over the means and the assignments.
-
-    Attributes:
-        loc: expectations of the means, `[K]`.
-        variance: variances of the means, `[K]`.
-        responsibilities: probability of each component for each point, `[N, K]`.
-    """
+    """Mean and variance of the means, `[K]` each, and probabilities of assignments, `[N, K]`."""
 
     loc: np.ndarray
     variance: np.ndarray
@@ -52,12 +47,10 @@ def elbo(points: np.ndarray, factors: Factors, prior_variance: float) -> float:
 
 
 def log_predictive(points: np.ndarray, loc: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Return the log density `[..., M]` of new points under equally weighted `N(loc_k, 1 + var_k)`.
+    """Return the log density of points `[M]` under equally weighted `N(loc, 1 + variance)`.
 
-    Args:
-        points: `[M]`.
-        loc: `[..., K]`.
-        variance: variances of the means, `[..., K]`; zero for known means.
+    The moments of the means have shape `[..., K]`, the result `[..., M]`. The variance of known
+    means is zero.
     """
     logs = logsumexp(log_gaussians(points, loc, 1 + variance), axis=-1)
     log_density: np.ndarray = logs - np.log(loc.shape[-1])

@@ -8,14 +8,10 @@ from matplotlib.figure import Figure
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys import start_plots
 from bnnbench.suites.inference_toys.gaussian_mixture import tables
 from bnnbench.suites.inference_toys.gaussian_mixture.claims import claims
-from bnnbench.suites.inference_toys.gaussian_mixture.model import log_predictive
 from bnnbench.suites.inference_toys.gaussian_mixture.variational import elbo_with_fixed_factors
-
-ITERATIONS_SHOWN = (0, 1, 5)
-"""Iterations whose density is plotted, in addition to the last."""
+from bnnbench.suites.inference_toys.start_plots import plot_starts
 
 SCHEDULE_STYLES = {
     tables.CAVI: ("black", "--"),
@@ -28,36 +24,6 @@ figures = Figures(tables.read_run)
 
 
 @figures(
-    "Predictive density (blue line) at selected iterations of the best start of CAVI, over a "
-    "histogram of the data (grey). Dashed vertical lines: means of the components"
-)
-def densities(run: SavedTables) -> Figure:
-    data = run.rows(tables.POINTS, part="many")["point"].to_numpy()
-    trace = run.rows(tables.TRACE, part="many")
-    best = trace[trace["start"] == trace.loc[trace["elbo"].idxmax(), "start"]]
-    iterates = best.dropna(axis=1).set_index("iteration")
-    shown = [t for t in ITERATIONS_SHOWN if t < len(iterates) - 1] + [len(iterates) - 1]
-    figure, panels = new_figure(3.1 * len(shown), 3.0, len(shown))
-    for axes, iteration in zip(panels, shown, strict=True):
-        row = iterates.loc[iteration]
-        loc, variance = (
-            row.filter(like=name).to_numpy(dtype=float) for name in ("loc_", "variance_")
-        )
-        grid = start_plots.plot_histogram(axes, data, 50, iteration)
-        density = np.exp(log_predictive(grid, loc, variance))
-        axes.plot(grid, density, color=BLUE, linewidth=1.8, label="predictive density")
-        for mean in loc:
-            line = axes.axvline(mean, color=ORANGE, linewidth=1, linestyle="--")
-        line.set_label("means of the components")
-        axes.set_title(f"{axes.get_title()}: ELBO {row['elbo']:.0f} nats", fontsize="small")
-        axes.set_xlabel("x")
-    start_plots.share_density_axis(panels)
-    panels[0].set_ylabel("density")
-    legend(figure, panels[0])
-    return figure
-
-
-@figures(
     "ELBO and mean log density of held-out points by iteration of CAVI, one line per random start; "
     "dots: last iteration. Black line: exact log evidence; dashed line: the same minus log K!, "
     "since each start finds one of K! equivalent modes; dotted line: log density under the true "
@@ -65,13 +31,14 @@ def densities(run: SavedTables) -> Figure:
 )
 def starts(run: SavedTables) -> Figure:
     figure, panels = new_figure(11.5, 3.6, 3)
-    sizes = run[tables.POINTS]["part"].value_counts()
-    titles = (f"{sizes['few']} points", f"{sizes['many']} points", "held-out points")
-    for axes, title, part, column in zip(
-        panels, titles, ("few", "many", "many"), ("elbo", "elbo", "held_out"), strict=True
-    ):
+    panel_columns = (
+        (tables.FEW, "few", "elbo"),
+        (tables.MANY, "many", "elbo"),
+        ("held-out points", "many", "held_out"),
+    )
+    for axes, (title, part, column) in zip(panels, panel_columns, strict=True):
         trace = run.rows(tables.TRACE, part=part)
-        start_plots.plot_starts(axes, trace, column)
+        plot_starts(axes, trace, column)
         ends = trace.groupby("start")[column].last()
         margin = max(np.ptp(ends), 0.1 * abs(ends.max()))
         axes.set_ylim(ends.max() - 2.5 * margin, ends.max() + 0.3 * margin)
@@ -118,8 +85,7 @@ def stochastic(run: SavedTables) -> Figure:
 )
 def prior_variance(run: SavedTables) -> Figure:
     curve, path = run[tables.CURVE], run[tables.PATH]
-    trace = run.rows(tables.TRACE, part="few").dropna(axis=1)
-    components = len(trace.filter(like="loc_").columns)
+    components = path["components"].iloc[0]
     figure, (axes,) = new_figure(6.8, 4.2)
     grid = curve["prior_variance"].to_numpy()
     axes.plot(grid, curve["log_evidence"], color="black", label="exact log evidence")
@@ -147,7 +113,5 @@ EXPERIMENT_PAGE = ExperimentPage(
         "square over the means of the components, one pass is N points."
     ),
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )

@@ -18,8 +18,8 @@ from bnnbench.suites.inference_toys.mixtures import Ascent, best_start, fraction
 
 KIND = "gaussian_mixture"
 
-POINTS, STARTS, TRACE = "points", "starts", "trace"
-"""The data; a row per start of CAVI; a row per start and iteration."""
+TRACE = "trace"
+"""ELBO and mean log density of held-out points, a row per start and iteration of CAVI."""
 
 PATH, CURVE = "prior_variance_path", "prior_variance_curve"
 """The iterations of variational EM; exact log evidence and ELBO on a grid of prior variances."""
@@ -53,11 +53,10 @@ CLOSE_DISTANCE = 0.1
 
 read_run = table_reader(
     {
-        POINTS: ("point",),
         TRACE: ("start", "iteration", "elbo", "held_out"),
         STOCHASTIC: ("repetition", "passes", "distance"),
         CURVE: ("prior_variance", "log_evidence", "elbo"),
-        PATH: ("prior_variance", "elbo", "second_moment"),
+        PATH: ("prior_variance", "elbo", "second_moment", "components"),
     }
 )
 
@@ -67,13 +66,11 @@ class Problem:
     """A data set and the settings of coordinate ascent on it.
 
     Attributes:
-        means: true means of the components.
+        means: true means of the components, `[K]`.
         points: the data, `[N]`.
         held_out: held-out points, `[M]`.
         starts: initial means, `[S, K]`.
-        prior_variance: prior variance of the means; the initial value if it is fitted.
-        iterations: maximum number of iterations.
-        tolerance: relative change of the ELBO at convergence.
+        prior_variance: of the means; the initial value if it is fitted.
     """
 
     means: Sequence[float]
@@ -112,14 +109,15 @@ def few_tables(problem: Problem) -> Tables:
         Answer(HELD_OUT, CAVI, held_out, FEW, exact=exact_held_out),
         Answer(LOWEST_MEAN_STD, CAVI, std, FEW, exact=exact_std),
     ]
-    return {ANSWERS: answers, **_fit_tables("few", problem, fits)}
+    return {ANSWERS: answers, TRACE: _trace("few", problem, fits)}
 
 
 def many_tables(problem: Problem) -> Tables:
     """Run CAVI where starts may converge to different optima."""
     fits = problem.run_all_starts()
-    tables, best = _fit_tables("many", problem, fits), best_start(fits)
-    held_out, loc = tables[STARTS]["held_out"], np.array(problem.means, dtype=float)
+    trace, best = _trace("many", problem, fits), best_start(fits)
+    held_out = trace.groupby("start")["held_out"].last()
+    loc = np.array(problem.means, dtype=float)
     true = log_predictive(problem.held_out, loc, np.zeros_like(loc)).mean()
     answers = [
         Answer(EVIDENCE, CAVI, fits[best].objective[-1], MANY),
@@ -129,7 +127,7 @@ def many_tables(problem: Problem) -> Tables:
         Answer(HELD_OUT, "CAVI, worst start", held_out.min(), MANY),
         Answer(HELD_OUT, "true means", true, MANY),
     ]
-    return {ANSWERS: answers, **tables}
+    return {ANSWERS: answers, TRACE: trace}
 
 
 def _summarise(fits: Sequence[Ascent[Factors]], setting: str) -> Iterator[Answer]:
@@ -142,33 +140,14 @@ def _summarise(fits: Sequence[Ascent[Factors]], setting: str) -> Iterator[Answer
     yield Answer(LARGEST_DECREASE, CAVI, decrease, setting)
 
 
-def _fit_tables(
-    part: str, problem: Problem, fits: Sequence[Ascent[Factors]]
-) -> dict[str, pd.DataFrame]:
-    """Return the points, a row per start, and a row per start and iteration."""
-    starts, columns = [], []
-    for number, fit in enumerate(fits):
-        loc, variance = (
-            np.array([getattr(q, name) for q in fit.states]) for name in ("loc", "variance")
-        )
-        held_out = log_predictive(problem.held_out, loc, variance).mean(-1)
-        moments = {
-            f"{name}_{k}": values[:, k]
-            for k in range(len(problem.means))
-            for name, values in (("loc", loc), ("variance", variance))
-        }
-        columns.append({"elbo": fit.objective, "held_out": held_out, **moments})
-        starts.append({
-            "part": part,
-            "start": number,
-            "iterations": len(fit.states) - 1,
-            "converged": int(fit.status == "converged"),
-            "elbo": fit.objective[-1],
-            "held_out": held_out[-1],
-            "largest_decrease": fit.largest_decrease,
-        })  # fmt: skip
-    points = pd.DataFrame({"part": part, "point": problem.points})
-    return {POINTS: points, STARTS: pd.DataFrame(starts), TRACE: trace_table(part, columns)}
+def _trace(part: str, problem: Problem, fits: Sequence[Ascent[Factors]]) -> pd.DataFrame:
+    """Return a row per start and iteration."""
+    columns = []
+    for fit in fits:
+        moments = [np.array([getattr(q, name) for q in fit.states]) for name in ("loc", "variance")]
+        held_out = log_predictive(problem.held_out, *moments).mean(-1)
+        columns.append({"elbo": fit.objective, "held_out": held_out})
+    return trace_table(part, columns)
 
 
 def fitted_tables(problem: Problem) -> Tables:
@@ -191,6 +170,7 @@ def fitted_tables(problem: Problem) -> Tables:
     }
     names = ("prior_variance", "elbo", "second_moment")
     path = {name: [getattr(step, name) for step in steps] for name in names}
+    keys = {"iteration": range(len(steps)), "components": components}
     exact = enumeration.exact_prior_variance(points, components, low, high)
     evidence, decrease = log_evidence(fitted), max(fit.largest_decrease for fit in fits)
     answers = [
@@ -198,12 +178,7 @@ def fitted_tables(problem: Problem) -> Tables:
         Answer(EVIDENCE, VARIATIONAL_EM, steps[-1].elbo, FEW, exact=evidence),
         Answer(LARGEST_DECREASE, VARIATIONAL_EM, decrease, FEW),
     ]
-    iterations = {"iteration": range(len(steps))}
-    return {
-        ANSWERS: answers,
-        CURVE: pd.DataFrame(curve),
-        PATH: pd.DataFrame({**iterations, **path}),
-    }
+    return {ANSWERS: answers, CURVE: pd.DataFrame(curve), PATH: pd.DataFrame({**keys, **path})}
 
 
 def stochastic_tables(
@@ -215,12 +190,7 @@ def stochastic_tables(
 ) -> Tables:
     """Run stochastic VI from the start with the highest ELBO after coordinate ascent.
 
-    Args:
-        problem: the data and CAVI's settings.
-        schedules: step sizes `[T]` by name.
-        batch: size of a minibatch.
-        repetitions: number of repetitions, each with its own minibatches.
-        seed: seed of the minibatches.
+    The schedules are step sizes, `[T]`; each repetition has its own minibatches.
     """
     cavi, points = problem.run_all_starts(), problem.points
     best = best_start(cavi)

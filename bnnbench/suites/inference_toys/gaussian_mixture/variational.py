@@ -125,7 +125,7 @@ def run_stochastic_vi(
     Args:
         points: `[N]`.
         start: initial expectations `[K]` of all repetitions; variances start at 1.
-        prior_variance: prior variance of the means.
+        prior_variance: of the means.
         steps: step sizes, `[T]`.
         batch: size of a minibatch, `B`.
         repetitions: number of independent repetitions, `R`.

@@ -31,11 +31,11 @@ def gradient_ascent(
         name: the estimator.
         model: the model.
         random: generator of the noise, the only difference between repetitions.
-        shape: numbers of steps, of repetitions, and of samples of z per step.
-        learning_rate: learning rate of Adam.
+        shape: numbers of steps T, of repetitions R, and of samples of z per step.
+        learning_rate: of Adam.
 
     Returns:
-        Divergences, `[repetitions, steps + 1]`.
+        Divergences, `[R, T + 1]`.
     """
     objective, posterior = model.elbo(), model.posterior
     steps, repetitions, samples = shape

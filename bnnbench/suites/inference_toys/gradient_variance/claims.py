@@ -6,6 +6,7 @@ import pandas as pd
 
 from bnnbench.results.claims import MAJORITY, CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
+from bnnbench.suites.inference_toys.checks import BOOK
 from bnnbench.suites.inference_toys.gradient_variance import tables
 from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     CONTROL_VARIATE,
@@ -13,7 +14,6 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     PATHWISE,
     SCORE,
 )
-from bnnbench.suites.inference_toys.sources import BOOK
 
 MAX_STANDARD_ERRORS = 5.0
 """A mean differs if it is off by more standard errors; the false alarm rate is one in a million."""

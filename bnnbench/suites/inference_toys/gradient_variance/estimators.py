@@ -69,8 +69,7 @@ def estimates(
         objective: the function.
         q: the distribution at which to differentiate.
         noise: `e`, of any shape `[...]`.
-        baseline: `b` of each parameter, broadcast against the result; used only with a control
-            variate.
+        baseline: `b` of each parameter, broadcast against the result, for the control variate.
 
     Returns:
         Gradients with respect to `loc` and `log scale`, `[..., 2]`.
@@ -172,10 +171,7 @@ def random_minibatches(
 def latent_estimates(term: Quadratic, q: Normal, noise: Values) -> Values:
     """Return score-function estimates `[...]` of the gradient with respect to the first mean.
 
-    Args:
-        term: the term of each latent variable.
-        q: distribution of each latent variable.
-        noise: standard normal, `[..., K]`, or `[..., 1]` to omit the terms of other variables.
+    The noise is standard normal, `[..., K]`, or `[..., 1]` to omit the terms of other variables.
     """
     total = term.value(q.loc + q.scale * noise).sum(-1)
     return np.asarray(total * noise[..., 0] / q.scale)

@@ -21,10 +21,10 @@ from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     LinearModel,
     Normal,
     Objective,
-    simulate,
     squared_distance,
 )
 from bnnbench.suites.inference_toys.gradient_variance.tables import Setup
+from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.types import UserError
 
 MAX_MINIBATCHES = 20_000
@@ -41,24 +41,7 @@ Numbers = Annotated[tuple[int, ...], ListOf(Whole())]
 class GradientVariance(TableExperiment):
     """Estimates gradients of `E_q[f]` for a quadratic, a cosine and the ELBO of one weight.
 
-    Attributes:
-        seed: seed of all samples of z.
-        draws: number of estimates behind each mean and variance.
-        scales: standard deviations of q for the quadratic and the cosine; the mean is 0.
-        samples: numbers of samples of z per estimate, for the ELBO.
-        target: the quadratic is `(z - target)^2`.
-        frequency: the cosine is `cos(frequency z)`; below 50.
-        rows: observations of the regression `y = w x + noise`, inputs evenly spaced from -2 to 2.
-        weight: true `w`.
-        noise_precision: known precision of the noise.
-        prior_precision: prior precision of `w`.
-        data_seed: seed of the noise in the targets.
-        minibatch: minibatch size; all minibatches are enumerated.
-        latents: numbers of independent latent variables, for Rao-Blackwellisation.
-        ascent_steps: number of Adam steps on the ELBO.
-        samples_per_step: samples of z per step, for every estimator.
-        learning_rate: learning rate of Adam.
-        repetitions: repetitions of the ascent.
+    See `configs/experiment` for the settings; `seed` is that of the samples.
     """
 
     seed: Annotated[int, Whole(0)]
@@ -81,7 +64,6 @@ class GradientVariance(TableExperiment):
     kind: ClassVar[str] = "gradient_variance"
     name: ClassVar[str] = "gradient variance"
     unit_noun: ClassVar[str] = "part"
-    step_noun: ClassVar[str] = "parts"
     columns: ClassVar[tuple[str, ...]] = ("draws", "seed")
 
     def check(self) -> None:
@@ -106,9 +88,8 @@ class GradientVariance(TableExperiment):
     @property
     def model(self) -> LinearModel:
         """The regression model with its data."""
-        return simulate(
-            self.rows, self.weight, self.noise_precision, self.prior_precision, self.data_seed
-        )
+        data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
+        return LinearModel(*data, self.noise_precision, self.prior_precision)
 
     def setups(self) -> Iterator[Setup]:
         """Yield the setups in which variances are measured."""

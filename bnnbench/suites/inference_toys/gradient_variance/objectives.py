@@ -88,11 +88,7 @@ def squared_distance(target: float) -> Quadratic:
 class LinearModel:
     """`y_i = w x_i + noise` with known noise precision and prior `w ~ N(0, 1 / prior_precision)`.
 
-    Attributes:
-        inputs: `x`, `[N]`.
-        targets: `y`, `[N]`.
-        noise_precision: precision of the noise.
-        prior_precision: prior precision of the weight.
+    Inputs `x` and targets `y` have shape `[N]`.
     """
 
     inputs: Values
@@ -114,12 +110,8 @@ class LinearModel:
     def elbo(self, rows: NDArray[np.intp] | None = None) -> Quadratic:
         """Return the objective whose expectation under q is the ELBO (eq. 3.7).
 
-        Args:
-            rows: row numbers of minibatches, `[..., B]`, whose log-likelihoods are scaled to all N
-                rows; None for all rows.
-
-        Returns:
-            Coefficients of shape `[...]`.
+        With the row numbers of minibatches, `[..., B]`, their log-likelihoods are scaled to all N
+        rows and the coefficients have shape `[...]`.
         """
         count, precision = len(self.targets), self.noise_precision
         chosen = slice(None) if rows is None else rows
@@ -129,23 +121,6 @@ class LinearModel:
         log_scales = 0.5 * (count * math.log(precision) + math.log(self.prior_precision))
         constant = log_scales - (count + 1) * HALF_LOG_TWO_PI
         return Quadratic(constant - 0.5 * yy, xy, -0.5 * (xx + self.prior_precision), entropy=True)
-
-
-def simulate(
-    rows: int, weight: float, noise_precision: float, prior_precision: float, seed: int
-) -> LinearModel:
-    """Simulate a regression through the origin with inputs evenly spaced from -2 to 2.
-
-    Args:
-        rows: number of observations.
-        weight: true weight.
-        noise_precision: precision of the noise.
-        prior_precision: prior precision of the weight.
-        seed: seed of the noise.
-    """
-    inputs = np.linspace(-2.0, 2.0, rows)
-    noise = np.random.default_rng(seed).normal(0.0, noise_precision**-0.5, rows)
-    return LinearModel(inputs, weight * inputs + noise, noise_precision, prior_precision)
 
 
 def kl(q: Normal, p: Normal) -> Numbers:

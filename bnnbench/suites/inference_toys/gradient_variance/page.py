@@ -116,7 +116,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "std^2), from independent samples, ± standard error. Exact: closed forms for the quadratic and "
     "the ELBO, quadrature for the cosine.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )

@@ -55,15 +55,7 @@ N_CURVE_POINTS = 200
 
 
 class Setup(NamedTuple):
-    """A setup in which the variance of each estimator is measured.
-
-    Attributes:
-        name: name of the objective.
-        setting: the `setting` of answers.
-        objective: the function.
-        q: the distribution at which to differentiate.
-        samples: samples of z per estimate.
-    """
+    """A function, a q and a number of samples for which all variances are measured."""
 
     name: str
     setting: str
@@ -157,15 +149,9 @@ def latent_tables(
         noise = np.random.default_rng([seed, count]).standard_normal((draws, count))
         for name, used in ((SCORE, count), (RAO_BLACKWELL, 1)):
             moments = sample_moments(estimators.latent_estimates(term, q, noise[:, :used]))
-            rows.append(
-                {
-                    "latents": count,
-                    "estimator": name,
-                    "variance": moments["variance"],
-                    "variance_error": moments["variance_error"],
-                    "exact": estimators.latent_variance(term, q, used),
-                }
-            )
+            variances = {key: moments[key] for key in ("variance", "variance_error")}
+            exact = estimators.latent_variance(term, q, used)
+            rows.append({"latents": count, "estimator": name, **variances, "exact": exact})
     table = pd.DataFrame(rows)
     settings = [f"{QUADRATIC}, {count} latent variables" for count in table["latents"]]
     return {ANSWERS: variance_answers(table.assign(setting=settings)), LATENTS: table}
@@ -176,11 +162,7 @@ def convergence_tables(
 ) -> Tables:
     """Return the divergence from the posterior during ascent with every estimator.
 
-    Args:
-        model: the model.
-        shape: numbers of steps, of repetitions, and of samples of z per step.
-        learning_rate: learning rate of Adam.
-        seed: seed of the samples, the same for every estimator.
+    The shape holds the numbers of steps, of repetitions, and of samples of z per step.
     """
     steps, repetitions, samples = shape
     saved = np.unique(np.linspace(0, steps, N_CURVE_POINTS + 1).astype(int))

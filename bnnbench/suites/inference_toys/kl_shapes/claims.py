@@ -7,11 +7,9 @@ import pandas as pd
 
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.checks import combine
+from bnnbench.suites.inference_toys.checks import BOOK, combine
 from bnnbench.suites.inference_toys.kl_shapes import tables
-from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Component, Mixture
-from bnnbench.suites.inference_toys.sources import BOOK
+from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE, Component, Mixture
 
 MAX_DECREASE = 1e-3
 """Relative decrease of a variance that counts as none, due to the minimiser."""

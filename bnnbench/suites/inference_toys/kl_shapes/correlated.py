@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import minimize
 
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Values
+from bnnbench.suites.inference_toys.kl_shapes.fitting import Values
 
 
 def covariance_matrix(correlation: float) -> Values:
@@ -21,14 +21,7 @@ def covariance_matrix(correlation: float) -> Values:
 
 
 def kl_divergence(mean: Values, variance: Values, covariance: Values, forward: bool) -> float:
-    """Return KL(p || q) in nats if `forward`, else KL(q || p).
-
-    Args:
-        mean: of q, `[2]`.
-        variance: of q, `[2]`.
-        covariance: of p, `[2, 2]`.
-        forward: the direction.
-    """
+    """Return KL(p || q) in nats if `forward`, else KL(q || p), for mean and variance `[2]` of q."""
     q, p = (mean, np.diag(variance)), (np.zeros(2), covariance)
     return gaussian_kl(*p, *q) if forward else gaussian_kl(*q, *p)
 
@@ -63,12 +56,7 @@ def coordinate_ascent(
     """Yield mean and variance of q at the start and after every update of a factor (3.2.1.4).
 
     `q(z_i)` becomes `Normal(-precision_ij mean_j / precision_ii, 1 / precision_ii)`, so each
-    sweep over both factors multiplies the means by `correlation^2`.
-
-    Args:
-        covariance: of p.
-        start: initial mean, `[2]`; the initial variances are 1.
-        sweeps: number of sweeps.
+    sweep over both factors multiplies the means by `correlation^2`. The initial variances are 1.
     """
     mean, variance, precision = start, np.ones(2), np.linalg.inv(covariance)
     yield mean, variance

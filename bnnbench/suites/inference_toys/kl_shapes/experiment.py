@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from bnnbench.constraints import Between, ListOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.suites.inference_toys.kl_shapes import tables
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture
+from bnnbench.suites.inference_toys.kl_shapes.fitting import Mixture
 
 PAIR = "correlated-pair"
 """Name of the unit with the correlated pair; all others are mixtures."""
@@ -27,14 +27,7 @@ class KLShapes(TableExperiment):
     The mixtures are `weight N(-separation, 1) + (1 - weight) N(separation, scale^2)`, in all
     combinations. The experiment is deterministic.
 
-    Attributes:
-        separations: distances of the components from zero.
-        weights: weights of the left component.
-        scales: standard deviations of the right component.
-        orders: orders of the alpha-divergences in the book's convention; -1, 0 and 1 are always
-            included.
-        correlation: correlation of the pair of variables.
-        sweeps: sweeps of coordinate ascent over the pair.
+    See `configs/experiment` for the settings.
     """
 
     separations: Annotated[tuple[float, ...], ListOf(Between(0, 8, low_included=True))]
@@ -46,9 +39,7 @@ class KLShapes(TableExperiment):
     kind: ClassVar[str] = "kl_shapes"
     name: ClassVar[str] = "KL shapes"
     unit_noun: ClassVar[str] = "shape"
-    step_noun: ClassVar[str] = "shapes"
     folder_settings: ClassVar[tuple[str, ...]] = ("correlation",)
-    columns: ClassVar[tuple[str, ...]] = ("correlation",)
 
     def cases(self) -> Mapping[str, Mixture | None]:
         """Return the mixtures, and None for the correlated pair."""

@@ -1,4 +1,4 @@
-"""The Gaussian that minimises an alpha-divergence from a mixture.
+"""Mixtures of two Gaussians, and the Gaussian that minimises an alpha-divergence from one.
 
 Book, sections 3.2.2.1 and 3.2.3.3; p is the mixture and q the Gaussian. Order -1 is the reverse KL
 divergence and order 1 the forward KL divergence. The divergence of order `alpha` here is the
@@ -11,20 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, ndtr
 
-from bnnbench.suites.inference_toys.kl_shapes.mixture import (
-    LOG_WEIGHTS,
-    MAX_TAIL_SCALE,
-    NODES,
-    Mixture,
-    Values,
-    log_density_at_nodes,
-    log_normal,
-)
+Values = NDArray[np.float64]
 
 REVERSE, HELLINGER, FORWARD = -1.0, 0.0, 1.0
 """Orders of the named alpha-divergences, in the book's convention."""
@@ -41,17 +36,99 @@ SAME_OPTIMUM_DECIMALS = 4
 MIN_RELATIVE_DENSITY = 0.01
 """Fraction of p's highest density below which p counts as zero."""
 
+GRID_HALF_WIDTH = 12.0
+"""Half-width of the grid before it is stretched by the hyperbolic sine, to 81,000."""
+
+N_NODES = 1601
+"""Enough for components of standard deviation 0.25 up to 8 from zero, to the power of 5."""
+
+_steps = np.linspace(-GRID_HALF_WIDTH, GRID_HALF_WIDTH, N_NODES)
+
+NODES: Values = np.sinh(_steps)
+"""`[X]`; the spacing is 0.015 at the centre and 1.5 % of the distance from it far out."""
+
+LOG_WEIGHTS: Values = np.log(np.cosh(_steps) * (_steps[1] - _steps[0]))
+"""Log weights of the trapezoidal rule, accurate to rounding for smooth decaying functions."""
+
+MAX_TAIL_SCALE = 1e4
+"""Largest standard deviation of a tail that the grid can distinguish from a constant."""
+
+
+class Component(NamedTuple):
+    """One Gaussian of a mixture: its probability, mean and standard deviation."""
+
+    weight: float
+    loc: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """`weight Normal(-separation, 1) + (1 - weight) Normal(separation, scale^2)`.
+
+    Attributes:
+        separation: distance of each component's mean from zero.
+        weight: weight of the left component.
+        scale: standard deviation of the right component.
+    """
+
+    separation: float
+    weight: float = 0.5
+    scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The formula: `0.5 N(-2, 1) + 0.5 N(2, 0.5²)`."""
+        left, right = self.components
+        variance = "1" if right.scale == 1 else f"{right.scale:g}²"
+        left_name = f"{left.weight:g} N({left.loc + 0.0:g}, 1)"
+        return f"{left_name} + {right.weight:g} N({right.loc:g}, {variance})"
+
+    @property
+    def components(self) -> tuple[Component, Component]:
+        """The left and the right component."""
+        left = Component(self.weight, -self.separation, 1.0)
+        return left, Component(1 - self.weight, self.separation, self.scale)
+
+    @property
+    def mean(self) -> float:
+        return sum(c.weight * c.loc for c in self.components)
+
+    @property
+    def standard_deviation(self) -> float:
+        second = sum(c.weight * (c.loc**2 + c.scale**2) for c in self.components)
+        return math.sqrt(second - self.mean**2)
+
+    @property
+    def max_scale(self) -> float:
+        """The largest standard deviation of a component, which determines the tails."""
+        return max(c.scale for c in self.components)
+
+    def log_density(self, points: Values) -> Values:
+        """Return the log density at points of any shape."""
+        left, right = (
+            math.log(c.weight) + log_normal(points, c.loc, c.scale) for c in self.components
+        )
+        return np.logaddexp(left, right)
+
+
+def log_normal(points: Values, loc: float, scale: float) -> Values:
+    """Return the log density of `Normal(loc, scale^2)` at points of any shape."""
+    return -0.5 * ((points - loc) / scale) ** 2 - math.log(scale) - 0.5 * math.log(2 * math.pi)
+
+
+@lru_cache(maxsize=4)
+def log_density_at_nodes(p: Mixture) -> Values:
+    """Return the log density at `NODES`, `[X]`; cached because each fit needs it many times."""
+    return p.log_density(NODES)
+
 
 @dataclass(frozen=True)
 class Fit:
-    """A Gaussian at a local optimum.
+    """The mean and standard deviation of a locally optimal q, and its divergence from p.
 
-    Attributes:
-        loc: mean of q.
-        scale: standard deviation of q.
-        divergence: its alpha-divergence from p.
-        at_bound: whether the scale is the largest with a finite divergence, and not a stationary
-            point; only possible below order -1.
+    `at_bound` is whether the scale is the largest with a finite divergence, and not a stationary
+    point; that is possible only below order -1.
     """
 
     loc: float

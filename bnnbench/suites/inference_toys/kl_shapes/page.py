@@ -23,8 +23,7 @@ from bnnbench.results.saved_tables import SavedTables
 from bnnbench.suites.inference_toys.kl_shapes import tables
 from bnnbench.suites.inference_toys.kl_shapes.claims import claims
 from bnnbench.suites.inference_toys.kl_shapes.experiment import KLShapes
-from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture, log_normal
+from bnnbench.suites.inference_toys.kl_shapes.fitting import FORWARD, REVERSE, Mixture, log_normal
 from bnnbench.suites.inference_toys.kl_shapes.tables import ORDER_NAMES
 
 EXACT: PlotOptions = {"color": BLUE, "linewidth": 1.8}
@@ -199,7 +198,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "equally good, the table shows the one with the larger mean. Orders use the book's convention, "
     "alpha = 2 a - 1 for the order a of the GVI thesis.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=tables.read_run,
 )

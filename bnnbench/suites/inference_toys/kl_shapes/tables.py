@@ -16,11 +16,11 @@ from bnnbench.suites.inference_toys.kl_shapes.fitting import (
     FORWARD,
     HELLINGER,
     REVERSE,
+    Mixture,
     local_optima,
     mass_outside,
     min_component_mass,
 )
-from bnnbench.suites.inference_toys.kl_shapes.mixture import Mixture
 
 FITS, FACTORISED, COORDINATE_ASCENT = "fits", "factorised", "coordinate_ascent"
 
@@ -47,10 +47,7 @@ START = (-1.6, 1.6)
 def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tables:
     """Return the local optima of every order for a mixture, and the answers about the best.
 
-    Args:
-        p: the mixture.
-        orders: orders of the alpha-divergences; those in `ORDER_NAMES` among them.
-        in_answers: whether to return answers.
+    The orders include those in `ORDER_NAMES`.
     """
     table = pd.DataFrame(
         {
@@ -79,12 +76,7 @@ def mixture_tables(p: Mixture, orders: Sequence[float], in_answers: bool) -> Tab
 
 
 def pair_tables(correlation: float, sweeps: int) -> Tables:
-    """Return the tables of a correlated pair, with closed forms as exact values.
-
-    Args:
-        correlation: of the two variables.
-        sweeps: sweeps of coordinate ascent, at least 2.
-    """
+    """Return the tables of a correlated pair, with closed forms as exact values."""
     p, setting = correlated.covariance_matrix(correlation), f"correlation {correlation:g}"
     minimum = -0.5 * math.log1p(-(correlation**2))  # in both directions
     answers, factorised = [], []

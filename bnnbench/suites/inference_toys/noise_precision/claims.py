@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from bnnbench.results.answers import ANSWERS
 from bnnbench.results.claims import CheckResult, Claims, NotTestable
 from bnnbench.results.saved_tables import SavedTables
-from bnnbench.suites.inference_toys.checks import combine, for_every
+from bnnbench.suites.inference_toys.checks import BOOK, combine, for_every
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.tables import exact_value, is_joint
-from bnnbench.suites.inference_toys.sources import BOOK
 
 ROUNDING_TOLERANCE = 1e-9
 """Rounding error allowed in a bound, nats."""
@@ -110,7 +111,7 @@ def misestimates_variance(
     f"{MIN_RELATIVE_STD:g} exact standard deviations, and EP's means agree to a relative "
     f"{QUADRATURE_TOLERANCE:g}",
 )
-@for_every(lambda run: tables.NORMALISERS)
+@for_every(lambda run: product([run], tables.NORMALISERS))
 def depends_on_order(run: SavedTables, setting: str) -> CheckResult:
     adf, ep = (
         run.rows(tables.ORDERS, approximation=name, setting=setting)["mean"]

@@ -28,10 +28,9 @@ class ExactPosterior:
 
     Attributes:
         log_precision: evenly spaced grid, `[G]`.
-        probability: probability of each point, sums to 1, `[G]`.
+        probability: of each point, `[G]`.
         log_evidence: log of the integral of prior times likelihood, nats.
-        loc: mean of the weight given the noise precision, `[G]`.
-        variance: variance of the weight given the noise precision, `[G]`.
+        loc, variance: of the weight given the noise precision, `[G]`.
     """
 
     log_precision: Array

@@ -13,7 +13,7 @@ from bnnbench.constraints import Between, ListOf, OneOf, Whole
 from bnnbench.experiment.table_experiment import TableExperiment, Tables
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.answers import ANSWERS
-from bnnbench.suites.inference_toys.maths import Array
+from bnnbench.suites.inference_toys.maths import Array, simulate_line
 from bnnbench.suites.inference_toys.noise_precision import fits, tables
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     exact_posterior,
@@ -21,7 +21,7 @@ from bnnbench.suites.inference_toys.noise_precision.exact import (
 )
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
 from bnnbench.suites.inference_toys.noise_precision.message_passing import include_repeatedly
-from bnnbench.suites.inference_toys.noise_precision.model import simulate
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (
     Budget,
     advi,
@@ -43,24 +43,7 @@ Positive = Annotated[float, Between(0, MAX_MAGNITUDE)]
 class NoisePrecision(TableExperiment):
     """Approximates the posterior of one weight and one noise precision with all algorithms.
 
-    Attributes:
-        rows: number of observations, at inputs evenly spaced from -2 to 2.
-        weight: true weight.
-        noise_precision: true noise precision.
-        prior_shape: shape of the Gamma prior of the noise precision, above 1 as (3.52) requires.
-        prior_rate: rate of the Gamma prior of the noise precision.
-        prior_mean: mean of the Gaussian prior of the weight.
-        prior_precision: precision of the Gaussian prior of the weight.
-        data_seed: seed of the noise in the data.
-        seed: seed of random orders and samples.
-        target: `joint`, the posterior; or `factorised`, equation (3.48).
-        orders: number of random orders for ADF and EP.
-        passes: maximum number of EP passes.
-        inclusions: number of repeated inclusions, for Fig. 3.10.
-        powers: powers of power EP and black-box alpha, above 0, at most 1, increasing.
-        gradient_steps: number of stochastic gradient steps.
-        samples: samples per gradient step.
-        learning_rate: initial learning rate; decreases to zero.
+    See `configs/experiment` for the settings; `seed` is that of the random orders and samples.
     """
 
     rows: Annotated[int, Whole(2, MAX_ROWS)]
@@ -85,9 +68,7 @@ class NoisePrecision(TableExperiment):
     kind: ClassVar[str] = "noise_precision"
     name: ClassVar[str] = "noise precision"
     unit_noun: ClassVar[str] = "data set"
-    step_noun: ClassVar[str] = "data sets"
     folder_settings: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
-    columns: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
     top_level: ClassVar[tuple[str, ...]] = ("target", "rows", "seed")
 
     def cases(self) -> Mapping[str, None]:
@@ -128,7 +109,8 @@ class NoisePrecision(TableExperiment):
         """Return data, prior and exact posteriors."""
         moments = (self.prior_mean, 1 / self.prior_precision)
         prior = Belief(self.prior_shape, self.prior_rate, *moments)
-        model = simulate(self.rows, self.weight, self.noise_precision, self.data_seed, prior)
+        data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
+        model = LinearModel(*data, prior)
         exact = exact_posterior(model)
         target = exact if self.target == tables.JOINT else factorised_posterior(model)
         return Problem(model, exact, target)

@@ -21,12 +21,6 @@ class Belief:
 
     The prior (3.20), (3.21), every factorised approximation and every cavity have this form. Each
     field is a number, or an array `[R]`.
-
-    Attributes:
-        shape: shape of the Gamma.
-        rate: rate of the Gamma.
-        weight_mean: mean of the Gaussian.
-        variance: variance of the Gaussian.
     """
 
     shape: Any

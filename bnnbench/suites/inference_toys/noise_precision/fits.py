@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 from bnnbench.suites.inference_toys.maths import Array
 from bnnbench.suites.inference_toys.noise_precision import tables
 from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
-from bnnbench.suites.inference_toys.noise_precision.exact import kl_to_posterior
 from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     Factors,
@@ -40,9 +38,7 @@ def cavi_fits(problem: Problem) -> Iterator[Fit]:
     for printed in (False, True):
         beliefs = run_cavi(problem.model, printed)
         setting = tables.AS_PRINTED if printed else ""
-        fit = trajectory_fit(problem, tables.CAVI, setting, dict(enumerate(beliefs)))
-        gaps = [kl_to_posterior(problem.model, problem.posterior, belief) for belief in beliefs]
-        yield replace(fit, steps=fit.steps.assign(gap=gaps))
+        yield trajectory_fit(problem, tables.CAVI, setting, dict(enumerate(beliefs)))
 
 
 def factors_by_setting(problem: Problem) -> dict[str, Factors]:
@@ -73,7 +69,7 @@ def ep_fits(problem: Problem, orders: Array, passes: int) -> Iterator[Fit]:
         result = run_expectation_propagation(factors, orders, passes)
         skipped = int(result.last.skipped[0])
         natural, evidence = result.estimates[:, :4, 0], result.estimates[:, 4, 0]
-        columns = {"mean": Belief.from_natural(natural).mean, "objective": evidence, "gap": np.nan}
+        columns = {"mean": Belief.from_natural(natural).mean, "objective": evidence}
         yield Fit(
             tables.EP,
             setting,
@@ -131,6 +127,6 @@ def trajectory_fit(
     """Return the result of maximising the evidence lower bound, given approximations by step."""
     bounds = [evidence_lower_bound(problem.model, q) for q in records.values()]
     means = [q.mean for q in records.values()]
-    steps = {"step": [*records], "mean": means, "objective": bounds, "gap": np.nan}
+    steps = {"step": [*records], "mean": means, "objective": bounds}
     last = records[max(records)]
     return Fit(approximation, setting, last, bounds[-1], pd.DataFrame(steps))

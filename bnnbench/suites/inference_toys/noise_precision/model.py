@@ -11,9 +11,6 @@ import numpy as np
 from bnnbench.suites.inference_toys.maths import LOG_TWO_PI, Array
 from bnnbench.suites.inference_toys.noise_precision.families import Belief, LogNormal
 
-MAX_INPUT = 2.0
-"""Inputs are evenly spaced from `-MAX_INPUT` to `MAX_INPUT`."""
-
 
 @dataclass(frozen=True)
 class LinearModel:
@@ -21,11 +18,7 @@ class LinearModel:
 
     `gamma ~ Ga(shape, rate)`, `w ~ N(mean, variance)`, `y_i ~ N(w x_i, 1 / gamma)`: equations
     (3.20) to (3.22), repeated as (3.44) to (3.46).
-
-    Attributes:
-        inputs: `x`, `[N]`.
-        targets: `y`, `[N]`.
-        prior: prior of both unknowns.
+    Inputs `x` and targets `y` have shape `[N]`.
     """
 
     inputs: Array
@@ -42,15 +35,6 @@ class LinearModel:
         """The products `x @ x`, `x @ y` and `y @ y`."""
         x, y = self.inputs, self.targets
         return float(x @ x), float(x @ y), float(y @ y)
-
-
-def simulate(
-    rows: int, weight: float, noise_precision: float, seed: int, prior: Belief
-) -> LinearModel:
-    """Simulate targets at evenly spaced inputs, given the true weight and noise precision."""
-    inputs = np.linspace(-MAX_INPUT, MAX_INPUT, rows)
-    noise = np.random.default_rng(seed).normal(0.0, noise_precision**-0.5, rows)
-    return LinearModel(inputs, weight * inputs + noise, prior)
 
 
 def log_joint(model: LinearModel, log_precision: Any, precision: Any, weight: Any) -> Any:

@@ -241,7 +241,5 @@ EXPERIMENT_PAGE = ExperimentPage(
     "random orders. As printed: with (3.29) and (3.56) as printed; updates whose cavity or result "
     "is improper are skipped. alpha as in (3.68): -1 is VI, 1 is EP.",
     figures=figures,
-    captions=figures.captions,
     statements=claims,
-    read_evidence=read_run,
 )

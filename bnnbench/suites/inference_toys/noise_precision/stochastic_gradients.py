@@ -30,14 +30,7 @@ RECORD_INTERVAL = 20
 
 @dataclass(frozen=True)
 class Budget:
-    """Settings of stochastic gradient ascent.
-
-    Attributes:
-        steps: number of Adam steps.
-        samples: samples per step.
-        learning_rate: initial learning rate; decreases linearly to zero.
-        seed: seed of the samples.
-    """
+    """Settings of stochastic gradient ascent; the learning rate decreases linearly to zero."""
 
     steps: int
     samples: int
@@ -53,11 +46,7 @@ def gradient_ascent(
 ) -> dict[int, Q]:
     """Maximise the ELBO with stochastic gradients; returns approximations by step.
 
-    Args:
-        start: initial parameters of the approximation.
-        surrogate: draws samples and returns a function whose gradient is the estimate.
-        approximation: returns the approximation with given parameters.
-        budget: settings of the ascent.
+    The surrogate draws samples and returns a function whose gradient is the estimate.
     """
     parameters = torch.tensor(start, dtype=torch.float64)
     first, second = torch.zeros_like(parameters), torch.zeros_like(parameters)

@@ -19,31 +19,22 @@ from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 JOINT, FACTORISED = "joint", "factorised"
 """Targets of the approximation: the posterior, or equation (3.48)."""
 
-POINTS = "points"
-"""The data."""
-
-DENSITIES = "densities"
-"""Densities of the noise precision."""
-
-STEPS = "steps"
-"""Steps of every algorithm; the objective is a bound or an estimate of the log evidence."""
-
-ORDERS = "orders"
-"""Results for every order of the data; order 0 is that of the data."""
-
-REPEATED = "repeated"
-"""Repeated inclusion of the same factors: moments of the noise precision, or of the weight."""
-
-POWERS = "powers"
-"""Power EP and black-box alpha; empty unless the target is the posterior."""
+POINTS, DENSITIES, STEPS = "points", "densities", "steps"
+ORDERS, REPEATED, POWERS = "orders", "repeated", "powers"
 
 read_run = table_reader(
     {
+        # The data.
         POINTS: ("input", "target"),
+        # Densities of the noise precision.
         DENSITIES: ("noise_precision", "density"),
-        STEPS: ("step", "mean", "objective", "gap"),
+        # Steps of every algorithm; the objective is a bound or an estimate of the log evidence.
+        STEPS: ("step", "mean", "objective"),
+        # Results for every order of the data; order 0 is that of the data.
         ORDERS: ("order", "mean", "std"),
+        # Repeated inclusion of the same factors: moments of the noise precision, or of the weight.
         REPEATED: ("inclusions", "mean", "std"),
+        # Power EP and black-box alpha; empty unless the target is the posterior.
         POWERS: ("power", "alpha", "mean", "std", "weight_std", "log_evidence"),
     },
     optional=(POWERS,),
@@ -84,13 +75,7 @@ N_CURVE_POINTS = 241
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem that all algorithms solve.
-
-    Attributes:
-        model: data and prior.
-        posterior: the exact posterior.
-        target: exact form of the target; the posterior unless the target is (3.48).
-    """
+    """Data and prior, the exact posterior, and the exact target: the posterior or (3.48)."""
 
     model: LinearModel
     posterior: ExactPosterior
@@ -111,7 +96,7 @@ class Fit:
         setting: its variant; empty if it has only one.
         q: the distribution, a `Belief` or `LogNormal`.
         log_evidence: its estimate of the log evidence, nats; NaN if it has none.
-        steps: columns `step`, `mean`, `objective` and `gap` of `steps.csv`.
+        steps: columns `step`, `mean` and `objective` of `steps.csv`.
         orders: results of message passing in every order, the first that of the data, `[1 + R]`.
         skipped: number of updates skipped in the order of the data.
         passes: passes of EP until convergence, infinite without; NaN for other algorithms.

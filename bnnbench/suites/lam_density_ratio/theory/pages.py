@@ -155,7 +155,6 @@ BOUNDS_PAGE = ExperimentPage(
     "estimates for two unit Gaussians with a trained network and with the exact ratio, medians "
     "over networks and sample sets.",
     figures=bounds_figures,
-    captions=bounds_figures.captions,
     notes=bounds_notes,
 )
 
@@ -275,7 +274,6 @@ FUNCTIONALS_PAGE = ExperimentPage(
     "automatic differentiation at random points; errors are relative to q + p plus the derivative, "
     "an excess is relative to the larger of the two.",
     figures=functionals_figures,
-    captions=functionals_figures.captions,
     statements=claims,
     read_evidence=read_functionals,
     notes=lambda folder: [

@@ -18,7 +18,9 @@ from bnnbench.suites.inference_toys.expectation_maximisation.experiment import p
 from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     bound,
     collapsing_start,
+    fit_scikit_learn,
     gradient,
+    local_maximum,
     log_joint,
     log_likelihood,
     m_step,
@@ -26,10 +28,6 @@ from bnnbench.suites.inference_toys.expectation_maximisation.model import (
     random_start,
     run_em,
     sorted_by_mean,
-)
-from bnnbench.suites.inference_toys.expectation_maximisation.references import (
-    fit_scikit_learn,
-    local_maximum,
 )
 from bnnbench.suites.inference_toys.expectation_maximisation.tables import touching_bounds
 

@@ -16,9 +16,10 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
     PATHWISE,
     SCORE,
 )
-from bnnbench.suites.inference_toys.gradient_variance.objectives import Normal, kl, simulate
+from bnnbench.suites.inference_toys.gradient_variance.objectives import LinearModel, Normal, kl
+from bnnbench.suites.inference_toys.maths import simulate_line
 
-MODEL = simulate(rows=20, weight=0.8, noise_precision=4.0, prior_precision=1.0, seed=0)
+MODEL = LinearModel(*simulate_line(20, 0.8, 4.0, seed=0), noise_precision=4.0, prior_precision=1.0)
 
 
 def test_kl_equals_that_of_torch() -> None:

@@ -29,13 +29,14 @@ from bnnbench.suites.inference_toys.gradient_variance.estimators import (
 )
 from bnnbench.suites.inference_toys.gradient_variance.objectives import (
     Cosine,
+    LinearModel,
     Normal,
     Quadratic,
-    simulate,
     squared_distance,
 )
+from bnnbench.suites.inference_toys.maths import simulate_line
 
-MODEL = simulate(rows=8, weight=0.8, noise_precision=4.0, prior_precision=0.5, seed=1)
+MODEL = LinearModel(*simulate_line(8, 0.8, 4.0, seed=1), noise_precision=4.0, prior_precision=0.5)
 QUADRATICS = (
     Quadratic(0.7, -1.2, 0.4),
     Quadratic(0.7, -1.2, 0.4, entropy=True),

@@ -11,13 +11,15 @@ from scipy.stats import norm
 
 from bnnbench.divergences.renyi import alpha_divergence
 from bnnbench.suites.inference_toys.kl_shapes.fitting import (
+    LOG_WEIGHTS,
+    NODES,
     Fit,
+    Mixture,
     divergence,
     local_optima,
     mass_outside,
     min_component_mass,
 )
-from bnnbench.suites.inference_toys.kl_shapes.mixture import LOG_WEIGHTS, NODES, Mixture
 
 UNEVEN = Mixture(1.5, 0.3, 0.6)
 

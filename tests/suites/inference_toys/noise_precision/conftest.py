@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
-from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, simulate
+from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 
 MakeModel = Callable[..., LinearModel]
 
@@ -20,7 +21,7 @@ def prior() -> Belief:
 @pytest.fixture
 def make_model(prior: Belief) -> MakeModel:
     """Return a function of the number of rows and the seed."""
-    return lambda rows=20, seed=0: simulate(rows, 0.8, 4.0, seed, prior)
+    return lambda rows=20, seed=0: LinearModel(*simulate_line(rows, 0.8, 4.0, seed), prior)
 
 
 @pytest.fixture

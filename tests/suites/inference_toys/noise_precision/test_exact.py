@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     exact_posterior,
     factorised_posterior,
@@ -18,7 +19,6 @@ from bnnbench.suites.inference_toys.noise_precision.model import (
     LinearModel,
     evidence_lower_bound,
     log_joint,
-    simulate,
 )
 
 MakeModel = Callable[..., LinearModel]
@@ -47,7 +47,7 @@ def marginal(model: LinearModel, precision: float) -> float:
 
 @pytest.mark.parametrize("rows", [2, 5, 20])
 def test_the_evidence_matches_the_joint_gaussian_of_the_targets(rows: int) -> None:
-    model = simulate(rows, 0.8, 4.0, 0, Belief(2.5, 0.7, -0.3, 0.6))
+    model = LinearModel(*simulate_line(rows, 0.8, 4.0, 0), Belief(2.5, 0.7, -0.3, 0.6))
     prior = stats.gamma(model.prior.shape, scale=1 / model.prior.rate)
     moments = [
         integrate.quad(
