@@ -129,8 +129,8 @@ def _as_dates(column: pd.Series) -> np.ndarray | None:
     moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
     if column.isna().all() or not moments.isna().equals(column.isna()):
         return None
-    days = moments.dt.tz_localize(None).to_numpy("datetime64[ns]")
-    return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / ONE_DAY)
+    times = moments.dt.tz_localize(None).to_numpy()  # nanoseconds would end in 2262
+    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / ONE_DAY)
 
 
 def _year_first(cell: object) -> object:
@@ -144,7 +144,7 @@ def _year_first(cell: object) -> object:
 
 def as_strings(column: pd.Series) -> pd.Series:
     """Return the cells as stripped text; missing values stay missing."""
-    return column.astype(object).map(str, na_action="ignore").str.strip()
+    return column.astype(object).map(lambda cell: str(cell).strip(), na_action="ignore")
 
 
 def is_text(column: pd.Series) -> pd.Series:
