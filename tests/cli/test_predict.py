@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -169,6 +170,57 @@ def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
         command.assert_refused("predict", str(ran), *words, setting=setting, code=case)
     for folder, case in {"nowhere": "not_a_folder", ".": "no_run"}.items():
         command.assert_refused("predict", folder, "new.csv", setting="RUN", code=case)
+
+
+def test_predictions_that_are_not_finite_are_refused(command: Command, ran: Path) -> None:
+    made(3, 1).assign(a=[1, 2, -1e39]).to_csv("new.csv", index=False)
+    command.assert_refused("predict", str(ran), "new.csv", code="not_finite")
+
+
+def test_isotonic_intervals_report_where_their_data_end(command: Command, ran: Path) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    for level, noted in {"0.9": False, "0.999": True}.items():
+        words = ("--calibrate", "isotonic", "--interval", level)
+        _, _, errors = command("predict", str(ran), "new.csv", *words)
+        assert ("out-of-fold" in errors) is noted
+
+
+def replace(old: str, new: str) -> Callable[[bytes], bytes]:
+    return lambda content: content.replace(old.encode(), new.encode(), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("config.yaml", replace("seed: 0", "seed: 1")),
+        ("config.yaml", replace("folds: 5", "folds: 4")),
+        ("config.yaml", replace("device:", "divice:")),
+        ("config.yaml", lambda content: b""),
+        ("config.yaml", lambda content: b"[" * 3000),
+        ("config.yaml", lambda content: content + b"\xff"),
+        ("config.yaml", lambda content: content + b"\n\t- a"),
+        ("config.yaml", lambda content: content + b"\nx: !!python/object:os.system a"),
+        ("splits.csv", replace("linear", "lineer")),
+    ],
+)
+def test_damaged_runs_are_refused(
+    command: Command, ran: Path, name: str, change: Callable[[bytes], bytes]
+) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    before = (ran / name).read_bytes()
+    (ran / name).write_bytes(change(before))
+    assert (ran / name).read_bytes() != before
+    command.assert_refused("predict", str(ran), "new.csv", setting=name, code="damaged")
+
+
+def test_a_model_is_fitted_again_if_its_run_was_extended(command: Command, ran: Path) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    first = command("predict", str(ran), "new.csv")
+    with (ran / "config.yaml").open("a") as file:
+        file.write("# a comment\n")
+    model = (ran / "model" / "model.json").read_bytes()
+    assert command("predict", str(ran), "new.csv")[1] == first[1]
+    assert (ran / "model" / "model.json").read_bytes() != model
 
 
 def test_changed_data_are_refused(command: Command, ran: Path, tmp_path: Path) -> None:
