@@ -162,7 +162,7 @@ def final_fit(
                 scores=scores,
                 diagnostics={name: tensor[r].item() for name, tensor in diagnostics.items()},
                 fixed=fixed[r],
-                diverged=diverged[r] or not all(map(math.isfinite, scores.values())),
+                diverged=any(map(math.isnan, scores.values())),
                 parameters=fitting.method.n_parameters(posterior.mlp),
                 fit_seconds=(fitted - started) / len(splits),
                 predict_seconds=(finished - fitted) / len(splits),
