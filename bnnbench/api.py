@@ -15,6 +15,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits
+from bnnbench.results.verified_run import read_verified
 from bnnbench.types import UserError
 
 
@@ -106,11 +107,13 @@ def load_run(path: str | Path) -> FinishedRun:
     """Load the only finished run at or below a folder.
 
     Raises:
-        UserError: if there is none, or more than one.
+        UserError: if there is none, or more than one, or it is damaged.
     """
     from bnnbench.experiment.run_folder import find_run
 
-    return FinishedRun(find_run(Path(path).expanduser()))
+    folder = find_run(Path(path).expanduser())
+    read_verified(folder)
+    return FinishedRun(folder)
 
 
 def fit(*settings: str) -> FinishedRun:

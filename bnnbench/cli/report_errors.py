@@ -32,9 +32,20 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
     Args:
         path: of the runs.
         output_dir: where the report goes; `path/report` if not given.
+
+    Raises:
+        UserError: if the folder is that of a run or not writable.
     """
+    from bnnbench.experiment.run_folder import RunFolder
     from bnnbench.report.report_folder import ReportFolder
 
+    if output_dir is not None and RunFolder(output_dir).done.exists():
+        raise UserError(
+            f"--output-dir: {output_dir} contains a run, whose files the report would overwrite; "
+            "choose another folder.",
+            "--output-dir",
+            "run_folder",
+        )
     try:
         yield
     except OSError as error:

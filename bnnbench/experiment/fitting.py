@@ -102,8 +102,8 @@ def score(
     """Score the prediction of some rows of a split; no other function reads test targets.
 
     Returns:
-        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
-        units.
+        Every metric (all NaN if the fit diverged or one is not finite), and the flat arrays for
+        `predictions.npz`, in original units.
     """
     one = _replica(prediction, replica, len(rows))
     targets = torch.from_numpy(table.targets[rows])[None].to(one.loc.device)
@@ -112,6 +112,8 @@ def score(
         name: math.nan if diverged else metric(one, targets, real).item()
         for name, metric in METRICS.items()
     }
+    if not all(map(math.isfinite, scores.values())):
+        scores = dict.fromkeys(scores, math.nan)
     return scores, prediction_arrays(table, split, rows, prediction, replica)
 
 

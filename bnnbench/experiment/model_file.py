@@ -14,7 +14,7 @@ import torch
 from bnnbench import __version__
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
-from bnnbench.files import write_atomically, write_text
+from bnnbench.files import checksum, write_atomically, write_text
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.nn import MLP
 from bnnbench.preprocessing import Scaler
@@ -23,6 +23,12 @@ from bnnbench.types import UserError
 TENSOR_FILE, JSON_FILE = "model.safetensors", "model.json"
 
 STATE, HYPER, SCALER, SCORES = "state.", "hyper.", "scaler.", "scores"
+
+CHECKSUM = "checksum"
+"""Key in the JSON file of the checksum of its other values and the tensors."""
+
+READ_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Errors raised when a damaged file is read."""
 
 SCALES = ("input_loc", "input_scale", "target_loc", "target_scale")
 
@@ -71,7 +77,7 @@ def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[st
     }
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / TENSOR_FILE, lambda file: file.write(content))
-    write_text(folder / JSON_FILE, json.dumps(about, indent=1) + "\n")
+    write_text(folder / JSON_FILE, json.dumps(about | {CHECKSUM: _sum(content, about)}, indent=1))
 
 
 def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
@@ -93,7 +99,10 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         about = json.loads((folder / JSON_FILE).read_text())
         if about["bnnbench"] != __version__:
             return None
-        tensors = load((folder / TENSOR_FILE).read_bytes())
+        content = (folder / TENSOR_FILE).read_bytes()
+        if about.pop(CHECKSUM) != _sum(content, about):
+            raise ValueError
+        tensors = load(content)
         tensors = {name: value.to(fitting.device) for name, value in tensors.items()}
         posterior = Posterior(
             _part(tensors, STATE), _part(tensors, HYPER), MLP(tuple(about["sizes"])),
@@ -103,11 +112,16 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         scaler = Scaler(**scales, device=torch.device(fitting.device), dtype=fitting.dtype)
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
         return SavedModel(model, tensors[SCORES].cpu().numpy(), about)
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError):
+    except (*READ_ERRORS, SafetensorError):
         raise UserError(
             f"the model in {folder} is damaged; delete this folder to fit it again.",
             code="damaged_model",
         ) from None
+
+
+def _sum(tensors: bytes, about: Mapping[str, Any]) -> str:
+    """Return the checksum of both files."""
+    return checksum(tensors + json.dumps(about, sort_keys=True).encode())
 
 
 def _part(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

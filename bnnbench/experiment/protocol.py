@@ -106,7 +106,7 @@ class SplitResult:
             the training rows, with the prefix `train_`.
         diagnostics: numbers that the method reports about the fit.
         fixed: precisions that were fixed in original units, standardised.
-        diverged: whether the fit diverged.
+        diverged: whether the fit diverged, or a score is not finite.
         parameters: number of learned parameters.
         fit_seconds: of the final fit.
         predict_seconds: of predicting and scoring the test part.
@@ -165,7 +165,7 @@ def final_fit(
                 scores=scores,
                 diagnostics={name: tensor[r].item() for name, tensor in diagnostics.items()},
                 fixed=fixed[r],
-                diverged=diverged[r],
+                diverged=any(map(math.isnan, scores.values())),
                 parameters=fitting.method.n_parameters(posterior.mlp),
                 fit_seconds=(fitted - started) / len(splits),
                 predict_seconds=(finished - fitted) / len(splits),

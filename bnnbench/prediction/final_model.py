@@ -12,14 +12,19 @@ import yaml
 
 from bnnbench.config.assemble import assemble_experiment
 from bnnbench.data.own_table.columns import NUMBER, Encoding
+from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.model import Model, chosen_values, fit_model
 from bnnbench.experiment.model_file import SavedModel, load_model, save_model
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
+from bnnbench.experiment.split_files import SPLITS
+from bnnbench.files import checksum
 from bnnbench.notes import status_message
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
-from bnnbench.results.run_files import read_splits
+from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
+from bnnbench.results.settings import flatten
+from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
 
 HELD_OUT_FRACTION = 0.2
@@ -27,6 +32,12 @@ HELD_OUT_FRACTION = 0.2
 
 MIN_HELD_OUT = 19
 """Held-out rows needed for a 90 % conformal interval."""
+
+TABLE_SETTINGS = ("table.name", "table.content")
+"""Names in the identity of a run that depend on its data."""
+
+MACHINE_SETTINGS = ("device", "training.compile")
+"""Names in the identity that depend on the machine, and change results by rounding only."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +65,11 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
         conformal: whether to hold out some rows for conformal intervals.
 
     Raises:
-        UserError: if the run has no splits, its data have changed, or the fit diverges.
+        UserError: if the run has no splits or is damaged, its data have changed, or the fit
+            diverges.
     """
-    config = yaml.safe_load(folder.config.read_text("utf-8"))
-    experiment = assemble_experiment(config)
+    run = read_verified(folder)
+    experiment = _read_experiment(folder)
     if not isinstance(experiment, SplitExperiment):
         raise UserError(
             f"{folder.root} is a run of experiment={experiment.label}, which has no final model.",
@@ -65,10 +77,11 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
             "no_model",
         )
     path = folder.root / ("model-held-out" if conformal else "model")
+    source = checksum(folder.config.read_bytes() + folder.table(SPLITS).read_bytes())
     saved = load_model(path, experiment.fitting)
-    if saved is None:
+    if saved is None or saved.about["source"] != source:
         with status_message(f"fitting {experiment.method.label} to all rows"):
-            _fit_and_save(folder, experiment, path, conformal)
+            _fit_and_save(run, experiment, path, conformal, source)
         saved = load_model(path, experiment.fitting)
     assert saved is not None
     about = saved.about
@@ -76,12 +89,25 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     return FinalModel(saved, encodings, about["target"], about["label"])
 
 
+def _read_experiment(folder: RunFolder) -> Experiment:
+    """Return the experiment of a run.
+
+    Raises:
+        UserError: if its configuration is damaged.
+    """
+    try:
+        return assemble_experiment(yaml.safe_load(folder.config.read_bytes()))
+    except (yaml.YAMLError, RecursionError, TypeError, *READ_ERRORS):
+        raise damaged_file_error(folder.config) from None
+
+
 def _fit_and_save(
-    folder: RunFolder, experiment: SplitExperiment, path: Path, conformal: bool
+    run: VerifiedRun, experiment: SplitExperiment, path: Path, conformal: bool, source: str
 ) -> None:
     experiment = experiment.resolved()
-    table, splits = experiment.table, read_splits(folder)
-    _check_unchanged(folder, experiment)
+    experiment.check()
+    table = experiment.table
+    _check_identity(run, experiment)
     rows = np.arange(len(table.targets))
     held_out = rows[:0]
     if conformal:
@@ -96,9 +122,10 @@ def _fit_and_save(
                 "few_rows",
             )
         held_out, rows = np.sort(order[:count]), np.sort(order[count:])
-    model = fit_model(experiment.fitting, table, chosen_values(splits), rows)
+    model = fit_model(experiment.fitting, table, chosen_values(run.splits), rows)
     encodings = table.encodings or [Encoding(name, NUMBER) for name in table.features]
     about: dict[str, Any] = {
+        "source": source,
         "label": experiment.title,
         "target": table.target,
         "encodings": [asdict(encoding) for encoding in encodings],
@@ -109,18 +136,16 @@ def _fit_and_save(
     save_model(path, model, scores, about)
 
 
-def _check_unchanged(folder: RunFolder, experiment: SplitExperiment) -> None:
-    """Raise `UserError` if the data have changed since the run."""
-    from bnnbench.data.splits import subset_fingerprints
-
-    splits = read_splits(folder)
-    chosen = {split.index: split for split in experiment.table.splits}
-    numbers = [int(number) for number in splits["split"] if int(number) in chosen]
-    now = subset_fingerprints(experiment.table, [chosen[number].test for number in numbers])
-    if len(numbers) < len(splits) or now != list(splits["fingerprint"]):
+def _check_identity(run: VerifiedRun, experiment: SplitExperiment) -> None:
+    """Raise `UserError` if the settings or data are not those of the run's record."""
+    now, recorded = flatten(experiment.identity()), flatten(run.record.identity)
+    different = {name for name in {*now, *recorded} if now.get(name) != recorded.get(name)}
+    if different - {*MACHINE_SETTINGS, *TABLE_SETTINGS}:
+        raise damaged_file_error(run.folder.config, "does not match record.json")
+    if different & {*TABLE_SETTINGS}:
         raise UserError(
-            f"the data of {experiment.table.name} have changed since {folder.root} was run; run it "
-            "again.",
+            f"the data of {experiment.table.name} have changed since {run.folder.root} was run; "
+            "run it again.",
             "RUN",
             "data_changed",
         )

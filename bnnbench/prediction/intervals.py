@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     import pandas as pd
 
@@ -40,7 +42,8 @@ def predict_frame(
         `noise` (standard deviations), in units of the target; and warnings.
 
     Raises:
-        UserError: if a column is missing, or there are no data to calibrate with.
+        UserError: if a column is missing, there are no data to calibrate with, or a prediction is
+            not finite.
     """
     import numpy as np
     import pandas as pd
@@ -51,7 +54,7 @@ def predict_frame(
     inputs, warnings = encode_rows(frame, fitted.encodings, name)
     found = fitted.saved.model.predict(inputs)
     deviation = total_deviation(found)
-    low, high = _interval_ends(fitted, folder, level, calibrate)
+    low, high, notes = _interval_ends(fitted, folder, level, calibrate)
     columns = {
         "row": np.arange(1, len(inputs) + 1),
         "mean": found["mean"],
@@ -61,19 +64,39 @@ def predict_frame(
         "epistemic": np.sqrt(found["epistemic_variance"]),
         "noise": np.sqrt(found["noise_variance"]),
     }
-    return pd.DataFrame(columns), warnings
+    _check_finite(columns, name)
+    return pd.DataFrame(columns), [*warnings, *notes]
+
+
+def _check_finite(columns: Mapping[str, np.ndarray], name: str) -> None:
+    """Raise `UserError` if a prediction is not a finite number."""
+    import numpy as np
+
+    ends = [columns[key] for key in ("mean", "lower", "upper", "standard_deviation")]
+    wrong = np.flatnonzero(~np.isfinite(ends).all(0))
+    if wrong.size:
+        raise UserError(
+            f"{name}: the prediction of data row {wrong[0] + 1} is not finite; correct its cells, "
+            "which may be too large, or delete the folder of the model to fit it again.",
+            code="not_finite",
+        )
 
 
 def _interval_ends(
     fitted: FinalModel, folder: RunFolder, level: float, calibrate: str
-) -> tuple[float, float]:
-    """Return the ends of the interval, in predictive standard deviations from the mean."""
+) -> tuple[float, float, list[str]]:
+    """Return the ends of the interval, in predictive standard deviations from the mean.
+
+    Returns:
+        Both ends, and a warning if the data for the calibration end before the interval.
+    """
     import numpy as np
     from scipy.special import ndtri
 
     if calibrate == "conformal":
         half = conformal_half_width(fitted.saved.scores, level)
-        return -half, half
+        return -half, half, []
+    notes = []
     levels = np.array([(1 - level) / 2, (1 + level) / 2])
     if calibrate == "isotonic":
         from bnnbench.results.calibration import isotonic, pit_values
@@ -87,9 +110,16 @@ def _interval_ends(
                 "--calibrate",
                 "no_out_of_fold",
             )
-        levels = isotonic(pit_values(held)).inverse(levels)
+        calibration = isotonic(pit_values(held))
+        largest = 1 - 2 * max(calibration.ends[0], 1 - calibration.ends[1])
+        if level > largest:
+            notes = [
+                f"the {len(held)} out-of-fold predictions calibrate intervals up to "
+                f"{max(largest, 0):.3g}, so the ends for {level:g} are their outermost values"
+            ]
+        levels = calibration.inverse(levels)
     low, high = ndtri(levels)
-    return float(low), float(high)
+    return float(low), float(high), notes
 
 
 def conformal_half_width(scores: np.ndarray, level: float) -> float:

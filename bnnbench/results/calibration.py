@@ -31,10 +31,17 @@ MIN_PIT = 1e-6
 
 @dataclass(frozen=True)
 class Recalibration:
-    """An increasing map of `[0, 1]` onto itself, and its inverse."""
+    """An increasing map of `[0, 1]` onto itself, and its inverse.
+
+    Attributes:
+        forward: the map.
+        inverse: its inverse.
+        ends: observed probabilities between which the inverse depends on its argument.
+    """
 
     forward: Callable[[np.ndarray], np.ndarray]
     inverse: Callable[[np.ndarray], np.ndarray]
+    ends: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, pit: np.ndarray) -> np.ndarray:
         return self.forward(pit)
@@ -65,7 +72,7 @@ def isotonic(pit: np.ndarray) -> Recalibration:
         # Intervals end at the outermost observed value, not at infinity.
         return np.clip(np.interp(levels, y, x), x[1], x[-2])
 
-    return Recalibration(lambda new: np.interp(new, x, y), inverse)
+    return Recalibration(lambda new: np.interp(new, x, y), inverse, (y[1], y[-2]))
 
 
 def platt(pit: np.ndarray) -> Recalibration:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -28,7 +29,12 @@ def made(rows: int, seed: int) -> pd.DataFrame:
 @pytest.fixture
 def ran(command: Command, tmp_path: Path) -> Path:
     """The folder of a finished run."""
-    made(120, 0).to_csv(tmp_path / "t.csv", index=False)
+    return run_linear(command, tmp_path, made(120, 0))
+
+
+def run_linear(command: Command, tmp_path: Path, frame: pd.DataFrame) -> Path:
+    """Run `linear` on a table and return the folder."""
+    frame.to_csv(tmp_path / "t.csv", index=False)
     words = [*TINY, "dataset=csv", "dataset.target=y", f"dataset.path={tmp_path / 't.csv'}"]
     words += [
         "dataset.categorical=onehot",
@@ -64,6 +70,47 @@ def test_columns_are_matched_by_name(command: Command, ran: Path, tmp_path: Path
     table = pd.read_csv(StringIO(again))
     assert code == 0 and list(table) == ["row", "more", "mean (given)", *NAMES[1:]]
     pd.testing.assert_frame_equal(table[NAMES], found)
+
+
+def test_copied_columns_are_unchanged(command: Command, ran: Path) -> None:
+    rows = ["NA,7,1.0,1,2,red", " None,007,2.50,1,2,blue", '"1,5",null,,1,2,red']
+    names = ["row", "row (given)", "code", "a", "b", "kind"]
+    Path("new.csv").write_text("\n".join([",".join(names), *rows]))
+    command("predict", str(ran), "new.csv", "-o", "out.csv")
+    found = pd.read_csv("out.csv", dtype=str, keep_default_na=False)
+    assert list(found)[:4] == ["row", "row (given) (given)", "row (given)", "code"]
+    assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
+    assert found["row (given)"].tolist() == ["7", "007", "null"]
+    assert found["code"].tolist() == ["1.0", "2.50", ""]
+    pd.read_csv("new.csv", keep_default_na=False).to_excel("new.xlsx", index=False)
+    command("predict", str(ran), "new.xlsx", "-o", "out.csv")
+    found = pd.read_csv("out.csv", dtype=str, keep_default_na=False)
+    assert found["row (given) (given)"].tolist() == ["NA", " None", "1,5"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+def test_codes_of_digits_are_known_categories(
+    command: Command, tmp_path: Path, suffix: str
+) -> None:
+    frame = made(60, 0).assign(kind=[["1", "2", "true", "B", "C"][i % 5] for i in range(60)])
+    ran = run_linear(command, tmp_path, frame)
+    codes = ["1", "2", None, "1"] if suffix == ".csv" else [1, 2, None, 1]
+    new = made(4, 1).assign(kind=codes)
+    write = {".csv": new.to_csv, ".xlsx": new.to_excel, ".parquet": new.to_parquet}[suffix]
+    write(f"new{suffix}", index=False)  # type: ignore[operator]
+    code, out, errors = command("predict", str(ran), f"new{suffix}")
+    assert code == 0 and "does not contain" not in errors and "in 1 row" in errors
+    new["kind"] = "1", "2", "B", "1"
+    new.to_csv("words.csv", index=False)
+    words = pd.read_csv(StringIO(command("predict", str(ran), "words.csv")[1]))
+    found = pd.read_csv(StringIO(out))
+    assert found["mean"].drop(2).tolist() == words["mean"].drop(2).tolist()
+
+
+def test_a_column_of_categories_may_be_empty(command: Command, ran: Path) -> None:
+    made(3, 1).assign(kind=None).to_csv("new.csv", index=False)
+    code, out, errors = command("predict", str(ran), "new.csv")
+    assert code == 0 and len(out.splitlines()) == 4 and "3 rows" in errors
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252"])
@@ -123,6 +170,57 @@ def test_mistakes_are_one_sentence(command: Command, ran: Path) -> None:
         command.assert_refused("predict", str(ran), *words, setting=setting, code=case)
     for folder, case in {"nowhere": "not_a_folder", ".": "no_run"}.items():
         command.assert_refused("predict", folder, "new.csv", setting="RUN", code=case)
+
+
+def test_predictions_that_are_not_finite_are_refused(command: Command, ran: Path) -> None:
+    made(3, 1).assign(a=[1, 2, -1e39]).to_csv("new.csv", index=False)
+    command.assert_refused("predict", str(ran), "new.csv", code="not_finite")
+
+
+def test_isotonic_intervals_report_where_their_data_end(command: Command, ran: Path) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    for level, noted in {"0.9": False, "0.999": True}.items():
+        words = ("--calibrate", "isotonic", "--interval", level)
+        _, _, errors = command("predict", str(ran), "new.csv", *words)
+        assert ("out-of-fold" in errors) is noted
+
+
+def replace(old: str, new: str) -> Callable[[bytes], bytes]:
+    return lambda content: content.replace(old.encode(), new.encode(), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("config.yaml", replace("seed: 0", "seed: 1")),
+        ("config.yaml", replace("folds: 5", "folds: 4")),
+        ("config.yaml", replace("device:", "divice:")),
+        ("config.yaml", lambda content: b""),
+        ("config.yaml", lambda content: b"[" * 3000),
+        ("config.yaml", lambda content: content + b"\xff"),
+        ("config.yaml", lambda content: content + b"\n\t- a"),
+        ("config.yaml", lambda content: content + b"\nx: !!python/object:os.system a"),
+        ("splits.csv", replace("linear", "lineer")),
+    ],
+)
+def test_damaged_runs_are_refused(
+    command: Command, ran: Path, name: str, change: Callable[[bytes], bytes]
+) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    before = (ran / name).read_bytes()
+    (ran / name).write_bytes(change(before))
+    assert (ran / name).read_bytes() != before
+    command.assert_refused("predict", str(ran), "new.csv", setting=name, code="damaged")
+
+
+def test_a_model_is_fitted_again_if_its_run_was_extended(command: Command, ran: Path) -> None:
+    made(3, 1).to_csv("new.csv", index=False)
+    first = command("predict", str(ran), "new.csv")
+    with (ran / "config.yaml").open("a") as file:
+        file.write("# a comment\n")
+    model = (ran / "model" / "model.json").read_bytes()
+    assert command("predict", str(ran), "new.csv")[1] == first[1]
+    assert (ran / "model" / "model.json").read_bytes() != model
 
 
 def test_changed_data_are_refused(command: Command, ran: Path, tmp_path: Path) -> None:

@@ -28,7 +28,15 @@ def test_it_prints_a_table_and_ends_with_the_page_to_open(command: Command, tmp_
     assert code == 0 and (tmp_path / "here" / "results.md").is_file()
 
 
-@pytest.mark.usefixtures("without_figures")
+def test_a_report_does_not_overwrite_a_run(command: Command, tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    before = sorted(path.name for path in folder.root.iterdir())
+    words = ("report", str(tmp_path), "--output-dir", str(folder.root))
+    for style in ((), ("--style", "paper")):
+        command.assert_refused(*words, *style, setting="--output-dir", code="run_folder")
+    assert sorted(path.name for path in folder.root.iterdir()) == before
+
+
 @pytest.mark.usefixtures("without_figures")
 def test_the_page_opens_in_the_browser(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.runs import add_arrays, add_search, make_run
+from support.runs import add_arrays, add_checksums, add_search, make_run
 
 
 def test_it_prints_the_run_again(command: Command, tmp_path: Path) -> None:
@@ -16,6 +16,14 @@ def test_it_prints_the_run_again(command: Command, tmp_path: Path) -> None:
     assert code == 0 and errors == ""
     assert out.startswith("boston, bbb_x1") and out.splitlines()[-1] == f"results: {folder.root}"
     assert not (folder.root / "page.html").exists()
+
+
+def test_a_damaged_run_is_refused(command: Command, tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "outputs")
+    add_checksums(folder, "splits.csv")
+    path = folder.root / "splits.csv"
+    path.write_text(path.read_text().replace("3.0", "1.0", 1))
+    command.assert_refused("show", str(tmp_path), setting="splits.csv", code="damaged")
 
 
 @pytest.mark.parametrize("there", [True, False])

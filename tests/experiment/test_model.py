@@ -13,7 +13,7 @@ from support.tiny_runs import finished
 from support.user_errors import assert_user_error
 
 from bnnbench.experiment.model import CHUNK_ROWS, chosen_values, fit_model
-from bnnbench.experiment.model_file import TENSOR_FILE, load_model, save_model
+from bnnbench.experiment.model_file import JSON_FILE, TENSOR_FILE, load_model, save_model
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.types import UserError
@@ -83,11 +83,15 @@ def test_damaged_models_are_errors_and_old_ones_are_ignored(
     model = fit_model(experiment.fitting, experiment.table, {})
     assert load_model(tmp_path, experiment.fitting) is None
     save_model(tmp_path, model, np.zeros(0), {})
-    (tmp_path / TENSOR_FILE).write_bytes(b"nothing")
-    with pytest.raises(UserError) as error:
-        load_model(tmp_path, experiment.fitting)
-    assert_user_error(error, code="damaged_model")
-    save_model(tmp_path, model, np.zeros(0), {})
+    for name, old in ((TENSOR_FILE, b"scores"), (JSON_FILE, b"rows")):
+        content = (tmp_path / name).read_bytes()
+        for changed in (b"nothing", b"[" * 100_000, content.replace(old, b"other", 1)):
+            (tmp_path / name).write_bytes(changed)
+            with pytest.raises(UserError) as error:
+                load_model(tmp_path, experiment.fitting)
+            assert_user_error(error, code="damaged_model")
+        (tmp_path / name).write_bytes(content)
+    assert load_model(tmp_path, experiment.fitting) is not None
     monkeypatch.setattr("bnnbench.experiment.model_file.__version__", "99")
     assert load_model(tmp_path, experiment.fitting) is None
 

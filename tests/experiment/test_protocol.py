@@ -113,6 +113,13 @@ def test_folds_keep_groups_together(tiny: Planner) -> None:
     assert "at most 2," in str(error.value)
 
 
+def test_scores_that_are_not_finite_count_as_diverged(tiny: Planner) -> None:
+    words = ("method.noise_precision=1e-40", "method.prior_precision=1", "search=none")
+    _, table = finished(tiny("method=vadam", *words))
+    assert table["diverged"].tolist() == [1, 1]
+    assert table["rmse"].isna().all()
+
+
 def test_a_diverged_final_fit_is_reported(tiny: Planner) -> None:
     overrides = ("method.noise_precision=10", "method.prior_precision=1")
     run = tiny(*overrides, "method=bbb", "training.learning_rate=1e38")

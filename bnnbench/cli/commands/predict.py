@@ -71,6 +71,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="CSV", help="output file (default: the terminal)"
     )
     parser.add_argument(
+        "--decimal",
+        choices=("auto", ".", ","),
+        default="auto",
+        help="decimal mark of a text file (default: auto)",
+    )
+    parser.add_argument(
         "--id-columns",
         type=split_names,
         metavar="A,B",
@@ -83,12 +89,13 @@ def run(arguments: Namespace) -> int:
     check_between("--interval", arguments.interval, 0, 1)
     if arguments.output is not None and arguments.output.is_dir():
         raise UserError(f"--output must be a file, but {arguments.output} is a folder.", "--output")
-    from bnnbench.data.own_table.reading import as_text, format_of, read_frame
+    from bnnbench.data.own_table.columns import CATEGORIES
+    from bnnbench.data.own_table.reading import as_written, format_of, read_frame
     from bnnbench.experiment.run_folder import find_run
     from bnnbench.prediction.final_model import load_or_fit
 
     folder = find_run(arguments.folder)
-    frame, found = read_frame(arguments.file, "auto", "auto", "auto", None)
+    frame, found = read_frame(arguments.file, "auto", arguments.decimal, "auto", None)
     if not len(frame):
         raise UserError(f"{arguments.file} has no rows to predict.", "FILE", "no_rows")
     if found:
@@ -100,16 +107,17 @@ def run(arguments: Namespace) -> int:
                 f"{', '.join(map(str, frame))}).",
                 "--id-columns",
             )
+    writing = format_of(arguments.file, arguments.decimal)
+    written = as_written(arguments.file, frame, writing)
     fitted = load_or_fit(folder, conformal=arguments.calibrate == "conformal")
+    words = [e.column for e in fitted.encodings if e.kind == CATEGORIES and e.column in frame]
+    rows = frame.assign(**{name: written[name].where(frame[name].notna()) for name in words})
     predicted, warnings = predict_frame(
-        fitted, folder, frame, arguments.file.name, arguments.interval, arguments.calibrate
+        fitted, folder, rows, arguments.file.name, arguments.interval, arguments.calibrate
     )
     for warning in warnings:
         note(f"{warning}.")
-    writing = format_of(arguments.file)
-    ids = id_columns(frame, fitted, arguments.id_columns)
-    if len(ids.columns):
-        ids = as_text(arguments.file, frame, writing)[list(ids)]
+    ids = id_columns(written, fitted, arguments.id_columns)
     write_predictions(join_columns(ids, predicted), arguments.output, writing)
     return 0
 
@@ -134,7 +142,12 @@ def join_columns(ids: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
     """Return row numbers, copied columns and predictions; renames copies whose names clash."""
     import pandas as pd
 
-    unique = [name if name not in predicted else f"{name} (given)" for name in ids]
+    unique: list[str] = []
+    for name in map(str, ids):
+        taken = {*predicted, *unique, *(ids if name in predicted else ())}
+        while name in taken:
+            name += " (given)"
+        unique.append(name)
     ids = ids.set_axis(unique, axis=1)
     return pd.concat([predicted[["row"]], ids, predicted.drop(columns="row")], axis=1)
 

@@ -36,12 +36,14 @@ def run(given: Namespace) -> int:
     """Print the results of a run; write its page and open it, if that is asked for.
 
     Raises:
-        UserError: if there is no such run, or its page cannot be written.
+        UserError: if there is no such run, it is damaged, or its page cannot be written.
     """
     from bnnbench.cli.console import open_in_browser, show_run
     from bnnbench.experiment.run_folder import find_run
+    from bnnbench.results.verified_run import read_verified
 
     folder = find_run(given.folder)
+    read_verified(folder)
     if not given.open:
         show_run(folder)
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ class Encoding:
             UserError: if the cells are of another kind.
         """
         if self.kind == CATEGORIES:
-            strings = as_strings(cells)
+            strings = as_strings(cells, self.values)
             return tuple((strings == value).to_numpy(np.float64) for value in self.values)
         numbers = _as_numbers(cells) if self.kind == NUMBER else _as_dates(cells)
         if numbers is None and cells.isna().all():
@@ -129,8 +130,8 @@ def _as_dates(column: pd.Series) -> np.ndarray | None:
     moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
     if column.isna().all() or not moments.isna().equals(column.isna()):
         return None
-    days = moments.dt.tz_localize(None).to_numpy("datetime64[ns]")
-    return np.where(np.isnat(days), np.nan, (days - np.datetime64(0, "D")) / ONE_DAY)
+    times = moments.dt.tz_localize(None).to_numpy()  # nanoseconds would end in 2262
+    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / ONE_DAY)
 
 
 def _year_first(cell: object) -> object:
@@ -142,9 +143,19 @@ def _year_first(cell: object) -> object:
     return f"{year}-{month:0>2}-{day:0>2}{match.string[match.end() :]}"
 
 
-def as_strings(column: pd.Series) -> pd.Series:
-    """Return the cells as stripped text; missing values stay missing."""
-    return column.astype(object).map(str, na_action="ignore").str.strip()
+def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
+    """Return the cells as stripped text; missing values stay missing.
+
+    The number 1.0 becomes 1, unless 1.0 is a known text: pandas reads the codes 1 and 2 as floats
+    if there are gaps.
+    """
+
+    def as_string(cell: object) -> str:
+        text = str(cell).strip()
+        is_code = isinstance(cell, float) and cell.is_integer() and text not in known
+        return text.removesuffix(".0") if is_code else text
+
+    return column.astype(object).map(as_string, na_action="ignore")
 
 
 def is_text(column: pd.Series) -> pd.Series:

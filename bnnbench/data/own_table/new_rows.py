@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnnbench.data.own_table.columns import CATEGORIES, Encoding
+from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -58,14 +58,16 @@ def _unknown_words(frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
     warnings = []
     for one in encodings:
         if one.kind == CATEGORIES:
-            strings = frame[one.column].dropna().astype(str).str.strip()
-            new = sorted({*strings} - {*one.values})
+            new = sorted({*as_strings(frame[one.column], one.values).dropna()} - {*one.values})
             if new:
                 warnings.append(
                     f"{name}: {one.column} holds {', '.join(new[:3])}"
                     f"{' and others' * (len(new) > 3)}, which the original table does not contain; "
                     "they are encoded as zeros"
                 )
+            if gaps := int(frame[one.column].isna().sum()):
+                rows = "1 row" if gaps == 1 else f"{gaps} rows"
+                warnings.append(f"{name}: {one.column} has no value in {rows}, encoded as zeros")
     return warnings
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 from bnnbench.data.errors import invalid
 from bnnbench.data.own_table.text_file import (
     AUTO,
-    NUMBER_WITH_POINTS,
+    GROUPED_NUMBER,
     SEPARATORS,
     TextFormat,
     detect_format,
@@ -79,24 +80,39 @@ def read_frame(
         raise invalid(
             "path", "unreadable", f"cannot read {path} ({error.strerror or _reason(error)})."
         ) from None
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise invalid(
             "path", "invalid_table", f"{path} is not a valid table ({_reason(error)})."
         ) from None
 
 
-def format_of(path: Path) -> TextFormat:
+def format_of(path: Path, decimal: str = AUTO) -> TextFormat:
     """Return the format in which to write results for `path`: its own, if it is a text file."""
     if path.suffix.lower() in (*EXCEL, *COLUMNAR):
         return TextFormat()
-    return detect_format(path, AUTO, AUTO, AUTO)
+    return detect_format(path, AUTO, decimal, AUTO)
 
 
-def as_text(path: Path, frame: pd.DataFrame, text_format: TextFormat) -> pd.DataFrame:
-    """Return the cells of a text file as text, so that a key such as 007 is preserved."""
-    if path.suffix.lower() in (*EXCEL, *COLUMNAR):
+def as_written(path: Path, frame: pd.DataFrame, text_format: TextFormat) -> pd.DataFrame:
+    """Return the cells of a file unchanged, so that 007, NA and leading blanks are preserved.
+
+    Args:
+        path: a file.
+        frame: its rows as `read_frame` returns them.
+        text_format: its format, if it is a text file.
+    """
+    if path.suffix.lower() in COLUMNAR:
         return frame
-    cells = _rows(path, text_format, frame.shape[1], str)
+    if path.suffix.lower() in EXCEL:
+        cells = _workbook(path, None, na_filter=False).set_axis(frame.columns, axis=1)
+        dates = frame.select_dtypes("datetime")
+        return cells.assign(**{str(name): dates[name] for name in dates})
+    try:
+        cells = _rows(path, text_format, frame.shape[1], str, exact=True)
+    except ValueError:  # a blank before a quotation mark
+        cells = frame.head(0)
+    if cells.shape != frame.shape:
+        cells = _rows(path, text_format, frame.shape[1], str)
     return cells.set_axis(frame.columns, axis=1)
 
 
@@ -129,7 +145,7 @@ def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.D
     with open_text(path, text_format.encoding) as file:
         names = split_cells([_first_line(file)], text_format.separator)[0]
     # With a thousands separator pandas would remove the points of 02.01.2024 too.
-    text = _not_grouped(_rows(path, text_format, len(names), str)) if text_format.thousands else []
+    text = _not_grouped(path, text_format, len(names)) if text_format.thousands else []
     frame = _rows(path, text_format, len(names), dict.fromkeys(text, str))
     _check_names(path, names)
     if frame.shape[1] != len(names):
@@ -145,8 +161,18 @@ def _text(path: Path, separator: str, decimal: str, encoding: str) -> tuple[pd.D
     return frame, str(text_format) if detected else ""
 
 
-def _rows(path: Path, text_format: TextFormat, columns: int, dtype: Any) -> pd.DataFrame:
-    """Read the rows below the header, with column numbers as names."""
+def _rows(
+    path: Path, text_format: TextFormat, columns: int, dtype: Any, exact: bool = False
+) -> pd.DataFrame:
+    """Read the rows below the header, with column numbers as names.
+
+    Args:
+        path: the file.
+        text_format: its format.
+        columns: the number of columns if it has no rows.
+        dtype: of the columns.
+        exact: whether to preserve leading blanks and texts that mean a missing value.
+    """
     import pandas as pd
 
     with open_text(path, text_format.encoding) as file:
@@ -154,8 +180,9 @@ def _rows(path: Path, text_format: TextFormat, columns: int, dtype: Any) -> pd.D
         try:
             return pd.read_csv(
                 file, header=None, sep=SEPARATORS[text_format.separator],
-                decimal=text_format.decimal, thousands=text_format.thousands, na_values=MISSING,
-                keep_default_na=False, skipinitialspace=True, low_memory=False, dtype=dtype,
+                decimal=text_format.decimal, thousands=text_format.thousands,
+                na_values=MISSING, keep_default_na=False, na_filter=not exact,
+                skipinitialspace=not exact, low_memory=False, dtype=dtype,
             )  # fmt: skip
         except pd.errors.EmptyDataError:
             return pd.DataFrame(columns=range(columns))
@@ -165,24 +192,28 @@ def _first_line(file: IO[str]) -> str:
     return next(line for line in file if line.strip().lstrip("\ufeff")).lstrip("\ufeff")
 
 
-def _not_grouped(frame: pd.DataFrame) -> list[Any]:
-    """Return the columns with points that are not thousands separators."""
+def _not_grouped(path: Path, text_format: TextFormat, columns: int) -> list[Any]:
+    """Return the columns with points or commas that are not thousands separators."""
+    mark = str(text_format.thousands)
 
     def wrong(cell: object) -> bool:
         text = str(cell).strip()
-        return "." in text and not NUMBER_WITH_POINTS.fullmatch(text)
+        return mark in text and not GROUPED_NUMBER[mark].fullmatch(text)
 
-    return [name for name, cells in frame.items() if cells.dropna().map(wrong).any()]
+    cells = _rows(path, text_format, columns, str)
+    return [name for name, column in cells.items() if column.dropna().map(wrong).any()]
 
 
-def _workbook(path: Path, sheet: str | None) -> pd.DataFrame:
+def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataFrame:
     import pandas as pd
 
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if sheet is not None and sheet not in book.sheet_names:
             names = ", ".join(map(str, book.sheet_names))
             raise invalid("sheet", None, f"{path} has no sheet {sheet!r} (available: {names}).")
-        return pd.read_excel(book, sheet or 0, na_values=MISSING, keep_default_na=False)
+        return pd.read_excel(
+            book, sheet or 0, na_values=MISSING, keep_default_na=False, na_filter=na_filter
+        )
 
 
 def _columnar(path: Path, kind: str) -> pd.DataFrame:

@@ -26,7 +26,13 @@ from bnnbench.data.own_table.column_issues import (
     check_numeric_target,
 )
 from bnnbench.data.own_table.column_roles import ColumnRoles
-from bnnbench.data.own_table.columns import NUMBER, Encoding, dates_or_numbers, infer_encoding
+from bnnbench.data.own_table.columns import (
+    NUMBER,
+    Encoding,
+    as_strings,
+    dates_or_numbers,
+    infer_encoding,
+)
 from bnnbench.data.own_table.reading import read_frame
 from bnnbench.data.own_table.splitting import (
     DEFAULT_WINDOWS,
@@ -265,7 +271,7 @@ def _numbered(path: Path, column: pd.Series) -> np.ndarray:
             f"column {column.name!r} of {path} has no value in data row "
             f"{int(np.flatnonzero(column.isna())[0]) + 1}.",
         )
-    return np.asarray(np.unique(column.astype(str).to_numpy(str), return_inverse=True)[1])
+    return np.asarray(np.unique(as_strings(column).to_numpy(str), return_inverse=True)[1])
 
 
 def _label(text: str) -> str:

@@ -45,9 +45,15 @@ OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
 
 DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
-GROUPED_DIGITS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
-NUMBER_WITH_POINTS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?")
-"""A number with points as thousands separators, in a file with decimal commas."""
+POINT_GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+COMMA_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+GROUPED_NUMBER = {
+    ".": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?"),
+    ",": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?([eE][-+]?\d+)?"),
+}
+"""A number with thousands separators, by the separator."""
+
+csv.field_size_limit(2**31 - 1)  # by default, cells have at most 131,072 characters
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class TextFormat:
         separator: the name of one of `SEPARATORS`.
         decimal: `.` or `,`.
         encoding: a Python codec.
-        thousands: `.` if it groups digits, else None.
+        thousands: `.` or `,` if it groups digits, else None.
     """
 
     separator: str = "comma"
@@ -70,7 +76,8 @@ class TextFormat:
         """Describe the format to the user."""
         columns = f"columns separated by {self.separator}s"
         decimals = "decimal commas" if self.decimal == "," else "decimal points"
-        grouped = " and points as thousands separators" if self.thousands else ""
+        mark = {".": "points", ",": "commas"}.get(self.thousands or "")
+        grouped = f" and {mark} as thousands separators" if mark else ""
         return f"{columns}, {decimals}{grouped}, {self.encoding} encoding"
 
 
@@ -84,7 +91,7 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
         encoding: a Python codec, or `auto`.
 
     Raises:
-        UserError: if the file is empty or not text.
+        UserError: if the file is empty or not text, or commas may separate decimals or thousands.
     """
     encoding = _encoding(path) if encoding == AUTO else encoding
     with open_text(path, encoding) as file:
@@ -94,9 +101,10 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     separator = _separator(lines) if separator == AUTO else separator
     cells = [cell for row in split_cells(lines[1:], separator) for cell in row]
     if decimal == AUTO:
-        decimal = _decimal(cells)
-    grouped = decimal == "," and any(GROUPED_DIGITS.fullmatch(cell) for cell in cells)
-    return TextFormat(separator, decimal, encoding, "." if grouped else None)
+        decimal = _decimal(path, cells, separator)
+    pattern, mark = (POINT_GROUPED, ".") if decimal == "," else (COMMA_GROUPED, ",")
+    grouped = any(pattern.fullmatch(cell) for cell in cells)
+    return TextFormat(separator, decimal, encoding, mark if grouped else None)
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
@@ -164,10 +172,25 @@ def _score(choice: tuple[tuple[float, int], str]) -> tuple[float, int]:
     return choice[0]
 
 
-def _decimal(cells: Sequence[str]) -> str:
-    """Return a comma if some numbers have decimal commas and none has a decimal point."""
-    commas = any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
+    """Return a comma if some numbers have decimal commas and none has a decimal point.
+
+    Raises:
+        UserError: if every comma may also separate thousands, as in 1,230. In columns separated by
+            semicolons commas are decimal marks, since files with decimal points use commas.
+    """
+    commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
     points = any(
         DECIMAL_POINT.fullmatch(cell) and not DECIMAL_COMMA.fullmatch(cell) for cell in cells
     )
-    return "," if commas and not points else "."
+    if points or not commas:
+        return "."
+    if separator != "semicolon" and all(COMMA_GROUPED.fullmatch(cell) for cell in commas):
+        raise invalid(
+            "decimal",
+            "ambiguous",
+            f"{commas[0]} in {path} may be {commas[0].replace(',', '')} or "
+            f"{commas[0].replace(',', '.')}; set dataset.decimal=. or \"dataset.decimal=','\" "
+            "(`bnnbench predict`: --decimal).",
+        )
+    return ","

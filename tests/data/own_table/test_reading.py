@@ -76,6 +76,43 @@ def test_thousands_separators_are_removed_from_numbers_only(tmp_path: Path) -> N
     assert frame["whole"].tolist() == [1000 * i for i in range(12)]
 
 
+@pytest.mark.parametrize(
+    ("rows", "decimal", "expected"),
+    [
+        (["1,230", "950", "1,231"], "auto", None),
+        (["1,230", "1,234,567", "950"], "auto", None),
+        (["1,230", "950", "1,231"], ".", [1230, 950, 1231]),
+        (["1,230", "950", "1,231"], ",", [1.23, 950, 1.231]),
+        (["1,230", "950", "2,5"], "auto", [1.23, 950, 2.5]),
+        (["1,230", "950", "0,125"], "auto", [1.23, 950, 0.125]),
+        (["1,230", "950.5", "1,234,567.25"], "auto", [1230, 950.5, 1234567.25]),
+        (["1,230", "950.5", "2,5"], "auto", ["1,230", "950.5", "2,5"]),
+    ],
+)
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_commas_separate_decimals_or_thousands(
+    tmp_path: Path, rows: list[str], decimal: str, expected: list[object] | None, separator: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a" + separator + "b", *(f'"{row}"{separator}x' for row in rows)]))
+    if expected is None:
+        with raises_user_error("dataset.decimal", "ambiguous"):
+            read_frame(path, "auto", decimal, "auto", None)
+        return
+    assert read_frame(path, "auto", decimal, "auto", None)[0]["a"].tolist() == expected
+
+
+def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;b\n1,230;4\n2,460;5\n")
+    frame, _ = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
+    assert frame["a"].tolist() == [1.23, 2.46]
+
+
+def test_long_cells(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"a,b\n1,{'x' * 140_000}\n")
+    assert read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)[0].shape == (1, 2)
+
+
 def test_columns_separated_by_spaces(tmp_path: Path) -> None:
     path = tmp_path / "housing.data"
     path.write_text("\n".join(["a   b  c", *(f" {i}   {i * i}  {i % 3}" for i in range(12))]))
