@@ -26,7 +26,7 @@ from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.types import DuplicateConfiguration
 from support.config import compose
 from support.methods import FAST_SETTINGS, depth_overrides
-from support.quick import cached_parsing, cached_yaml_files, without_fsync
+from support.quick import without_fsync
 
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "default",
@@ -147,7 +147,7 @@ def digests(outputs: Path) -> dict[str, str]:
 def main(outputs: Path, cases: list[str]) -> None:
     """Print `{case: {run: digest}}`."""
     found = {}
-    with cached_yaml_files(), cached_parsing(), without_fsync():
+    with without_fsync():
         for case in cases:
             run_case(case, outputs / case.replace(" ", "_"))
             found[case] = digests(outputs / case.replace(" ", "_"))
