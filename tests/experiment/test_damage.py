@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.damage import clear, flip_bit, truncate
 from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.execution import execute
@@ -22,21 +23,7 @@ from bnnbench.results.run_files import read_splits
 Damage = Callable[[Path], object]
 
 
-def shorten(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[6] ^= 1  # not the last digit of a number, where a change may not matter
-    path.write_bytes(content)
-
-
-DAMAGES: list[Damage] = [shorten, empty, flip, Path.unlink]
+DAMAGES: list[Damage] = [truncate, clear, flip_bit, Path.unlink]
 
 
 def assert_same_results(first: pd.DataFrame, second: pd.DataFrame) -> None:
@@ -47,7 +34,7 @@ def assert_same_results(first: pd.DataFrame, second: pd.DataFrame) -> None:
 
 def with_each(damages: list[Damage], first: str, *others: str) -> list[tuple[str, Damage]]:
     """Return one file with all kinds of damage, and the others with one."""
-    return [*((first, damage) for damage in damages), *((name, flip) for name in others)]
+    return [*((first, damage) for damage in damages), *((name, flip_bit) for name in others)]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +106,7 @@ def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPa
     assert len(read) == len({*read}) > 4
 
 
-@pytest.mark.parametrize("damage", [flip, Path.unlink])
+@pytest.mark.parametrize("damage", [flip_bit, Path.unlink])
 def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
 
@@ -137,7 +124,7 @@ def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage
 
 
 @pytest.mark.parametrize(
-    "damage", [shorten, empty, Path.unlink, lambda path: path.write_text("{}")]
+    "damage", [truncate, clear, Path.unlink, lambda path: path.write_text("{}")]
 )
 def test_a_damaged_mark_is_ignored(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
@@ -151,7 +138,7 @@ def test_a_damaged_mark_is_ignored(tiny: Planner, damage: Damage) -> None:
 def test_a_damaged_configuration_is_written_again(tiny: Planner) -> None:
     first, both = tiny("splits=1"), tiny("splits=2")
     folder, _ = finished(first)
-    shorten(folder.config)
+    truncate(folder.config)
     finished(both)
     assert "learning_rate" in folder.config.read_text()
 
