@@ -21,24 +21,14 @@ from bnnbench.methods.pbp import PBP
 FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "seed=1",
-        "training.epochs=3",
-        "method.noise_precision=3",
-        "search.iterations=4",
-        "search.objective=joint",
-        "method.label=mine",
-        "dataset.split_seed=1",
-        "dataset.protocol.bounds.noise_precision=[1,2]",
-        "evaluation.samples=6",
-        "method=bbb",
-        "likelihood=heteroscedastic",
-        "loss=beta",
-        "depth=2",
-    ],
-)
+OTHER_SETTINGS = """
+seed=1 training.epochs=3 method.noise_precision=3 search.iterations=4 search.objective=joint
+method.label=mine dataset.split_seed=1 dataset.protocol.bounds.noise_precision=[1,2]
+evaluation.samples=6 method=bbb likelihood=heteroscedastic loss=beta depth=2
+"""
+
+
+@pytest.mark.parametrize("override", OTHER_SETTINGS.split())
 def test_other_settings_use_another_folder(tiny: Planner, override: str) -> None:
     assert tiny(override).folder.root != tiny().folder.root
 
