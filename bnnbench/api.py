@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.reader import summarise
 from bnnbench.results.run_files import read_predictions, read_search, read_splits
-from bnnbench.results.summary import summarise
 from bnnbench.types import UserError
 
 
@@ -91,7 +91,7 @@ class FinishedRun:
         Raises:
             UserError: if a column is missing, or an option is wrong.
         """
-        from bnnbench.checks import check_between, check_choice
+        from bnnbench.constraints import check_between, check_choice
         from bnnbench.prediction.final_model import load_or_fit
         from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 
@@ -123,7 +123,7 @@ def fit(*settings: str) -> FinishedRun:
         UserError: if a setting is wrong, or the settings are those of several runs.
     """
     from bnnbench.config.assemble import build_run
-    from bnnbench.config.sweep import sweep_jobs
+    from bnnbench.config.compose import sweep_jobs
     from bnnbench.run_all import run_all
 
     jobs = sweep_jobs(settings)

@@ -6,8 +6,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from bnnbench.checks import check_between, check_finite, check_int
-from bnnbench.constraints import Between, Checked, Count, ListOf, OneOf, Positive, Whole, Word
+from bnnbench.constraints import (
+    Between,
+    Checked,
+    Count,
+    ListOf,
+    OneOf,
+    Positive,
+    Whole,
+    Word,
+    check_between,
+    check_finite,
+    check_int,
+)
 from bnnbench.identity import no_identity
 from bnnbench.types import UserError
 

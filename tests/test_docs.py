@@ -12,7 +12,7 @@ import pytest
 from support.runs import make_run
 
 import bnnbench
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.results.reader import read_runs
 
 PACKAGE = Path(bnnbench.__file__).parent

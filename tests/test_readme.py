@@ -18,10 +18,9 @@ from bnnbench import discovery
 from bnnbench.cli.commands.list import METRICS, SUITES, parse_words
 from bnnbench.cli.commands.reproduce import find_sweeps
 from bnnbench.cli.main import build_parser
-from bnnbench.config.compose import to_dict
+from bnnbench.config.compose import job_overrides, to_dict
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder
 from bnnbench.config.overrides import quote_overrides
-from bnnbench.config.sweep import job_overrides
 from bnnbench.report.run_output import find_run_page
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 
 COMMAND = ("run", "protocol=trial", "method=vadam", "dataset=diabetes", "workers=1")
 FIRST_FOLD = "experiment/folds.py"
-MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 47, 97
+MAX_BEFORE_FIRST_FOLD, MAX_MODULES = 30, 70
 
 TRACE = """
 import sys

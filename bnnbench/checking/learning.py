@@ -7,7 +7,7 @@ import torch
 from bnnbench.checking.checks import Check
 from bnnbench.checking.small_fits import SEEDS, MethodUnderTest, network_of
 from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Training
 from bnnbench.types import TrainingSet

@@ -1,14 +1,20 @@
-"""The console that commands print to."""
+"""The console that commands print to, and the results of a run on it."""
 
 from __future__ import annotations
 
 import sys
 import webbrowser
+from collections.abc import Collection
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 
+from bnnbench.config.published_protocol import use_published_protocols
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.experiment.split_files import SPLITS
 from bnnbench.notes import note
+from bnnbench.report.run_output import print_run
 
 PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
 
@@ -37,3 +43,34 @@ def open_in_browser(page: Path) -> None:
     """Open a page in the browser; print its path if there is none."""
     if not webbrowser.open(page.resolve().as_uri()):
         note(f"no browser was found; the page is {page}.")
+
+
+def show_run(folder: RunFolder) -> None:
+    """Print the table of a finished run, its notes and, as the last line, its folder."""
+    use_published_protocols()
+    print_run(folder, stdout())
+    # Plain print: a path must not be folded at the terminal's width.
+    print(f"results: {folder.root}", flush=True)
+
+
+def all_diverged_message(what: str, folders: Collection[RunFolder]) -> str:
+    """Return a message if all of these runs diverged on every split, else an empty string.
+
+    Args:
+        what: the subject of the message, such as `every run`.
+        folders: finished runs.
+    """
+    if not folders or not all(diverged(folder) for folder in folders):
+        return ""
+    return (
+        f"{what} diverged on every split, so there are no scores; "
+        "try a smaller training.learning_rate."
+    )
+
+
+def diverged(folder: RunFolder) -> bool:
+    """Whether a finished run diverged on every split; False for runs without splits."""
+    if not folder.table(SPLITS).exists():
+        return False
+    table = pd.read_csv(folder.table(SPLITS))
+    return bool("diverged" in table and (table["diverged"] != 0).all())

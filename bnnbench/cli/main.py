@@ -14,13 +14,13 @@ from typing import NoReturn
 
 from bnnbench import __version__
 from bnnbench.cli.exit_codes import (
+    Parser,
     Terminated,
     configure_output,
     describe_failure,
     ignore_closed_pipe,
     raise_on_signals,
 )
-from bnnbench.cli.parser import Parser
 from bnnbench.notes import note
 from bnnbench.types import UserError
 

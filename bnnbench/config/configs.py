@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bnnbench.discovery import plugin_configs
 from bnnbench.project import project
@@ -100,6 +102,21 @@ def is_option(name: str) -> bool:
 def options(group: str) -> dict[str, str]:
     """Return the summary of every option of a group."""
     return {name: option.summary for name, option in find_options(group).items()}
+
+
+@cache
+def read_option(group: str, name: str) -> dict[str, Any]:
+    """Return the content of an option of ours, with those that it is based on; empty if none.
+
+    Interpolations are not resolved.
+    """
+    from omegaconf import OmegaConf  # slow
+
+    file = config_folder() / group / f"{name}.yaml"
+    own: Any = OmegaConf.load(file) if file.is_file() else OmegaConf.create()
+    bases = [base for base in own.pop("defaults", ()) if base != "_self_"]
+    merged: Any = OmegaConf.merge(*(read_option(group, base) for base in bases), own)
+    return OmegaConf.to_container(merged)  # type: ignore[return-value]
 
 
 def _check_unique(folders: Sequence[Path]) -> None:

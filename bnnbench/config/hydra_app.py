@@ -12,9 +12,9 @@ from hydra import main as hydra_main
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from bnnbench.config.compose import Job, JobList
 from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.errors import CONFIG_ERRORS, to_user_error
-from bnnbench.config.sweep import Job, JobList
 from bnnbench.types import UserError
 
 

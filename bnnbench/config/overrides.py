@@ -17,9 +17,9 @@ from hydra.core.override_parser.types import (
 )
 from hydra.errors import HydraException
 
-from bnnbench.checks import check_folder
 from bnnbench.config.configs import GROUPS, options
 from bnnbench.config.suggestions import unknown_option
+from bnnbench.constraints import check_folder
 from bnnbench.types import UserError
 
 FOLDER_KEYS = ("outputs_dir", "data_dir")

@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from bnnbench.config.configs import CONFIG_NAME, config_folder
+from bnnbench.config.configs import CONFIG_NAME, config_folder, read_option
 
 SETTINGS = (
     *("network.width", "training.epochs", "training.final_epochs", "training.batch_size"),
@@ -38,10 +38,14 @@ def published_protocol(method: str, family: str, dataset: str) -> dict[str, Any]
     defaults = _default_options()
     config = OmegaConf.merge(
         {group: {"label": defaults[group]} for group in ("likelihood", "loss")},
-        {"method": _option("method", method) or _option("method", family) or {"protocol": {}}},
-        {"dataset": _option("dataset", dataset) or _option("dataset", "_base")},
-        {"dataset": {"name": dataset}, "search": _option("search", defaults["search"])},
-        _option("protocol", defaults["protocol"]),
+        {
+            "method": read_option("method", method)
+            or read_option("method", family)
+            or {"protocol": {}}
+        },
+        {"dataset": read_option("dataset", dataset) or read_option("dataset", "_base")},
+        {"dataset": {"name": dataset}, "search": read_option("search", defaults["search"])},
+        read_option("protocol", defaults["protocol"]),
     )
     assert isinstance(config, DictConfig)
     sections = (OmegaConf.select(config, f"{g}.protocol.bounds") for g in ("dataset", "method"))
@@ -77,15 +81,3 @@ def _default_options() -> dict[str, str]:
     main: Any = OmegaConf.to_container(OmegaConf.load(config_folder() / f"{CONFIG_NAME}.yaml"))
     entries = [entry for entry in main["defaults"] if isinstance(entry, dict)]
     return {group: option for entry in entries for group, option in entry.items()}
-
-
-@cache
-def _option(group: str, name: str) -> DictConfig:
-    """Return the content of an option with the options that it is based on; empty if none."""
-    file = config_folder() / group / f"{name}.yaml"
-    own = OmegaConf.load(file) if file.is_file() else OmegaConf.create()
-    assert isinstance(own, DictConfig)
-    bases = [base for base in own.pop("defaults", ()) if base != "_self_"]
-    merged = OmegaConf.merge(*(_option(group, base) for base in bases), own)
-    assert isinstance(merged, DictConfig)
-    return merged

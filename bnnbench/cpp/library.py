@@ -23,9 +23,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -250,3 +254,16 @@ def ensure_library(report: Callable[[str], object]) -> None:
     loaded = library()
     if loaded.enabled and not loaded.code:
         report(f"training with torch only, at less than half the speed: {loaded.reason}")
+
+
+def has_native_code(like: Tensor, dtype: torch.dtype | None = None) -> bool:
+    """Whether native code is in use and supports tensors like `like`.
+
+    They must be on the CPU and have this `dtype`, by default float32.
+    """
+    import torch  # slow, and the library is also used without it
+
+    if like.dtype != (dtype or torch.float32) or like.device.type != "cpu":
+        return False
+    # Native code would break the graph of a step that torch compiles.
+    return not torch.compiler.is_compiling() and library().code is not None

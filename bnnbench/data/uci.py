@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bnnbench.checks import check_folder
-from bnnbench.constraints import Checked, Seed
+from bnnbench.constraints import Checked, Seed, check_folder
 from bnnbench.data import archive
 from bnnbench.data.splits import NumberOfSplits, seeded_splits
 from bnnbench.identity import no_identity

@@ -7,8 +7,7 @@ import ctypes
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import has_native_code
+from bnnbench.cpp.library import has_native_code, library
 
 NUMBER, ARRAY, REAL = ctypes.c_int64, ctypes.c_void_p, ctypes.c_float
 

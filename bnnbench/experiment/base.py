@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 
 from bnnbench.experiment.lock import heartbeat, lock_group
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import identity_of, no_identity
 
 

@@ -1,18 +1,21 @@
-"""Settings of fits and predictions, and the conversion of units around a method."""
+"""Fits, their predictions, and the scores and arrays that are saved for a split."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bnnbench.methods.shared.contract import FitTask, Method, Posterior
+from bnnbench.metrics import METRICS
 from bnnbench.preprocessing import Scaler
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
-from bnnbench.types import Prediction, TrainingSet
+from bnnbench.types import Prediction, Split, Table, TrainingSet
 
 Values = Mapping[str, float]
 
@@ -83,3 +86,102 @@ def predict(
     raw = fitting.method.predict(posterior, inputs, fitting.samples, streams)
     double = Prediction(raw.loc.double(), raw.epistemic.double(), raw.noise.double())
     return double.rescaled(*scaler.target_units())
+
+
+Scored = tuple[dict[str, float], dict[str, np.ndarray]]
+
+
+def score(
+    table: Table,
+    split: Split,
+    rows: np.ndarray,
+    prediction: Prediction,
+    replica: int,
+    diverged: bool,
+) -> Scored:
+    """Score the prediction of some rows of a split; no other function reads test targets.
+
+    Returns:
+        Every metric (NaN if diverged), and the flat arrays for `predictions.npz`, in original
+        units.
+    """
+    one = _replica(prediction, replica, len(rows))
+    targets = torch.from_numpy(table.targets[rows])[None].to(one.loc.device)
+    real = torch.ones_like(targets, dtype=torch.bool)
+    scores = {
+        name: math.nan if diverged else metric(one, targets, real).item()
+        for name, metric in METRICS.items()
+    }
+    return scores, prediction_arrays(table, split, rows, prediction, replica)
+
+
+def objective_arrays(posterior: Posterior, split: Split, replica: int) -> dict[str, np.ndarray]:
+    """Return the objective of one replica after every epoch; empty if it was not recorded."""
+    curves = {
+        name: curve[:, replica].double().cpu().numpy() for name, curve in posterior.trace.items()
+    }
+    if not curves:
+        return {}
+    epochs = len(curves["loss"])
+    return {"split": np.full(epochs, split.index), "epoch": np.arange(1, epochs + 1), **curves}
+
+
+def _replica(prediction: Prediction, replica: int, rows: int) -> Prediction:
+    """Select one replica, without padding; its axis is kept."""
+    shape = prediction.loc.shape
+    whole = (prediction.loc, prediction.epistemic.expand(shape), prediction.noise.expand(shape))
+    return Prediction(*(part[:, replica : replica + 1, :rows] for part in whole))
+
+
+def prediction_arrays(
+    table: Table, split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+) -> dict[str, np.ndarray]:
+    """Return the arrays to save for a prediction; they include the input if there is only one."""
+    one = _replica(prediction, replica, len(rows))
+    return {
+        "split": np.full(len(rows), split.index),
+        "row": rows,
+        "target": table.targets[rows],
+        **({"input": table.inputs[rows, 0]} if table.inputs.shape[1] == 1 else {}),
+        **({} if table.truth is None else {"truth": table.truth[rows]}),
+        **moments(one),
+    }
+
+
+def mixture_arrays(
+    split: Split, rows: np.ndarray, prediction: Prediction, replica: int
+) -> dict[str, np.ndarray]:
+    """Return the predictive mixtures of some rows, float32, in the units of the prediction.
+
+    Returns:
+        `split` and `row`, `[M]`; `loc`, `[M, S]`; the variances `epistemic` and `noise`, `[M, 1]`
+        if all components share them, else `[M, S]`.
+    """
+    one = _replica(prediction, replica, len(rows))
+    parts = {"loc": one.loc, "epistemic": one.epistemic, "noise": one.noise}
+    columns = {name: part[:, 0].T.float().cpu().numpy() for name, part in parts.items()}
+    for name in ("epistemic", "noise"):
+        if (columns[name] == columns[name][:, :1]).all():
+            columns[name] = columns[name][:, :1]
+    return {"split": np.full(len(rows), split.index), "row": rows, **columns}
+
+
+def diagnosis_arrays(
+    split: Split, points: Mapping[str, Tensor], replica: int
+) -> dict[str, np.ndarray]:
+    """Return a method's diagnostics of each test point, given as `[R, M]`; empty without any."""
+    if not points:
+        return {}
+    rows = len(split.test)
+    arrays = {name: values[replica, :rows].cpu().numpy() for name, values in points.items()}
+    return {"split": np.full(rows, split.index), "row": split.test, **arrays}
+
+
+def moments(prediction: Prediction) -> dict[str, np.ndarray]:
+    """Return the predictive moments of one replica, `[M]` each, in the units of the prediction."""
+    tensors = {
+        "mean": prediction.mean(),
+        "epistemic_variance": prediction.epistemic_variance(),
+        "noise_variance": prediction.noise_variance(),
+    }
+    return {name: tensor[0].cpu().numpy() for name, tensor in tensors.items()}

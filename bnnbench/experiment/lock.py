@@ -27,8 +27,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.types import UserError
 
 HEARTBEAT_INTERVAL = 10.0

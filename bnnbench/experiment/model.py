@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from bnnbench.experiment.fitting import FitSettings, Values, fit_task, predict
-from bnnbench.experiment.scoring import moments
+from bnnbench.experiment.fitting import FitSettings, Values, fit_task, moments, predict
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.preprocessing import Scaler, standardise
 from bnnbench.random_streams import Streams, derive_seed

@@ -15,15 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.experiment.fitting import FitSettings, Values, fit_task, predict
-from bnnbench.experiment.folds import Folds
-from bnnbench.experiment.scoring import (
+from bnnbench.experiment.fitting import (
+    FitSettings,
+    Values,
     diagnosis_arrays,
+    fit_task,
     mixture_arrays,
     objective_arrays,
+    predict,
     prediction_arrays,
     score,
 )
+from bnnbench.experiment.folds import Folds
 from bnnbench.experiment.split_files import DIAGNOSIS, MIXTURE, OBJECTIVE, PREDICTIONS, TRAINING
 from bnnbench.metrics import log_likelihood, log_likelihood_joint
 from bnnbench.preprocessing import Scaler, standardise

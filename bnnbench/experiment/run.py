@@ -9,13 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bnnbench.checks import check_bool, check_choice, check_int
+from bnnbench.constraints import check_bool, check_choice, check_int
 from bnnbench.experiment.base import Experiment, HasPlan, HasSteps, Member, Stackable
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.provenance import changed_files, code_version_of
-from bnnbench.experiment.run_folder import FIGURE_FORMATS, Done, Record, RunFolder, read_record
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import (
+    FIGURE_FORMATS,
+    Done,
+    Record,
+    RunFolder,
+    UnitStore,
+    read_record,
+)
 from bnnbench.identity import digest
 from bnnbench.types import UserError
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import Experiment, Member, Stackable
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
+from bnnbench.experiment.run_folder import Arrays
 from bnnbench.experiment.split_files import (
     OUT_OF_FOLD,
     SEARCH,
@@ -22,7 +23,6 @@ from bnnbench.experiment.split_files import (
 )
 from bnnbench.experiment.split_plan import SplitPlan
 from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
-from bnnbench.experiment.unit_store import Arrays
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Trial, best
 from bnnbench.types import Split

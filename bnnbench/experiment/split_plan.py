@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bnnbench.checks import check_between, check_int
+from bnnbench.constraints import check_between, check_int
 from bnnbench.data import Source
-from bnnbench.data.fingerprint import fingerprint
-from bnnbench.data.splits import select_splits
+from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.experiment.split_cost import (
     describe_data,
     describe_search,
@@ -26,7 +26,6 @@ from bnnbench.experiment.split_cost import (
 )
 from bnnbench.experiment.split_files import KIND
 from bnnbench.experiment.split_search import TRIALS, TrialLog
-from bnnbench.experiment.unit_store import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.methods.shared import compilation

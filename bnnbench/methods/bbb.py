@@ -18,12 +18,11 @@ from bnnbench.constraints import OneOf, Positive
 from bnnbench.divergences.base import Divergence
 from bnnbench.divergences.kl import KL
 from bnnbench.divergences.stacked import StackedDivergences
-from bnnbench.methods.shared.contract import Method, Posterior
+from bnnbench.methods.shared.contract import Batch, Method, Noise, Posterior, State
 from bnnbench.methods.shared.gaussian import SoftplusMethod
 from bnnbench.methods.shared.gradients import WeightSamples, mean_and_cross
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
-from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
-from bnnbench.native.gradients import has_native_gradients
+from bnnbench.methods.shared.records import TRACE_SAMPLES
+from bnnbench.native.networks import has_native_gradients
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams

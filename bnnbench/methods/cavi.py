@@ -16,9 +16,8 @@ from torch import Tensor
 
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import FitTask, Posterior, State
 from bnnbench.methods.shared.gaussian import GaussianPosterior
-from bnnbench.methods.shared.minibatch import State
 from bnnbench.methods.shared.trainer import finite, select
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams

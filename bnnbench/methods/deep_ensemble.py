@@ -13,8 +13,7 @@ from torch import Tensor
 
 from bnnbench.constraints import Count, Positive
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
 from bnnbench.nn import MLP, backward, forward, input_gradient
 from bnnbench.optim import NativeUpdate
 from bnnbench.settings import Training

@@ -15,9 +15,15 @@ from torch.nn.functional import softplus
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
 from bnnbench.likelihoods.gaussian import Gaussian
-from bnnbench.methods.shared.contract import LEARNED, LearnablePrecision, Posterior
+from bnnbench.methods.shared.contract import (
+    LEARNED,
+    Batch,
+    LearnablePrecision,
+    Noise,
+    Posterior,
+    State,
+)
 from bnnbench.methods.shared.gaussian import SoftplusMethod
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.moment_propagation import (
     Inputs,
     Moments,

@@ -17,7 +17,14 @@ from bnnbench.constraints import Between, Count, OneOf, Positive, Whole, Word
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
-from bnnbench.methods.shared.contract import Diagnosis, FitTask, Method, Posterior, ShapeAndRate
+from bnnbench.methods.shared.contract import (
+    Diagnosis,
+    FitTask,
+    Method,
+    Posterior,
+    ShapeAndRate,
+    check_noise_precision,
+)
 from bnnbench.methods.shared.hmc.diagnostics import convergence_diagnostics, diagnose_predictions
 from bnnbench.methods.shared.hmc.metric import Curvatures, network_curvatures
 from bnnbench.methods.shared.hmc.network import (
@@ -32,8 +39,7 @@ from bnnbench.methods.shared.hmc.network import (
 )
 from bnnbench.methods.shared.hmc.sampler import Chains, GibbsStep, Schedule, sample
 from bnnbench.methods.shared.hmc.trajectory import ChEES, QuarterPeriods, TrajectoryLength
-from bnnbench.methods.shared.minibatch import check_noise_precision
-from bnnbench.native.gradients import has_native_gradients
+from bnnbench.native.networks import has_native_gradients
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, UserError
 

@@ -23,7 +23,7 @@ from bnnbench.methods.shared.chunking import MAX_ACTIVATIONS
 from bnnbench.methods.shared.contract import FitTask, Posterior
 from bnnbench.methods.shared.gauss_newton import CURVATURES, Curvature, CurvatureRows
 from bnnbench.methods.shared.gaussian import GaussianMethod
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, Layer, forward, outer_factors
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams

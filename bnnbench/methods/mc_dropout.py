@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, OneOf
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.random_streams import Streams

@@ -17,10 +17,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bnnbench.constraints import Count, OneOf
-from bnnbench.cpp.library import library
-from bnnbench.cpp.tensors import has_native_code
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.minibatch import State
+from bnnbench.cpp.library import has_native_code, library
+from bnnbench.methods.shared.contract import FitTask, Method, Posterior, State
 from bnnbench.methods.shared.moment_propagation import (
     Gamma,
     Inputs,

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import OneOf, Positive
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward, squared_backward
 from bnnbench.optim import adam_on, adam_state
 from bnnbench.settings import Training

@@ -15,9 +15,16 @@ import torch
 from torch import Tensor
 
 from bnnbench.constraints import Between, OneOf, Positive
-from bnnbench.methods.shared.contract import LEARNED, FitTask, LearnablePrecision, Posterior
+from bnnbench.methods.shared.contract import (
+    LEARNED,
+    Batch,
+    FitTask,
+    LearnablePrecision,
+    Noise,
+    Posterior,
+    State,
+)
 from bnnbench.methods.shared.gaussian import VariationalMethod
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import NativeUpdate, adam_on, adam_state
 from bnnbench.settings import Training

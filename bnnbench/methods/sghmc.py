@@ -14,9 +14,8 @@ import torch
 
 from bnnbench.constraints import Between, Positive
 from bnnbench.identity import no_identity
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
 from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

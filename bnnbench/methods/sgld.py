@@ -13,9 +13,8 @@ from typing import Annotated
 import torch
 
 from bnnbench.constraints import Between, Positive
-from bnnbench.methods.shared.contract import FitTask
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
 from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.sgmcmc import SGMCMC
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

@@ -18,13 +18,15 @@ from bnnbench.constraints import Count, OneOf
 from bnnbench.methods.map import MAP
 from bnnbench.methods.shared.contract import (
     LEARNED,
+    Batch,
     FitTask,
     LearnablePrecision,
+    Noise,
     Posterior,
     ShapeAndRate,
+    State,
 )
 from bnnbench.methods.shared.gradients import gradients
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
 from bnnbench.methods.shared.particles import DRIFTS, kde_wgd
 from bnnbench.methods.shared.trainer import train
 from bnnbench.nn import MLP, backward, forward

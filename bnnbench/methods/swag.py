@@ -16,10 +16,8 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Count, Positive
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import train
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, Posterior, State
+from bnnbench.methods.shared.trainer import StochasticMethod, train
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate, adam_on
 from bnnbench.random_streams import Streams

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
+from bnnbench.methods.shared.contract import Batch, FitTask, Noise, State
 from bnnbench.methods.vadam import Vadam
 from bnnbench.nn import MLP
 from bnnbench.optim import NativeUpdate

@@ -111,7 +111,7 @@ def _fit_and_save(
 
 def _check_unchanged(folder: RunFolder, experiment: SplitExperiment) -> None:
     """Raise `UserError` if the data have changed since the run."""
-    from bnnbench.data.fingerprint import subset_fingerprints
+    from bnnbench.data.splits import subset_fingerprints
 
     splits = read_splits(folder)
     chosen = {split.index: split for split in experiment.table.splits}

@@ -76,8 +76,7 @@ def _interval_ends(
         return -half, half
     levels = np.array([(1 - level) / 2, (1 + level) / 2])
     if calibrate == "isotonic":
-        from bnnbench.results.calibration import pit_values
-        from bnnbench.results.recalibration import isotonic
+        from bnnbench.results.calibration import isotonic, pit_values
         from bnnbench.results.run_files import read_out_of_fold
 
         held = read_out_of_fold(folder)

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report import blocks
+from bnnbench.report.blocks import format_number, plus_minus
 from bnnbench.report.claims_table import claims_blocks, claims_data
-from bnnbench.report.formatting import format_number, plus_minus
 from bnnbench.report.run_page import RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, read_answers
 from bnnbench.results.claims import Claim, Statement, check_claims

@@ -12,7 +12,7 @@ from bnnbench.experiment.run_folder import FIGURE_FORMATS
 from bnnbench.files import write_text
 from bnnbench.forks import run_both
 from bnnbench.report.blocks import Block, DataFile, FigureBlock, SectionFunction, Style
-from bnnbench.report.figures.save import save_and_inline
+from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html, latex, markdown, terminal
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.report.run_output import run_details

@@ -10,7 +10,7 @@ from joblib import cpu_count
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
 from bnnbench.report.blocks import Block, Column, FigureBlock, Heading, ItemList, Paragraph, Table
-from bnnbench.report.figures.save import save_and_inline
+from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import html
 from bnnbench.report.run_output import run_details, run_page_for
 from bnnbench.report.run_page import RunDetails

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder, read_environment, read_record
-from bnnbench.report.figures.save import save_figures
+from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.renderers import terminal
 from bnnbench.report.run_page import RunDetails, RunPage, RunSummary
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE

@@ -1,31 +1,247 @@
-"""Presentation of runs on train/test splits: summary tables and figures."""
+"""Presentation of runs on train/test splits: tables, notes, figures and charts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import compress
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_text
+from bnnbench.report.blocks import (
+    Column,
+    Table,
+    describe_scores,
+    format_std,
+    format_z,
+    label_columns,
+    number_columns,
+    plus_minus,
+    unit_suffix,
+)
 from bnnbench.report.figures.mixing import has_mixing_data, mixing_figure
-from bnnbench.report.figures.predictions import predictions_figure
-from bnnbench.report.figures.reliability import reliability_figure
-from bnnbench.report.figures.scores_by_split import splits_figure
-from bnnbench.report.figures.search import search_figure
-from bnnbench.report.run_page import FigureFunctions, RunPage
+from bnnbench.report.figures.split_run import (
+    best_so_far,
+    predictions_figure,
+    reliability_figure,
+    search_figure,
+    splits_figure,
+)
+from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary, Series
 from bnnbench.report.sections.curves import curves_figure
 from bnnbench.report.sections.objective import objective_figure
-from bnnbench.report.split_run_summary import summarise_runs
-from bnnbench.report.split_run_table import run_notes, run_table
 from bnnbench.results import run_files
-from bnnbench.results.calibration import calibration_table
+from bnnbench.results.calibration import calibration_table, total_deviation
 from bnnbench.results.curves import read_curve
-from bnnbench.results.labels import full_name
-from bnnbench.results.summary import summarise
+from bnnbench.results.labels import difference_mark, full_name
+from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
+from bnnbench.results.published.settings import difference
+from bnnbench.results.published.values import counterpart, run_z_score
+from bnnbench.results.reader import MAX_R_HAT, STATISTICS, Runs, run_row, summarise, unmixed_splits
+from bnnbench.results.run_files import exclude_diverged, read_predictions, read_search, read_splits
+from bnnbench.types import UserError
+
+Z_STATEMENT = (
+    "z = (ours - published) / combined standard error. If both use the same splits, z is "
+    "conservative because the difficulty of a split contributes to both standard errors."
+)
+
+
+def run_table(folder: RunFolder) -> Table:
+    """The run's results, next to published values where there are any."""
+    splits = read_splits(folder)
+    summary = summarise(splits).to_dict("records")
+    scores = {f"{row['metric']}_{name}": row[name] for row in summary for name in STATISTICS}
+    return scores_table({**run_row(folder, splits), **scores})
+
+
+def scores_table(run: Mapping[str, Any]) -> Table:
+    """The results table of a run."""
+    several, unit = run["splits"] > 1, unit_suffix(str(run["target"]))
+    rows = []
+    for key in (str(name)[: -len("_mean")] for name in run if str(name).endswith("_mean")):
+        mean, error, std = (run[f"{key}_{name}"] for name in ("mean", "stderr", "std"))
+        in_target = key in BY_KEY and BY_KEY[key].unit == "target"
+        published = published_cells(run, key)
+        name = heading_of(key) + unit * in_target
+        rows.append((name, plus_minus(mean, error), format_std(std) if several else "", *published))
+    columns = (
+        *label_columns("metric"),
+        *number_columns(*(("mean ± stderr", "std") if several else ("value", ""))),
+    )
+    if any(row[3] for row in rows):
+        columns = (*columns, *number_columns("published", "z"), Column("source", "text"))
+    return Table(
+        columns,
+        tuple(row[: len(columns)] for row in rows),
+        title=f"{run['dataset']}, {run['method']}" + difference_mark(run["settings_differ"]),
+        caption=describe_scores([run["splits"]])
+        + "; std = standard deviation over splits" * several,
+    )
+
+
+def published_cells(run: Mapping[str, Any], key: str) -> tuple[str, str, str]:
+    """Cells with a published value, z and the source."""
+    theirs = counterpart(run, key)
+    if theirs is None:
+        return "", "", ""
+    z = run_z_score(run, key, theirs)
+    # The conditions in parentheses are listed in results.csv.
+    source = theirs.source.partition(" (")[0]
+    return plus_minus(theirs.mean, theirs.stderr), format_z(z), source
+
+
+def run_notes(folder: RunFolder) -> list[str]:
+    """Notes on a run: diverged splits, values at a search bound, the meaning of z."""
+    splits = read_splits(folder)
+    return notes_of(run_row(folder, splits), splits)
+
+
+def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
+    """Notes on a run."""
+    notes = []
+    lost = splits.loc[splits["diverged"] != 0, "split"].tolist()
+    if lost:
+        which = ", ".join(map(str, lost))
+        notes.append(
+            f"{len(lost)} of {len(splits)} splits diverged (split {which}) and are excluded from "
+            "means and standard errors."
+        )
+    unmixed = unmixed_splits(splits)
+    if unmixed:
+        notes.append(
+            f"R-hat is above {MAX_R_HAT} at more than 5 % of the test points in {len(unmixed)} of "
+            f"{len(splits)} splits: the chains have not converged; run them for longer "
+            "(training.final_epochs)."
+        )
+    edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
+    for name, count in sorted(edges.items()):
+        notes.append(
+            f"The chosen {name} is at a search bound in {count} of {len(splits)} splits; wider "
+            "bounds might improve the scores."
+        )
+    return [*notes, *published_notes(run)]
+
+
+def published_notes(run: Mapping[str, Any]) -> list[str]:
+    """Notes on differences from the published settings and on the meaning of z."""
+    values = [value for metric in METRICS if (value := counterpart(run, metric.key))]
+    sources = {value.method: value.source.partition(" (")[0] for value in values}
+    differences = {source: difference(run, method) for method, source in sources.items()}
+    notes = [Z_STATEMENT] if any(one.comparable for one in differences.values()) else []
+    notes += [
+        f"The settings of {source} were not published, so its values are for orientation only and "
+        "z is omitted."
+        for source, one in differences.items()
+        if not one.known
+    ]
+    return notes + [
+        f"Settings that differ from {source}: {one.description}"
+        + ("." if one.comparable else "; z is omitted.")
+        for source, one in differences.items()
+        if one.description and one.known
+    ]
+
+
+MAX_POINTS = 150
+"""Predictions per chart, evenly spaced among all, so that a page can hold hundreds of runs."""
+
+SPLIT_COLUMNS = ("split", *(metric.key for metric in METRICS), "total_seconds", "diverged")
+
+
+def summarise_run(
+    row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder, with_charts: bool = True
+) -> RunSummary:
+    """Summarise one run.
+
+    Pages with the run's own figures need no charts.
+    """
+    # The row has columns for the diagnostics of all methods in the report.
+    other = {
+        key.removesuffix("_mean")
+        for key, value in row.items()
+        if key.startswith(DIAGNOSTIC) and key.endswith("_mean") and math.isnan(value)
+    }
+    own = {key: value for key, value in row.items() if key.rpartition("_")[0] not in other}
+    charts, notes = [], notes_of(row, splits)
+    functions = (partial(search_chart, folder), partial(predictions_chart, row, splits, folder))
+    for function in functions if with_charts else ():
+        try:
+            charts.append(function())
+        except UserError as error:  # a file of the chart is damaged; the scores are valid
+            notes.append(str(error))
+    present = tuple(chart for chart in charts if chart)
+    return RunSummary(scores_table(own), tuple(notes), (splits_table(splits),), present)
+
+
+def splits_table(splits: pd.DataFrame) -> Table:
+    """Scores, hyper-parameters, diagnostics and seconds of each split, without empty columns."""
+    extra = [name for name in map(str, splits) if name.startswith(("hp.", DIAGNOSTIC))]
+    names = [name for name in (*SPLIT_COLUMNS, *extra) if name in splits]
+    values = splits[names].astype(float).to_numpy()
+    present = ~np.isnan(values).all(0)
+    columns, cells = list(compress(names, present)), values[:, present]
+    rows = tuple(tuple(f"{value:.4g}" for value in row) for row in cells.tolist())
+    headings = (
+        heading_of(name)
+        if name in BY_KEY
+        else name.removeprefix("hp.").removeprefix(DIAGNOSTIC).replace("_", " ")
+        for name in columns
+    )
+    return Table(number_columns(*headings), rows, title="Splits")
+
+
+def search_chart(folder: RunFolder) -> Chart | None:
+    """Best objective after each evaluation, with quantiles over splits; None without a search."""
+    search = read_search(folder)
+    if not len(search):
+        return None
+    best = best_so_far(search)
+    x = tuple(best.index.tolist())
+    quantiles = {"median over splits": 0.5, "10 % quantile": 0.1, "90 % quantile": 0.9}
+    series = tuple(
+        Series(name, x, tuple(best.quantile(q, axis=1).tolist()), joined=True)
+        for name, q in quantiles.items()
+    )
+    return Chart("Search: best objective so far", "evaluation", "validation log-likelihood", series)
+
+
+def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Chart | None:
+    """Predictions against test targets, if predictions were saved."""
+    points = read_predictions(folder)
+    if points is None:
+        return None
+    points = exclude_diverged(points, splits)
+    if not len(points):
+        return None
+    places = np.linspace(0, len(points) - 1, MAX_POINTS).round().astype(int)
+    sample = points.iloc[np.unique(places)]
+    series = Series(
+        "points and bars: mean ± total standard deviation",
+        tuple(sample["target"].tolist()),
+        tuple(sample["mean"].tolist()),
+        tuple(total_deviation(sample).tolist()),
+    )
+    title = f"Predictions for {len(sample)} of {len(points)} test points"
+    unit = unit_suffix(str(row["target"]))
+    return Chart(title, f"target{unit}", f"prediction{unit}", (series,), diagonal=True)
+
+
+def summarise_runs(runs: Runs, with_charts: bool) -> Iterator[tuple[str, RunSummary]]:
+    """Yield the digest and the summary of every run on splits."""
+    rows = runs.scored.to_dict("index")
+    for name, splits in runs.splits.groupby("run", sort=False):
+        yield str(name), summarise_run(rows[name], splits, runs.folders[str(name)], with_charts)
+
 
 SUMMARY = "summary"
 """Name of the table with every metric averaged over the splits."""
@@ -81,9 +297,8 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
         figures["calibration"] = partial(
             reliability_figure, points, run_files.read_out_of_fold(folder), name
         )
-    curve = read_curve(folder, names)
-    if curve:
-        figures["curve"] = partial(curves_figure, [curve], name)
+        if {"input", "truth"} <= {*points} and (curve := read_curve(folder, names)):
+            figures["curve"] = partial(curves_figure, [curve], name)
     diagnosis = run_files.read_diagnosis(folder)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)

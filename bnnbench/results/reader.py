@@ -1,4 +1,4 @@
-"""Read a folder of finished runs into tables indexed by the digest of each run."""
+"""Read finished runs into tables indexed by the digest of each run, and summarise their splits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,70 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
 from bnnbench.experiment.split_files import KIND
+from bnnbench.results.metrics import DIAGNOSTIC, METRICS
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.settings import flatten
-from bnnbench.results.summary import summarise_runs, to_wide
 from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
+
+STATISTICS = ("mean", "std", "stderr")
+
+
+def summarise_runs(splits: pd.DataFrame) -> pd.DataFrame:
+    """Summarise every metric and diagnostic over the splits that did not diverge.
+
+    Returns:
+        Rows by `run` and `metric`: each metric, then each column `diag.*`; columns `mean`, `std`
+        (divisor n - 1), `stderr` (std / sqrt(n)) and `n`, in the units of `splits`. `std` and
+        `stderr` of a single split are missing, not zero.
+    """
+    columns = [metric.key for metric in METRICS]
+    columns += [name for name in splits if str(name).startswith(DIAGNOSTIC)]
+    runs = pd.Index(splits["run"].unique(), name="run")
+    valid = splits[splits["diverged"] == 0].set_index("run")[columns].astype(float)
+    groups = valid.groupby(level="run")
+    n = groups.size().reindex(runs, fill_value=0)
+    mean, std = (table.reindex(runs) for table in (groups.mean(), groups.std(ddof=1)))
+    stderr = std.div(np.sqrt(n), axis=0)
+    statistics = {
+        name: table.rename_axis(columns="metric").stack(future_stack=True)
+        for name, table in zip(STATISTICS, (mean, std, stderr), strict=True)
+    }
+    table = pd.DataFrame(statistics)
+    return table.assign(n=n.reindex(table.index.get_level_values("run")).to_numpy())
+
+
+def summarise(splits: pd.DataFrame) -> pd.DataFrame:
+    """Return `summarise_runs` of a single run, with `metric` as a column."""
+    return summarise_runs(splits.assign(run="")).loc[""].reset_index()
+
+
+def to_wide(summary: pd.DataFrame) -> pd.DataFrame:
+    """Reshape `summarise_runs` to a row per run: `<metric>_mean`, `..._std` and `..._stderr`."""
+    wide = summary[list(STATISTICS)].unstack("metric")
+    metrics = summary.index.unique("metric")
+    ordered = [(statistic, metric) for metric in metrics for statistic in STATISTICS]
+    wide = wide[ordered]
+    wide.columns = pd.Index([f"{metric}_{statistic}" for statistic, metric in ordered])
+    return wide
+
+
+R_HAT = "diag.r_hat"
+"""Column of `splits.csv`: the 95th percentile of R-hat over the test points."""
+
+MAX_R_HAT = 1.05
+"""Chains with a larger R-hat have not converged."""
+
+
+def unmixed_splits(splits: pd.DataFrame) -> list[int]:
+    """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
+
+    If some splits have an R-hat, those without one count as unmixed: they have too few draws.
+    """
+    if R_HAT not in splits or splits[R_HAT].isna().all():
+        return []
+    return splits.loc[~(splits[R_HAT] <= MAX_R_HAT), "split"].tolist()
+
 
 REPORT_FOLDER = "report"
 """Folders of this name contain reports and perhaps copies of runs; they are not read."""

@@ -13,7 +13,7 @@ from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
 
 from bnnbench.config.published_protocol import published_protocol
 from bnnbench.experiment.execution import execute
-from bnnbench.report.formatting import MISSING, format_z, plus_minus
+from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS

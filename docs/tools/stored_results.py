@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
-from bnnbench.report.formatting import plus_minus
+from bnnbench.report.blocks import plus_minus
 from bnnbench.results.reader import Runs
 
 RESULTS = Path(__file__).parents[1] / "results"

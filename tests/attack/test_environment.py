@@ -210,7 +210,7 @@ def test_training_fails(
     name: str,
 ) -> None:
     """The same command continues afterwards."""
-    from bnnbench.methods.shared import stochastic
+    from bnnbench.methods.shared import trainer
 
     def fail(*_: Any, **__: Any) -> None:
         raise FAILURES[name]
@@ -218,6 +218,6 @@ def test_training_fails(
     words = arguments_for("run", table)
     with no_figures():
         with monkeypatch.context() as patched:
-            patched.setattr(stochastic.StochasticMethod, "fit", fail)
+            patched.setattr(trainer.StochasticMethod, "fit", fail)
             check_outcome("processes", attempt(words, empty))
         assert attempt(words, empty).code == 0

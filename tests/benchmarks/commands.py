@@ -18,9 +18,8 @@ import torch
 from benchmarks.training import EPOCHS, FOLDS, Row, loop_seconds
 from hydra import compose, initialize_config_dir
 
-from bnnbench.config.compose import initialise_hydra
+from bnnbench.config.compose import compose_jobs, initialise_hydra
 from bnnbench.config.configs import CONFIG_NAME, config_folder
-from bnnbench.config.sweep import compose_jobs
 
 MEMORY_DATASETS = ("boston", "wine", "kin8nm", "power", "naval", "protein")
 METHODS = ("vadam", "vprop", "bbb_x1", "map", "mc_dropout_x1", "deep_ensemble", "sgld", "laplace",

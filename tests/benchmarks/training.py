@@ -114,7 +114,7 @@ def stacked_fit(
 @contextmanager
 def without_native_code() -> Iterator[None]:
     """Use torch instead of native code."""
-    names = ("bnnbench.native.gradients.has_native_code", "bnnbench.methods.pbp.has_native_code")
+    names = ("bnnbench.native.networks.has_native_code", "bnnbench.methods.pbp.has_native_code")
     with patch(names[0], lambda *_: False), patch(names[1], lambda *_: False):
         yield
 

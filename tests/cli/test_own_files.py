@@ -17,7 +17,7 @@ from support.config import TINY
 
 from bnnbench import discovery
 from bnnbench.cli.commands.list import summaries
-from bnnbench.config.sweep import compose_configs
+from bnnbench.config.compose import compose_configs
 from bnnbench.report.run_output import find_run_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_own_method.md"

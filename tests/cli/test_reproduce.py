@@ -9,8 +9,8 @@ from support.command import Command
 from support.quick import no_figures, no_report_figures
 
 from bnnbench.cli.commands import reproduce
+from bnnbench.config.compose import job_overrides
 from bnnbench.config.configs import config_folder, options
-from bnnbench.config.sweep import job_overrides
 from bnnbench.discovery import Suite, Sweep, suites
 
 SHORT = ("training.epochs=2", "training.final_epochs=2", "outputs_dir=o")

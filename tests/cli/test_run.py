@@ -11,9 +11,8 @@ from omegaconf import OmegaConf
 from support.command import Command, result_folder
 from support.config import TINY
 
-from bnnbench.cli.commands.run import hydra_arguments
-from bnnbench.cli.sweep_runner import _status_text, join_errors
-from bnnbench.config.sweep import Job, JobList
+from bnnbench.cli.commands.run import _status_text, hydra_arguments, join_errors
+from bnnbench.config.compose import Job, JobList
 from bnnbench.types import UserError
 
 UNSEARCHED = (

@@ -12,7 +12,7 @@ from support.config import TINY
 from support.user_errors import raises_user_error
 
 from bnnbench.config.auto_protocol import auto_setting
-from bnnbench.config.sweep import compose_configs
+from bnnbench.config.compose import compose_configs
 
 
 def test_small_tables_have_the_books_protocol() -> None:

@@ -12,9 +12,9 @@ import pytest
 from support.refusals import assert_line_refused, assert_refused
 from support.user_errors import raises_user_error
 
+from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import GROUPS
 from bnnbench.config.suggestions import closest_match
-from bnnbench.config.sweep import compose_configs
 
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from bnnbench.cpp import library as module
-from bnnbench.cpp.library import ensure_library, library
-from bnnbench.cpp.tensors import has_native_code
+from bnnbench.cpp.library import ensure_library, has_native_code, library
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
-"""Seeded splits: their rule, their exact rows, and their settings."""
+"""Seeded splits: their rule, their exact rows, and their settings; fingerprints of test parts."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,8 @@ from support.user_errors import raises_user_error
 
 from bnnbench.data.bundled import Diabetes
 from bnnbench.data.own_table.source import OwnTable
-from bnnbench.data.splits import seeded_splits
+from bnnbench.data.splits import seeded_splits, subset_fingerprints
+from bnnbench.types import Table
 
 
 def test_seeded_splits_follow_their_rule() -> None:
@@ -46,3 +48,27 @@ def test_split_settings_are_checked(key: str, value: float, code: str | None) ->
     for source in (Diabetes, partial(OwnTable, path="x.csv", target="y")):
         with raises_user_error(f"dataset.{key}", code):
             source(**settings)
+
+
+INPUTS = np.arange(40.0).reshape(20, 2)
+TABLE = Table("made", INPUTS, INPUTS.sum(1), seeded_splits(20, 5, 0.2, 0), ("a", "b"), "y")
+ROWS = np.array([3, 17, 5])
+
+
+def test_the_rows_matter_but_not_their_order() -> None:
+    first, again, other = subset_fingerprints(TABLE, [ROWS, ROWS[::-1], ROWS + 1])
+    assert first == again != other
+
+
+def test_the_numbers_of_the_table_matter_but_not_its_splits() -> None:
+    (first,) = subset_fingerprints(TABLE, [ROWS])
+    resplit = replace(TABLE, splits=seeded_splits(20, 5, 0.2, 1), name="renamed")
+    edited = replace(TABLE, targets=TABLE.targets + (np.arange(20) == 0))
+    assert subset_fingerprints(resplit, [ROWS]) == [first]
+    assert subset_fingerprints(edited, [ROWS]) != [first]
+
+
+def test_splits_of_another_seed_have_other_fingerprints() -> None:
+    parts = [[split.test for split in seeded_splits(20, 5, 0.2, seed)] for seed in (0, 1)]
+    found = [set(subset_fingerprints(TABLE, tests)) for tests in parts]
+    assert len(found[0] | found[1]) == 10

@@ -23,8 +23,7 @@ from bnnbench.config.assemble import build
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.report.run_output import find_run_page
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")

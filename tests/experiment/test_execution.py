@@ -17,7 +17,7 @@ from support.tiny_runs import SCORES, Planner, finished, no_page
 from support.user_errors import raises_user_error
 
 from bnnbench.cpp.library import Library, library
-from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.data.splits import subset_fingerprints
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.execution import execute, make_tasks
 from bnnbench.experiment.lock import lock_units

@@ -12,12 +12,10 @@ from bnnbench.config.configs import options
 from bnnbench.cpp.library import Library, library
 from bnnbench.methods import pbp
 from bnnbench.methods.shared.contract import Method
-from bnnbench.report.split_run_page import figure_functions
-from bnnbench.report.split_run_table import run_notes
+from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.metrics import heading_of
-from bnnbench.results.mixing import unmixed_splits
+from bnnbench.results.reader import summarise, unmixed_splits
 from bnnbench.results.run_files import read_diagnosis, read_predictions
-from bnnbench.results.summary import summarise
 from bnnbench.types import DuplicateConfiguration
 
 PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]

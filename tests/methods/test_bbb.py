@@ -18,8 +18,8 @@ from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.losses.beta import Beta
 from bnnbench.methods.bbb import BBB
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.minibatch import Batch
-from bnnbench.methods.shared.objective_trace import TRACE_SAMPLES
+from bnnbench.methods.shared.contract import Batch
+from bnnbench.methods.shared.records import TRACE_SAMPLES
 from bnnbench.nn import MLP
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training

@@ -48,9 +48,9 @@ from bnnbench.checking.small_fits import (
 )
 from bnnbench.config.configs import options
 from bnnbench.constraints import constraints_of
+from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import Method, Posterior
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import minibatches_by_epoch
+from bnnbench.methods.shared.trainer import StochasticMethod, minibatches_by_epoch
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet, UserError
 
@@ -246,3 +246,10 @@ def test_every_option_is_covered() -> None:
     assert {base_option(option) for option in PRESETS} <= set(METHODS)
     assert {case.option for case in cases()} == set(METHODS)
     assert max(COUNTS) == training_set().inputs.shape[1]
+
+
+@pytest.mark.skipif(library().code is None, reason="no compiler")
+@pytest.mark.parametrize("name", [*METHODS, *PRESETS])
+def test_the_summary_says_whether_bits_depend_on_the_processor(name: str) -> None:
+    summary = options("method")[name]
+    assert summary.endswith("[bits: processor]") == (not build_method(Case(name)).portable)

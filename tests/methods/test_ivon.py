@@ -10,7 +10,7 @@ import torch
 from support.linear_model import LAMBDA, TAU, linear_task, make_hyper, one_batch
 
 from bnnbench.methods.ivon import IVON
-from bnnbench.methods.shared.minibatch import State
+from bnnbench.methods.shared.contract import State
 from bnnbench.nn import MLP
 from bnnbench.settings import Training
 

@@ -20,7 +20,7 @@ from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.shared.gaussian import GaussianMethod
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.vadam import Vadam
 from bnnbench.methods.vprop import Vprop
 

@@ -18,7 +18,7 @@ from bnnbench.report.experiment_page import (
     make_run_page,
     make_section,
 )
-from bnnbench.report.figures.save import save_figures
+from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer, read_answers, value_of
 from bnnbench.results.claims import CheckResult, Claims

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bnnbench.report.formatting import (
+from bnnbench.report.blocks import (
     MISSING,
     describe_scores,
     format_number,

@@ -14,11 +14,17 @@ from support.synthetic_data import make_curve_run
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import OBJECTIVE, OUT_OF_FOLD, PREDICTIONS, SEARCH
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.report.run_output import write_run_output
-from bnnbench.report.split_run_page import SPLIT_RUN_PAGE, figure_functions, read_test_points
-from bnnbench.report.split_run_table import Z_STATEMENT, run_notes, run_table
-from bnnbench.results.recalibration import RECALIBRATIONS
+from bnnbench.report.split_run_page import (
+    SPLIT_RUN_PAGE,
+    Z_STATEMENT,
+    figure_functions,
+    read_test_points,
+    run_notes,
+    run_table,
+)
+from bnnbench.results.calibration import RECALIBRATIONS
 from bnnbench.results.run_files import CALIBRATION, read_out_of_fold, read_search, read_splits
 
 

@@ -9,8 +9,7 @@ import pytest
 from support.runs import add_arrays, add_search, make_points, make_run, make_search
 
 from bnnbench.report.run_output import run_details
-from bnnbench.report.split_run_page import SPLIT_RUN_PAGE
-from bnnbench.report.split_run_summary import MAX_POINTS, summarise_runs
+from bnnbench.report.split_run_page import MAX_POINTS, SPLIT_RUN_PAGE, summarise_runs
 from bnnbench.results.reader import read_runs
 
 

@@ -14,6 +14,8 @@ from support.runs import make_run
 from bnnbench.results.calibration import (
     CALIBRATION_METRICS,
     LEVELS,
+    RECALIBRATIONS,
+    Recalibration,
     calibration_floor,
     calibration_table,
     coverage,
@@ -22,7 +24,6 @@ from bnnbench.results.calibration import (
     pit_values,
 )
 from bnnbench.results.reader import read_runs
-from bnnbench.results.recalibration import RECALIBRATIONS, Recalibration
 from bnnbench.results.run_files import CALIBRATION
 
 

@@ -1,4 +1,4 @@
-"""Summaries over splits, compared with numbers computed by hand."""
+"""Summaries over splits, compared with numbers computed by hand, and unmixed splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from support.runs import make_splits
 
 from bnnbench.results.metrics import METRICS
-from bnnbench.results.summary import summarise, summarise_runs, to_wide
+from bnnbench.results.reader import R_HAT, summarise, summarise_runs, to_wide, unmixed_splits
 
 
 def test_summary_matches_hand_computed_numbers() -> None:
@@ -47,3 +47,13 @@ def test_runs_are_summarised_separately_even_if_all_splits_diverged() -> None:
     assert wide["rmse_mean"].isna().to_dict() == {"good": False, "diverged": True, "first": False}
     assert wide.loc["first", "diag.kept_samples_mean"] == 3
     assert list(wide)[:3] == ["rmse_mean", "rmse_std", "rmse_stderr"]
+
+
+def test_splits_are_judged_by_the_95th_percentile_of_r_hat() -> None:
+    splits = pd.DataFrame({"split": [0, 1, 2, 7], R_HAT: [1.0, 1.05, 1.051, math.nan]})
+    assert unmixed_splits(splits) == [2, 7]
+
+
+def test_methods_without_r_hat_have_no_unmixed_splits() -> None:
+    splits = pd.DataFrame({"split": [0, 1]})
+    assert unmixed_splits(splits) == unmixed_splits(splits.assign(**{R_HAT: math.nan})) == []

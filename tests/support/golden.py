@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.config.assemble import build
+from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import options
-from bnnbench.config.sweep import compose_configs
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run_folder import finished_runs

@@ -7,9 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.minibatch import Batch
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.contract import Batch, FitTask, Posterior
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training
 from bnnbench.types import Hyper, TrainingSet

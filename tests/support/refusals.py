@@ -14,10 +14,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from bnnbench.config.assemble import build, build_run, reject_unused_overrides
-from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.compose import compose_jobs, initialise_hydra, to_dict
 from bnnbench.config.configs import CONFIG_NAME, GROUPS
 from bnnbench.config.overrides import prepare_overrides, quote_overrides
-from bnnbench.config.sweep import compose_jobs
 from bnnbench.types import UserError
 from support.user_errors import assert_user_error
 

@@ -75,8 +75,8 @@ def run(given: Namespace) -> int:
             )
         make_importable([Path(given.config_dir).resolve(), Path.cwd()])
     with status_message(f"composing {' '.join(given.settings)}"):
+        from bnnbench.config.compose import compose_configs
         from bnnbench.config.subjects import make_subject
-        from bnnbench.config.sweep import compose_configs
 
         configs = compose_configs(given.settings, config_dir=given.config_dir)
     failed, checked = False, []

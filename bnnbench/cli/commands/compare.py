@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnnbench.checks import check_between
 from bnnbench.cli.report_errors import note_omitted_runs
+from bnnbench.constraints import check_between
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.checks import check_between
 from bnnbench.cli.report_options import split_names
+from bnnbench.constraints import check_between
 from bnnbench.notes import note
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError

@@ -100,8 +100,8 @@ def recommend(runs: Sequence[Run]) -> int:
         0, or 1 if every run diverged.
     """
     from bnnbench.cli.commands.report import write_and_show
-    from bnnbench.cli.result_table import all_diverged_message
-    from bnnbench.cli.sweep_runner import note_warnings
+    from bnnbench.cli.commands.run import note_warnings
+    from bnnbench.cli.console import all_diverged_message
     from bnnbench.results.reader import read_runs
     from bnnbench.results.recommendation import coverages, recommendation
     from bnnbench.run_all import run_all
@@ -137,7 +137,7 @@ def comparable_runs(
         UserError: if a setting is wrong, or fewer than two methods can be compared.
     """
     from bnnbench.config.assemble import build_runs
-    from bnnbench.config.sweep import sweep_jobs
+    from bnnbench.config.compose import sweep_jobs
 
     _check(methods, overrides)
     words = ["dataset=csv", f"dataset.path={file}", f"dataset.target={target}"]

@@ -89,7 +89,7 @@ def run(given: Namespace) -> int:
         UserError: at once, if a setting is wrong; in the end, if a run failed.
     """
     from bnnbench.cli.commands.report import write_and_show
-    from bnnbench.cli.result_table import all_diverged_message, show_run
+    from bnnbench.cli.console import all_diverged_message, show_run
     from bnnbench.run_all import run_all
 
     # argparse takes every word after NAME for an override.
@@ -131,7 +131,7 @@ def _build_runs(sweep: Sweep, given: Sequence[str], max_jobs: int | None = None)
         UserError: if a setting is wrong, with the name of the experiment.
     """
     from bnnbench.config.assemble import build_runs
-    from bnnbench.config.sweep import sweep_jobs
+    from bnnbench.config.compose import sweep_jobs
 
     words = [f"experiment={sweep.experiment}", *sweep.overrides.split(), *given]
     try:

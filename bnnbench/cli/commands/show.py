@@ -38,8 +38,7 @@ def run(given: Namespace) -> int:
     Raises:
         UserError: if there is no such run, or its page cannot be written.
     """
-    from bnnbench.cli.console import open_in_browser
-    from bnnbench.cli.result_table import show_run
+    from bnnbench.cli.console import open_in_browser, show_run
     from bnnbench.experiment.run_folder import find_run
 
     folder = find_run(given.folder)

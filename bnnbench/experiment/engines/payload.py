@@ -22,8 +22,7 @@ from typing import Any
 
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.provenance import changed_files, code_version_of
-from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import RunFolder, UnitStore
 from bnnbench.files import checksum, write_atomically
 from bnnbench.types import Table, UserError
 

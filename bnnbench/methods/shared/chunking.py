@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bnnbench.cpp.tensors import has_native_code
-from bnnbench.native import outputs as native
+from bnnbench.cpp.library import has_native_code
+from bnnbench.native import networks as native
 from bnnbench.nn import MLP, forward
 
 MAX_ACTIVATIONS = 4_000_000  # held at once: 16 MB of float32

@@ -12,9 +12,8 @@ from torch import Tensor
 from bnnbench import portable_math
 from bnnbench.constraints import Positive
 from bnnbench.divergences.kl import kl
-from bnnbench.methods.shared.contract import FitTask, Method, Posterior
-from bnnbench.methods.shared.minibatch import Batch, Noise, State
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.contract import Batch, FitTask, Method, Noise, Posterior, State
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.nn import MLP
 from bnnbench.optim import adam_on, adam_state
 from bnnbench.random_streams import Streams

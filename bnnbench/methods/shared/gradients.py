@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from bnnbench.likelihoods.base import Likelihood
-from bnnbench.methods.shared.minibatch import Batch
-from bnnbench.native import gradients as native
+from bnnbench.methods.shared.contract import Batch
+from bnnbench.native import networks as native
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
 

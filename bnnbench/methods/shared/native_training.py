@@ -12,10 +12,9 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from bnnbench.methods.shared.contract import FitTask
-from bnnbench.methods.shared.minibatch import MinibatchMethod, State
-from bnnbench.methods.shared.snapshots import Snapshots
-from bnnbench.native.trainer import NativeTrainer
+from bnnbench.methods.shared.contract import FitTask, MinibatchMethod, State
+from bnnbench.methods.shared.records import Snapshots
+from bnnbench.native.networks import NativeTrainer
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Request
 

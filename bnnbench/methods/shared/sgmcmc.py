@@ -11,11 +11,9 @@ from torch import Tensor
 
 from bnnbench.constraints import Between, Count
 from bnnbench.methods.shared.chunking import evenly_spaced, network_outputs
-from bnnbench.methods.shared.contract import FitTask, Posterior
+from bnnbench.methods.shared.contract import FitTask, Noise, Posterior
 from bnnbench.methods.shared.mcmc_diagnostics import effective_sample_size
-from bnnbench.methods.shared.minibatch import Noise
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.methods.shared.trainer import train
+from bnnbench.methods.shared.trainer import StochasticMethod, train
 from bnnbench.nn import MLP, forward
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction

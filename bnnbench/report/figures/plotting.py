@@ -1,7 +1,11 @@
-"""Helpers for figures. Figures are built without pyplot: no global state, no display."""
+"""Layout and style of figures, and saving them, in parallel processes where that is safe.
+
+Figures are built without pyplot: no global state, no display.
+"""
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -14,7 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from bnnbench.experiment.run_folder import FIGURE_FORMATS
 from bnnbench.files import remove, write_atomically, write_text
+from bnnbench.forks import run_in_forks
 from bnnbench.report.figures.inline_svg import inline_svg
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
@@ -216,3 +222,60 @@ def save_figure(
     if "svg" in suffixes:
         path = path_of("svg")
         write_text(path, inline_svg(figure, path.stem))
+
+
+Draw = Callable[[], Figure]
+
+
+def save_figures(
+    functions: Mapping[str, Draw],
+    path_of: Callable[[str, str], Path],
+    suffixes: Sequence[str] = FIGURE_FORMATS["both"],
+    processes: int = 1,
+) -> None:
+    """Draw and save figures.
+
+    Args:
+        functions: draw the figures, by name.
+        path_of: returns the path for a name and a suffix.
+        suffixes: of the files to write, as for `plotting.save_figure`.
+        processes: number of processes, including this one.
+
+    Raises:
+        Exception: the exception of a drawing function, from whichever process.
+    """
+    run_in_forks(
+        [
+            partial(_save, draw, partial(path_of, name), suffixes)
+            for name, draw in functions.items()
+        ],
+        processes,
+    )
+
+
+def save_and_inline(
+    functions: Mapping[str, Draw],
+    path_of: Callable[[str, str], Path] | None = None,
+    suffixes: Sequence[str] = (),
+    processes: int = 1,
+) -> dict[str, str]:
+    """Draw figures once, save them, and return them as SVG for embedding in a page.
+
+    The arguments are those of `save_figures`; without `path_of` no files are saved.
+
+    Returns:
+        The `<svg>` elements by name.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+
+        def path(name: str, suffix: str) -> Path:
+            if path_of is None or suffix == "svg":
+                return Path(temporary) / f"{name}.{suffix}"
+            return path_of(name, suffix)
+
+        save_figures(functions, path, (*suffixes, "svg"), processes)
+        return {name: path(name, "svg").read_text("utf-8") for name in functions}
+
+
+def _save(draw: Draw, path_of: Callable[[str], Path], suffixes: Sequence[str]) -> None:
+    save_figure(draw(), path_of, suffixes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.layout import COLUMN_GAP, Layout, MetricBlock, PrintedCell
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
 from bnnbench.report.renderers.latex import cell

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.paper_table import NO_SCORE, Cell, PaperTable
 from bnnbench.results.metrics import Metric
 

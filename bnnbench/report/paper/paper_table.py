@@ -11,10 +11,9 @@ import pandas as pd
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
-from bnnbench.results.reader import Runs
+from bnnbench.results.reader import STATISTICS, Runs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter
 from bnnbench.results.significance import compare_pairs, not_credibly_worse
-from bnnbench.results.summary import STATISTICS
 
 CellKey = tuple[str, str, str]
 """Data set, key of the entry, key of the metric."""

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.files import write_text
-from bnnbench.report.figures.save import save_figures
+from bnnbench.report.figures.plotting import save_figures
 from bnnbench.report.paper.figure import points_figure
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import Layout, best_layout

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bnnbench.report.blocks import Block, Table
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING, Block, Table
 
 REQUIREMENTS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
 

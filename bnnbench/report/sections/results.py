@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.report import blocks
+from bnnbench.report.blocks import MISSING, describe_scores, format_z, plus_minus
 from bnnbench.report.figures.bar_charts import bars_figure
-from bnnbench.report.formatting import MISSING, describe_scores, format_z, plus_minus
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.formatting import MISSING, format_number
+from bnnbench.report.blocks import MISSING, format_number
 from bnnbench.results.significance import tally
 from bnnbench.suites.cinelli_book.comparison import CONFIGURATIONS, BookRuns, geometric_mean
 

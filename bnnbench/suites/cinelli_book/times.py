@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bnnbench.report import blocks
+from bnnbench.report.blocks import MISSING, format_number
 from bnnbench.report.figures.plotting import PALETTE, PlotOptions, legend, new_figure
-from bnnbench.report.formatting import MISSING, format_number
 from bnnbench.suites.cinelli_book.comparison import (
     CONFIGURATIONS,
     BookRuns,

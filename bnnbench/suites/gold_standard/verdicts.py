@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.metrics import Metric
-from bnnbench.results.mixing import MAX_R_HAT, R_HAT
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
+from bnnbench.results.reader import MAX_R_HAT, R_HAT
 from bnnbench.results.significance import compare_scores, verdicts
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 

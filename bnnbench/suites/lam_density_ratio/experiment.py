@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Self
 
-from bnnbench.checks import check_choice
-from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_settings
+from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
 from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.suites.lam_density_ratio import names, state_file
 from bnnbench.suites.lam_density_ratio.objectives import Objective

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.suites.lam_density_ratio import metrics, names, state_file
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.stack import Stack

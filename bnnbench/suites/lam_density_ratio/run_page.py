@@ -10,10 +10,9 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.files import write_text
-from bnnbench.report.blocks import Table, label_columns, number_columns
+from bnnbench.report.blocks import Table, format_number, label_columns, number_columns, plus_minus
 from bnnbench.report.claims_table import claims_data
 from bnnbench.report.experiment_page import verdict
-from bnnbench.report.formatting import format_number, plus_minus
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.answers import ANSWERS, CLAIMS, Answer
 from bnnbench.results.claims import VERDICTS, Claim

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.formatting import format_z
+from bnnbench.report.blocks import format_z
 from bnnbench.results.published.values import published_modern, z_score
 from bnnbench.results.reader import Runs
 

@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from bnnbench.checks import check_int
+from bnnbench.constraints import check_int
 from bnnbench.data import Source
-from bnnbench.data.fingerprint import fingerprint
-from bnnbench.data.splits import select_splits
+from bnnbench.data.splits import fingerprint, select_splits
 from bnnbench.divergences.priors import Gaussian
 from bnnbench.experiment.base import Experiment
-from bnnbench.experiment.unit_store import UnitStore
+from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.gaussian import Gaussian as GaussianLikelihood
 from bnnbench.losses.nll import NLL

@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import RunFolder, read_record
-from bnnbench.report.blocks import Table, label_columns, number_columns
+from bnnbench.report.blocks import Table, label_columns, number_columns, plus_minus
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PlotOptions
-from bnnbench.report.formatting import plus_minus
 from bnnbench.report.run_page import FigureFunctions, RunPage
 from bnnbench.results.run_files import damaged_file_error, read_table
 from bnnbench.suites.linear_regression.tables import KIND, POINTS, POSTERIOR

@@ -15,8 +15,8 @@ import pytest
 from support.tables import assert_valid_splits, configured_source
 from support.user_errors import raises_user_error
 
+from bnnbench.config.compose import compose_configs
 from bnnbench.config.instantiate import instantiate
-from bnnbench.config.sweep import compose_configs
 from bnnbench.data.own_table.source import OwnTable
 from bnnbench.types import Table, UserError
 

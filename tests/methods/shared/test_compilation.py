@@ -22,9 +22,8 @@ from bnnbench.methods.map import MAP
 from bnnbench.methods.mc_dropout import MCDropout
 from bnnbench.methods.practical_vi import PracticalVI
 from bnnbench.methods.shared import compilation
-from bnnbench.methods.shared.contract import FitTask, Method
-from bnnbench.methods.shared.minibatch import State
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.contract import FitTask, Method, State
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.vadam import Vadam
 from bnnbench.settings import Network
 

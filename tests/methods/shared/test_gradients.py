@@ -11,8 +11,8 @@ from support.methods import METHODS, Case, class_of, likelihoods_of, plain_cases
 from bnnbench.checking.small_fits import SEEDS, hyper_of, small_task, training_set
 from bnnbench.cpp.library import library
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.stochastic import StochasticMethod
-from bnnbench.native import gradients as native
+from bnnbench.methods.shared.trainer import StochasticMethod
+from bnnbench.native import networks as native
 from bnnbench.random_streams import Streams
 from bnnbench.types import TrainingSet
 

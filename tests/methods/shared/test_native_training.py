@@ -25,11 +25,11 @@ from bnnbench.methods.sghmc import SGHMC
 from bnnbench.methods.sgld import SGLD
 from bnnbench.methods.shared import native_training, trainer
 from bnnbench.methods.shared.contract import FitTask, Posterior
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.methods.swag import SWAG
 from bnnbench.methods.vadam import Vadam
 from bnnbench.methods.vprop import Vprop
-from bnnbench.native import gradients as native
+from bnnbench.native import networks as native
 from bnnbench.optim import NativeUpdate
 from bnnbench.random_streams import Streams
 from bnnbench.settings import Network, Training

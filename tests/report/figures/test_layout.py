@@ -15,10 +15,13 @@ from support.synthetic_data import calibrated, curve
 
 from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
 from bnnbench.report.figures.plotting import new_figure
-from bnnbench.report.figures.predictions import MAX_DOTS, predictions_figure
-from bnnbench.report.figures.reliability import reliability_figure
-from bnnbench.report.figures.scores_by_split import splits_figure
-from bnnbench.report.figures.search import search_figure
+from bnnbench.report.figures.split_run import (
+    MAX_DOTS,
+    predictions_figure,
+    reliability_figure,
+    search_figure,
+    splits_figure,
+)
 from bnnbench.report.sections.curves import curves_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure
 from bnnbench.report.sections.interval_coverage import interval_coverage_figure

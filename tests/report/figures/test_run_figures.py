@@ -10,10 +10,14 @@ import pytest
 from matplotlib.figure import Figure
 from support.runs import make_points, make_search, make_splits
 
-from bnnbench.report.figures.predictions import evenly_by_target, predictions_figure
-from bnnbench.report.figures.reliability import reliability_figure
-from bnnbench.report.figures.scores_by_split import splits_figure
-from bnnbench.report.figures.search import best_so_far, search_figure
+from bnnbench.report.figures.split_run import (
+    best_so_far,
+    evenly_by_target,
+    predictions_figure,
+    reliability_figure,
+    search_figure,
+    splits_figure,
+)
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results.calibration import RECALIBRATION_NAMES
 

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bnnbench.experiment.run_folder import FIGURE_FORMATS
-from bnnbench.report.figures.save import save_figures
+from bnnbench.report.figures.plotting import save_figures
 from bnnbench.types import UserError
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from support.paper import make_paper_table
 
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.layout import (
     COLUMN_WIDTH,
     PAGE_WIDTH,

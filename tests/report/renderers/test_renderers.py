@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from bnnbench.report.blocks import (
+    MISSING,
     Column,
     DataFile,
     FigureBlock,
@@ -23,7 +24,6 @@ from bnnbench.report.blocks import (
     number_columns,
     score,
 )
-from bnnbench.report.formatting import MISSING
 from bnnbench.report.renderers import latex, markdown, terminal
 
 COLUMNS = (*label_columns("Method"), *number_columns("RMSE [m]"), Column("Source", "text"))

@@ -14,8 +14,7 @@ from support.synthetic_data import make_curve_run
 
 from bnnbench.discovery import plugins
 from bnnbench.experiment.split_files import OBJECTIVE
-from bnnbench.report.blocks import Block, Paragraph, Style, even_chunks
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING, Block, Paragraph, Style, even_chunks
 from bnnbench.report.report_writer import SECTIONS, results_table
 from bnnbench.report.sections import (
     calibration,

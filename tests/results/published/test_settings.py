@@ -9,7 +9,7 @@ import pytest
 from support.config import compose
 
 from bnnbench.config.assemble import build
-from bnnbench.report.split_run_table import published_notes
+from bnnbench.report.split_run_page import published_notes
 from bnnbench.results.published.protocol import protocol_differences
 from bnnbench.results.published.settings import (
     BBVI,

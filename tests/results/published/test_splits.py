@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.runs import make_run
 
-from bnnbench.data.fingerprint import subset_fingerprints
+from bnnbench.data.splits import subset_fingerprints
 from bnnbench.data.uci import UCI
 from bnnbench.results.published.splits import paired_with_published, published_splits
 from bnnbench.results.published.values import published_uci

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from support.book_comparison import book_table, comparison, selected
 
-from bnnbench.report.formatting import MISSING
+from bnnbench.report.blocks import MISSING
 from bnnbench.suites.cinelli_book.comparison import book_seconds
 from bnnbench.suites.cinelli_book.practice import (
     count_statements,

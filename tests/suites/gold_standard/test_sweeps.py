@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bnnbench.config.compose import initialise_hydra
-from bnnbench.config.sweep import job_overrides
+from bnnbench.config.compose import initialise_hydra, job_overrides
 from bnnbench.suites.gold_standard import CHAINS, SUITE
 
 

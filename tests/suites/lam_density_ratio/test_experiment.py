@@ -11,8 +11,8 @@ from hydra import initialize_config_dir
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
+from bnnbench.config.compose import job_overrides
 from bnnbench.config.configs import config_folder
-from bnnbench.config.sweep import job_overrides
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run

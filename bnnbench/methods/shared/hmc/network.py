@@ -21,7 +21,7 @@ from bnnbench.methods.shared.hmc.leapfrog import (
     Target,
     leapfrog_integrator,
 )
-from bnnbench.native.gradients import has_native_gradients
+from bnnbench.native.networks import has_native_gradients
 from bnnbench.native.trajectories import leapfrog_trajectories
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.optim import adam_on, adam_state

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.report.blocks import (
+    MISSING,
     Block,
     Column,
     DataFile,
@@ -19,10 +20,12 @@ from bnnbench.report.blocks import (
     ItemList,
     Paragraph,
     Table,
+    format_number,
+    format_z,
     label_columns,
     number_columns,
+    plus_minus,
 )
-from bnnbench.report.formatting import MISSING, format_number, format_z, plus_minus
 from bnnbench.results.labels import difference_mark
 from bnnbench.results.published.values import z_score
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence, SprinklerRun

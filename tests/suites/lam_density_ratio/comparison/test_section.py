@@ -14,7 +14,7 @@ from support.sprinkler_runs import finished_run
 
 from bnnbench.report import report_writer
 from bnnbench.report.blocks import Block, FigureBlock, Heading, Table
-from bnnbench.report.figures.save import save_and_inline
+from bnnbench.report.figures.plotting import save_and_inline
 from bnnbench.report.renderers import markdown
 from bnnbench.report.report_writer import write_report
 from bnnbench.report.run_page import FigureFunctions

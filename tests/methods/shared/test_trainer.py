@@ -10,7 +10,7 @@ from support.user_errors import raises_user_error
 from bnnbench.checking.small_fits import small_task, training_set
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
 from bnnbench.methods.map import MAP
-from bnnbench.methods.shared.stochastic import StochasticMethod
+from bnnbench.methods.shared.trainer import StochasticMethod
 from bnnbench.random_streams import Streams
 
 

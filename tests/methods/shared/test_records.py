@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from bnnbench.methods.shared.snapshots import Snapshots
+from bnnbench.methods.shared.records import Snapshots
 
 
 def weights(step: int) -> torch.Tensor:

@@ -10,10 +10,9 @@ from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from bnnbench.config.compose import initialise_hydra, to_dict
+from bnnbench.config.compose import compose_configs, compose_jobs, initialise_hydra, to_dict
 from bnnbench.config.configs import CONFIG_NAME, config_folder
 from bnnbench.config.overrides import quote_overrides
-from bnnbench.config.sweep import compose_configs, compose_jobs
 
 
 def test_a_sweep_is_given_by_the_command_line_or_by_the_experiment() -> None:
