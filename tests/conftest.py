@@ -7,7 +7,7 @@ from support import one_thread  # isort: skip  # before torch is imported
 import gc
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,11 @@ import torch
 from hypothesis import settings
 from support.command import Command
 from support.quick import no_figures, no_report_figures, without_fsync
-from support.tiny_runs import tiny_run
+from support.tiny_runs import Planner, tiny_run
 
 from bnnbench import forks
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.data import archive
-from bnnbench.experiment.run import Run
 
 torch.set_num_threads(one_thread.THREADS)
 
@@ -86,7 +85,7 @@ def table_csv(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tiny(table_csv: Path, tmp_path: Path) -> Callable[..., Run]:
+def tiny(table_csv: Path, tmp_path: Path) -> Planner:
     """Return `tiny(*overrides)`, which builds a run on the small table."""
     return partial(tiny_run, table_csv, tmp_path / "out")
 

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.config import TINY
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 import bnnbench
-from bnnbench.types import UserError
 
 
 @pytest.fixture
@@ -38,22 +37,17 @@ def test_fit_load_and_predict(settings: list[str], tmp_path: Path) -> None:
 
 
 def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("settings", "several_runs"):
         bnnbench.fit(*settings, "seed=0,1")
-    assert_user_error(error, "settings", "several_runs")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("RUN", "not_a_folder"):
         bnnbench.load_run(tmp_path / "nowhere")
-    assert_user_error(error, "RUN", "not_a_folder")
     run = bnnbench.fit(*settings)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("calibrate"):
         run.predict(pd.DataFrame({"a": [1]}), calibrate="magic")
-    assert_user_error(error, "calibrate")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("b", "missing_column"):
         run.predict(pd.DataFrame({"a": [1]}))
-    assert_user_error(error, "b", "missing_column")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("name") as error:
         run.figure("magic")
-    assert_user_error(error, "name")
     assert all(name in str(error.value) for name in ("calibration", "predictions", "splits"))
     assert run.figure("splits")._repr_png_().startswith(b"\x89PNG")
     with pytest.raises(AttributeError, match="nothing"):

@@ -18,30 +18,11 @@ PACKAGE = Path(bnnbench.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
-# A module may import from its own layer and from those before it.
-LAYERS = [
-    {"types", "notes"},
-    {"project"},
-    {"discovery"},
-    {"constraints", "identity", "files", "forks"},
-    {"cpp"},
-    {"settings", "random_streams", "portable_math"},
-    {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},
-    {"native"},
-    {"methods"},
-    {"search"},
-    {"experiment"},
-    {"checking"},
-    {"results"},
-    {"report"},
-    {"suites"},
-    {"config"},
-    {"prediction", "run_all"},
-    {"api"},
-    {"cli"},
-    {"__main__"},
-    {"__init__"},
-]
+PAGE = PACKAGE.parent / "docs" / "explanation" / "architecture.md"
+PRINTED = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0].splitlines()
+LAYERS = [line.split("  ")[0].split() for line in PRINTED] + [["__main__"], ["__init__"]]
+"""The layers on that page. A module may import from its own layer and from those before it."""
+
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 OTHER_USERS_OF_HYDRA = {"experiment/provenance.py"}
@@ -99,6 +80,7 @@ def module(path: Path) -> str:
 
 def test_every_part_has_a_layer() -> None:
     assert {part(path) for path in FILES} == LEVEL.keys()
+    assert sum(map(len, LAYERS)) == len(LEVEL)
 
 
 def test_imports_follow_the_layers() -> None:
@@ -193,13 +175,3 @@ def test_a_method_is_one_file_and_one_yaml() -> None:
     texts = [p.read_text() for p in (config_folder() / "method").glob("*.yaml")]
     targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
     assert {target.split(".")[2] for target in targets} == files
-
-
-def test_every_kind_of_experiment_has_a_page() -> None:
-    from bnnbench.config.instantiate import target_class
-    from bnnbench.report.run_output import find_run_page
-
-    texts = [p.read_text() for p in (config_folder() / "experiment").glob("*.yaml")]
-    targets = {found for text in texts for found in re.findall(r"_target_: (\S+)", text)}
-    kinds = {target_class("experiment", {"_target_": target}).kind for target in targets}
-    assert len(kinds) > 10 and all(map(find_run_page, kinds))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,31 +31,6 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make the scripts in `docs/tools` importable."""
     monkeypatch.syspath_prepend(str(DOCS / "tools"))
     yield
-
-
-def layers() -> list[set[str]]:
-    """Return the layers that the architecture page lists."""
-    page = (DOCS / "explanation" / "architecture.md").read_text()
-    block = re.findall(r"^```\n(.*?)^```$", page, re.M | re.S)[0]
-    return [set(line.split("  ")[0].split()) for line in block.splitlines()]
-
-
-def test_the_printed_layers_are_the_parts_of_the_package() -> None:
-    printed = layers()
-    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert set().union(*printed) == {name for name in found if not name.startswith("__")}
-    assert sum(map(len, printed)) == len(set().union(*printed))
-
-
-@pytest.mark.parametrize("level", range(len(layers())))
-def test_a_printed_layer_imports_nothing_from_lower_ones(level: int) -> None:
-    lower = set().union(*layers()[level + 1 :])
-    for name in layers()[level]:
-        part = PACKAGE / name
-        for file in sorted(part.rglob("*.py")) or [part.with_suffix(".py")]:
-            for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bnnbench."):
-                    assert (node.module or "").split(".")[1] not in lower, f"{file}: {node.module}"
 
 
 @pytest.mark.usefixtures("tools")

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.project import FILE, enter_project, project
-from bnnbench.types import UserError
 
 
 @pytest.fixture
@@ -69,7 +68,6 @@ def test_folders_are_appended_to_the_module_search_path(
 )
 def test_wrong_files_are_errors(folder: Path, text: bytes, setting: str | None, code: str) -> None:
     (folder / FILE).write_bytes(text)
-    with pytest.raises(UserError) as error:
+    with raises_user_error(setting, code) as error:
         project()
-    assert_user_error(error, setting, code)
     assert str(error.value).startswith(str(folder / FILE))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
-from support.command import result_folder
+from support.command import Command, result_folder
 
 import bnnbench.suites
 from bnnbench import discovery
@@ -96,7 +96,7 @@ def example_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 
 
 def test_the_example_experiment_runs_resumes_and_sweeps(
-    example_files: Path, command: Callable[..., tuple[int, str, str]]
+    example_files: Path, command: Command
 ) -> None:
     assert "pi" in {suite.name for suite in discovery.suites()}
     words = ["run", "--config-dir", str(example_files), "experiment=pi", "workers=1"]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
-from support.command import result_folder
+from support.command import Command, result_folder
 from support.config import compose
 from support.tiny_runs import finished
 
 from bnnbench.config.assemble import build
 from bnnbench.results.published.values import COUNTERPARTS, published_values
-
-Command = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.skipif("BNNBENCH_DATA" not in os.environ, reason="BNNBENCH_DATA is unset")
 

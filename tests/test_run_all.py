@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from support.tiny_runs import Planner
 
-from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.run_all import run_all
 from bnnbench.types import UserError
-
-Planner = Callable[..., Run]
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -6,20 +6,18 @@ import json
 import re
 import runpy
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from support.command import Command
 from support.quick import no_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
 TOOL = runpy.run_path(str(DOCS / "tools" / "notebook.py"))
 TUTORIALS = DOCS / "tutorials"
 NOTEBOOK = json.loads((TUTORIALS / "tour.ipynb").read_text())
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,14 +8,8 @@ from pathlib import Path
 import numpy as np
 
 SMALL_SETTINGS = (
-    "workers=1",
-    "splits=1",
-    "training.epochs=1",
-    "training.final_epochs=1",
-    "training.samples=1",
-    "training.batch_size=16",
-    "evaluation.samples=2",
-    "network.width=3",
+    *("workers=1", "splits=1", "training.epochs=1", "training.final_epochs=1"),
+    *("training.samples=1", "training.batch_size=16", "evaluation.samples=2", "network.width=3"),
 )
 
 SMALL_SEARCH = ("search.iterations=2", "search.initial_points=2", "search.folds=2")

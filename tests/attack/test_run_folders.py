@@ -14,25 +14,10 @@ from attack.attempt import Outcome, OutcomeCheck, Verdict, attempt
 from attack.command_lines import command
 from attack.crashes import run_killed_after_trial
 from attack.sampling import sample
+from support.damage import clear, flip_bit, truncate
 from support.quick import no_figures, no_report_figures
 
 Damage = Callable[[Path], None]
-
-
-def truncate(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def clear(file: Path) -> None:
-    file.write_bytes(b"")
-
-
-def flip(file: Path) -> None:
-    """Flip one bit in the middle of the file."""
-    content = bytearray(file.read_bytes())
-    if content:
-        content[len(content) // 2] ^= 1
-    file.write_bytes(bytes(content))
 
 
 def become_folder(file: Path) -> None:
@@ -48,7 +33,7 @@ def become_full_folder(file: Path) -> None:
 DAMAGES: Mapping[str, Damage] = {
     "truncated": truncate,
     "emptied": clear,
-    "a flipped bit": flip,
+    "a flipped bit": flip_bit,
     "a folder": become_folder,
     "a full folder": become_full_folder,
     "removed": Path.unlink,

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.tables import SHAPES
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.cli.main import build_parser
-from bnnbench.types import UserError
 
 
 def run_command(*arguments: str) -> int:
@@ -51,7 +50,6 @@ def test_commands_default_to_the_environment(
 
 def test_commands_refuse_unknown_names(tmp_path: Path) -> None:
     for command in ("fetch", "verify"):
-        with pytest.raises(UserError) as error:
+        with raises_user_error("dataset.name") as error:
             run_command(command, "yacht", "bosten", "--dir", str(tmp_path))
-        assert_user_error(error, "dataset.name")
         assert "'bosten'" in str(error.value)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from support.command import Command
 from support.runs import make_run
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.cli.report_options import parse_renames, split_names
-from bnnbench.types import UserError
 
 FILES = ["paper.csv", "paper.tex", "paper_rmse.pdf"]
 
@@ -122,6 +121,5 @@ def test_parsing_of_names() -> None:
     assert split_names("a, b,,a") == ("a", "b") and split_names(" ,") == ()
     assert parse_renames(["a=b = c", "d= e"]) == {"a": "b = c", "d": "e"}
     for wrong in ("a", "=b", "a="):
-        with pytest.raises(UserError) as error:
+        with raises_user_error("--rename", "syntax"):
             parse_renames([wrong])
-        assert_user_error(error, "--rename", "syntax")

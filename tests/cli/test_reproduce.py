@@ -97,18 +97,6 @@ def test_reproduce_runs_reports_and_resumes(
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_finished_runs_are_run_again_with_resume_false(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one_suite(monkeypatch, Sweep("linear_regression", report=False))
-    assert command("reproduce", "small", *SHORT)[0] == 0
-    (posterior,) = Path("o/linear_regression").rglob("posterior.csv")
-    before = posterior.stat().st_mtime_ns
-    assert command("reproduce", "small", *SHORT, "resume=false")[0] == 0
-    assert posterior.stat().st_mtime_ns > before
-
-
-@pytest.mark.usefixtures("without_figures")
 def test_a_suite_with_a_single_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = (
         Sweep("conjugate_pairs", "experiment.sizes=[1]"),

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 import pytest
 from support.config import compose
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build, pick_device
 from bnnbench.experiment.engines.base import Engine, EngineSettings
 from bnnbench.experiment.engines.local import Local
-from bnnbench.types import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +33,8 @@ def test_this_machine_is_the_default() -> None:
 def test_a_remote_engine_needs_an_explicit_device() -> None:
     engine = Elsewhere(name="elsewhere")
     assert pick_device("cuda", engine) == "cuda" and pick_device("cpu", engine) == "cpu"
-    with pytest.raises(UserError) as error:
+    with raises_user_error("device", "remote"):
         pick_device("auto", engine)
-    assert_user_error(error, "device", "remote")
 
 
 def test_a_remote_engine_needs_an_explicit_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,9 +42,8 @@ def test_a_remote_engine_needs_an_explicit_compiler(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         "bnnbench.config.assemble.make_engine", lambda _: Elsewhere(name="elsewhere")
     )
-    with pytest.raises(UserError) as error:
+    with raises_user_error("training.compile", "remote"):
         build(config)
-    assert_user_error(error, "training.compile", "remote")
     config["training"]["compile"] = "never"
     assert build(config).engine.remote
 
@@ -54,6 +51,5 @@ def test_a_remote_engine_needs_an_explicit_compiler(monkeypatch: pytest.MonkeyPa
 def test_an_engine_of_another_class_is_refused() -> None:
     config = compose()
     config["engine"] = {"_target_": "bnnbench.settings.Network", "depth": 1}
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine._target_", "wrong_type"):
         build(config)
-    assert_user_error(error, "engine._target_", "wrong_type")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command import Command
 from support.config import TINY
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.config.auto_protocol import auto_setting
 from bnnbench.config.compose import compose_configs
-from bnnbench.types import UserError
 
 
 def test_small_tables_have_the_books_protocol() -> None:
@@ -32,9 +30,8 @@ def test_the_number_of_steps_hardly_depends_on_the_rows(rows: int) -> None:
 
 
 def test_an_unknown_setting() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("auto"):
         auto_setting("width", 100)
-    assert_user_error(error, "auto")
 
 
 def test_auto_reads_the_table_and_overrides_win(table_csv: Path) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.config import compose
 from support.tiny_runs import finished, tiny_run
-from support.user_errors import assert_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import GROUPS, config_folder, options
-from bnnbench.experiment.run import Run
-from bnnbench.types import DuplicateConfiguration, UserError
 
 OPTIONS = [(group, name) for group in GROUPS for name in options(group)]
 
@@ -54,40 +49,3 @@ def test_settings_that_sources_leave_open_can_be_overridden(
 ) -> None:
     run = tiny_run(table_csv, tmp_path / "out", "splits=[0]", "method=bbb", *overrides)
     assert finished(run)[1]["diverged"].tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    ("overrides", "setting"),
-    [
-        (["network.width=[3,4]"], "network.width"),
-        (["network.width=[3,0]", "depth=2"], "network.width"),
-        (["dataset=gp_sample", "dataset.grid_high=30"], "dataset.grid_high"),
-        (["dataset=gp_sample", "dataset.length_scale=0"], "dataset.length_scale"),
-        (["evaluation.save_objective=maybe"], "evaluation.save_objective"),
-    ],
-)
-def test_invalid_settings_are_refused_when_a_run_is_built(
-    overrides: list[str], setting: str
-) -> None:
-    with pytest.raises(UserError) as error:
-        build(compose(*overrides))
-    assert error.value.setting == setting
-
-
-def test_a_divergence_without_effect_is_refused(tiny: Callable[..., Run]) -> None:
-    with pytest.raises(DuplicateConfiguration) as error:
-        tiny("method=mc_dropout", "divergence=js")
-    assert_user_error(error, "divergence", "not_accepted")
-
-
-def test_the_jobs_are_those_of_hydra() -> None:
-    jobs = compose_configs(["experiment=book_uci", "dataset=boston,yacht", "seed=3"])
-    names = [(job["dataset"]["name"], job["method"]["label"]) for job in jobs]
-    methods = ["pbp", "vadam", "bbb_x1", "bbb_x2", "mc_dropout_x1", "mc_dropout_x10"]
-    assert len(names) == 12 and {name for name, _ in names} == {"boston", "yacht"}
-    assert {label for _, label in names} == set(methods) and {job["seed"] for job in jobs} == {3}
-    (single,) = compose_configs(["method=pbp", "depth=2"])
-    assert single["method"]["label"] == "pbp" and single["network"]["depth"] == 2
-    with pytest.raises(UserError) as error:
-        compose_configs(["dataset=atlantis"])
-    assert_user_error(error, "dataset", "unknown_option")

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 from support.refusals import assert_line_refused, assert_refused
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import GROUPS
 from bnnbench.config.suggestions import closest_match
-from bnnbench.types import UserError
 
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):
@@ -109,6 +108,7 @@ seed=x seed=-1 workers=0 workers=100000 figures=svg search.iterations=0
 search.folds=1 search.folds=1000 experiment.label=.x divergence.label= loss.label={"x" * 101}
 dataset.name=a/b method.label=../evil method.label=null method.label={"x" * 300}
 method.prior_precision=-1 method.noise_precision=high method.initial_precision=0
+evaluation.save_objective=maybe network.width=[3,4]
 """
 
 VALUES_OF_METHODS = {
@@ -134,6 +134,7 @@ WRONG_VALUES = (
         for word in words.split()
     ),
     "dataset=boston dataset.features=5",
+    "dataset=gp_sample dataset.length_scale=0",
     "loss=beta loss.beta=1",
     "loss=gamma loss.gamma=wide",
     "method=laplace method.prior_precision_by=marginal_likelihood method.prior_precision=2",
@@ -230,7 +231,6 @@ def test_errors_in_files_of_ones_own(
 def test_a_file_of_ones_own_that_is_not_utf8(tmp_path: Path) -> None:
     Path("method").mkdir()
     Path("method/mine.yaml").write_bytes("label: Größe\n".encode("latin-1"))
-    with pytest.raises(UserError) as error:
+    with raises_user_error(code="not_utf8") as error:
         compose_configs(["method=mine"], config_dir=str(tmp_path))
-    assert_user_error(error, code="not_utf8")
     assert "method/mine.yaml" in str(error.value) and "0xf6" in str(error.value)

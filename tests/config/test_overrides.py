@@ -13,25 +13,8 @@ from support.config import TINY
 from bnnbench.config.overrides import quote_overrides
 
 TEXTS = (
-    "Preis (€)",
-    "Jörg/d.csv",
-    "a=b.csv",
-    "a,b",
-    "it's",
-    'the "best"',
-    "back\\slash",
-    "ends in \\",
-    "\\'",
-    "[a]",
-    "{a: b}",
-    "1",
-    "true",
-    "a: b",
-    "100 %",
-    "$x",
-    "",
-    " spaced ",
-    "x#y",
+    *("Preis (€)", "Jörg/d.csv", "a=b.csv", "a,b", "it's", 'the "best"', "back\\slash", "\\'"),
+    *("ends in \\", "[a]", "{a: b}", "1", "true", "a: b", "100 %", "$x", "", " spaced ", "x#y"),
     "'",
 )
 

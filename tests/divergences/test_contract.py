@@ -132,10 +132,7 @@ def test_invalid_settings(overrides: str, setting: str, code: str | None) -> Non
 
 
 OTHER_PRIORS = [monte_carlo(d, p) for d in RATIOS[:6] for p in ("laplace", "scale_mixture")]
-STACKS = {
-    "closed": DIVERGENCES,
-    "monte_carlo": [*map(monte_carlo, RATIOS), *OTHER_PRIORS],
-}
+STACKS = {"closed": DIVERGENCES, "monte_carlo": [*map(monte_carlo, RATIOS), *OTHER_PRIORS]}
 
 
 @cache

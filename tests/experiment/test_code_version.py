@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from support.command import result_folder
-from support.config import TINY
-from support.tiny_runs import finished
+from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment import provenance
 from bnnbench.experiment.provenance import changed_files, code_version_of
-from bnnbench.experiment.run import Run, run_status
+from bnnbench.experiment.run import run_status
 from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-
-Command = Callable[..., tuple[int, str, str]]
-Planner = Callable[..., Run]
 
 METHOD = """
 from dataclasses import dataclass
@@ -103,18 +97,6 @@ def test_resume_false_repeats_the_requested_units(tiny: Planner) -> None:
         again.drop(columns=MACHINE_COLUMNS), table.drop(columns=MACHINE_COLUMNS)
     )
     assert folder.finished() and run.complete()
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_the_command_line_prints_the_status(command: Command, table_csv: Path) -> None:
-    words = ["dataset=csv", "dataset.target=y", f"dataset.path={table_csv}", "outputs_dir=o"]
-    line = ("run", *words, *TINY, "splits=1", "method=map", "workers=1")
-    assert "nothing run" not in command(*line)[2]
-    code_, out, errors = command(*line)
-    assert code_ == 0 and errors.splitlines()[-1].startswith("bnnbench: finished 20")
-    before = result_folder(out).done.stat().st_mtime_ns
-    _, out, errors = command(*line, "resume=false")
-    assert "nothing run" not in errors and result_folder(out).done.stat().st_mtime_ns > before
 
 
 def test_local_imports_of_a_users_module_count(

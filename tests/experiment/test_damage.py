@@ -10,34 +10,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import finished
+from support.damage import clear, flip_bit, truncate
+from support.tiny_runs import Planner, finished
 
 from bnnbench.experiment.execution import execute
-from bnnbench.experiment.run import Run, run_status
+from bnnbench.experiment.run import run_status
 from bnnbench.experiment.run_folder import FIGURE_FORMATS, RunFolder
 from bnnbench.experiment.split_files import MACHINE_COLUMNS, SPLITS
 from bnnbench.files import write_text
 from bnnbench.results.run_files import read_splits
 
-Planner = Callable[..., Run]
 Damage = Callable[[Path], object]
 
 
-def shorten(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[6] ^= 1  # not the last digit of a number, where a change may not matter
-    path.write_bytes(content)
-
-
-DAMAGES: list[Damage] = [shorten, empty, flip, Path.unlink]
+DAMAGES: list[Damage] = [truncate, clear, flip_bit, Path.unlink]
 
 
 def assert_same_results(first: pd.DataFrame, second: pd.DataFrame) -> None:
@@ -46,10 +32,17 @@ def assert_same_results(first: pd.DataFrame, second: pd.DataFrame) -> None:
     )
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", ["splits.csv", "search.csv", "predictions.npz", "record.json"])
+def with_each(damages: list[Damage], first: str, *others: str) -> list[tuple[str, Damage]]:
+    """Return one file with all kinds of damage, and the others with one."""
+    return [*((first, damage) for damage in damages), *((name, flip_bit) for name in others)]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    with_each(DAMAGES, "splits.csv", "search.csv", "predictions.npz", "record.json"),
+)
 def test_a_damaged_file_of_a_finished_run_is_written_again(
-    tiny: Planner, damage: Damage, name: str
+    tiny: Planner, name: str, damage: Damage
 ) -> None:
     run = tiny("splits=2", "search.iterations=2")
     folder, table = finished(run)
@@ -63,27 +56,19 @@ def test_a_damaged_file_of_a_finished_run_is_written_again(
     assert path.read_bytes() == before and run_status(run).intact
 
 
-@pytest.mark.parametrize("damage", DAMAGES[:3])
-@pytest.mark.parametrize("suffix", ["json", "predictions.npz", "out_of_fold.npz"])
+@pytest.mark.parametrize(
+    ("suffix", "damage"), with_each(DAMAGES[:3], "json", "predictions.npz", "out_of_fold.npz")
+)
 def test_a_damaged_unit_is_run_again_with_new_ones(
-    tiny: Planner, damage: Damage, suffix: str
+    tiny: Planner, suffix: str, damage: Damage
 ) -> None:
     first, both = tiny("splits=1"), tiny("splits=2")
     _, table = finished(first)
     damage(first.store.file("split-00", suffix))
-    assert run_status(both).units == ("split-00",)
+    assert run_status(both).units == run_status(first).units == ("split-00",)
     _, again = finished(both)
     assert both.store.intact("split-00") and again["split"].tolist() == [0, 1]
     assert_same_results(again.iloc[:1], table)
-
-
-def test_a_damaged_unit_of_a_finished_run_is_run_again(tiny: Planner) -> None:
-    run = tiny("splits=2")
-    _, table = finished(run)
-    flip(run.store.file("split-01", "json"))
-    assert run_status(run).units == ("split-01",)
-    assert_same_results(finished(run)[1], table)
-    assert run_status(run).intact
 
 
 @pytest.mark.parametrize("name", ["splits.csv", "DONE", "work/split-00.json", "config.yaml"])
@@ -121,7 +106,7 @@ def test_checksums_are_compared_once(tiny: Planner, monkeypatch: pytest.MonkeyPa
     assert len(read) == len({*read}) > 4
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [flip_bit, Path.unlink])
 def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
 
@@ -139,7 +124,7 @@ def test_a_damaged_file_of_a_page_is_written_again(tiny: Planner, damage: Damage
 
 
 @pytest.mark.parametrize(
-    "damage", [shorten, empty, Path.unlink, lambda path: path.write_text("{}")]
+    "damage", [truncate, clear, Path.unlink, lambda path: path.write_text("{}")]
 )
 def test_a_damaged_mark_is_ignored(tiny: Planner, damage: Damage) -> None:
     run = tiny("splits=1")
@@ -153,7 +138,7 @@ def test_a_damaged_mark_is_ignored(tiny: Planner, damage: Damage) -> None:
 def test_a_damaged_configuration_is_written_again(tiny: Planner) -> None:
     first, both = tiny("splits=1"), tiny("splits=2")
     folder, _ = finished(first)
-    shorten(folder.config)
+    truncate(folder.config)
     finished(both)
     assert "learning_rate" in folder.config.read_text()
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from support.config import compose
-from support.tiny_runs import finished
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, finished
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
-from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_plan import fixed_original_units, fixed_values
 from bnnbench.methods.mc_dropout import MCDropout
-from bnnbench.types import UserError
 
-Planner = Callable[..., Run]
 KEY = "+dataset.protocol.fixed_original_units"
 
 
@@ -67,9 +63,8 @@ def test_values_of_the_method_take_precedence() -> None:
     ("given", "key"), [({"dropout": 0.1}, ""), ({"noise_precision": 0}, ".noise_precision")]
 )
 def test_unknown_names_and_wrong_values_are_refused(given: dict[str, Any], key: str) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(f"protocol.fixed_original_units{key}"):
         fixed_original_units(METHOD, given)
-    assert_user_error(error, f"protocol.fixed_original_units{key}")
 
 
 @pytest.mark.parametrize(

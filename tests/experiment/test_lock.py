@@ -8,10 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.tiny_runs import Planner
 from support.user_errors import assert_user_error
 
 from bnnbench.experiment import lock
@@ -24,7 +24,6 @@ from bnnbench.experiment.lock import (
     note_of,
     read_note,
 )
-from bnnbench.experiment.run import Run
 from bnnbench.types import UserError
 
 ELSEWHERE = {"host": "node17", "pid": 4711, "since": "2026-11-22T05:00:00+00:00"}
@@ -143,7 +142,7 @@ def test_a_full_disk_leaves_no_empty_note(tmp_path: Path, monkeypatch: pytest.Mo
     assert not note_of(tmp_path / "a.lock").exists()
 
 
-def test_a_unit_locked_by_another_machine_is_refused(tiny: Callable[..., Run]) -> None:
+def test_a_unit_locked_by_another_machine_is_refused(tiny: Planner) -> None:
     run = tiny("splits=2")
     run.folder.create()
     taken_elsewhere(run.store.file("split-01", "lock"))

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from support.command import Command
 from support.methods import METHODS, class_of, depth_overrides, takes_likelihood
-from support.tiny_runs import finished
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, finished
+from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.config.configs import options
 from bnnbench.cpp.library import Library, library
-from bnnbench.experiment.run import Run
 from bnnbench.methods import pbp
 from bnnbench.methods.shared.contract import Method
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.metrics import heading_of
 from bnnbench.results.reader import summarise, unmixed_splits
 from bnnbench.results.run_files import read_diagnosis, read_predictions
-from bnnbench.types import DuplicateConfiguration, UserError
-
-Planner = Callable[..., Run]
+from bnnbench.types import DuplicateConfiguration
 
 PAIRS = [(likelihood, loss) for likelihood in options("likelihood") for loss in options("loss")]
 OTHERS = [pair for pair in PAIRS if pair != ("gaussian", "nll")]
@@ -33,9 +28,8 @@ def test_a_method_for_one_likelihood_refuses_others(tiny: Planner, option: str) 
     own = [f"method={option}", *depth_overrides(option)]
     tiny(*own)
     for likelihood, loss in OTHERS:
-        with pytest.raises(UserError) as error:
+        with raises_user_error("likelihood", "not_accepted"):
             tiny(*own, f"likelihood={likelihood}", f"loss={loss}")
-        assert_user_error(error, "likelihood", "not_accepted")
 
 
 @pytest.mark.parametrize("likelihood", sorted(options("likelihood")))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.methods import METHODS, depth_overrides
-from support.tiny_runs import finished
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.model import CHUNK_ROWS, chosen_values, fit_model
 from bnnbench.experiment.model_file import JSON_FILE, TENSOR_FILE, load_model, save_model
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.types import UserError
-
-Planner = Callable[..., Run]
 
 FIXED = ("search=none", "method.noise_precision=5", "method.prior_precision=1")
 
@@ -71,9 +67,8 @@ def test_all_chunks_are_predicted_with_the_same_weights(
 def test_chosen_values_are_medians_without_diverged_splits(tiny: Planner) -> None:
     splits = pd.DataFrame({"diverged": [0, 0, 1, 0], "hp.a": [1.0, 4.0, 99.0, 2.0], "rmse": 1.0})
     assert chosen_values(splits) == {"a": 2.0}
-    with pytest.raises(UserError) as error:
+    with raises_user_error(code="diverged"):
         chosen_values(splits.assign(diverged=1))
-    assert_user_error(error, code="diverged")
 
 
 def test_damaged_models_are_errors_and_old_ones_are_ignored(
@@ -87,9 +82,8 @@ def test_damaged_models_are_errors_and_old_ones_are_ignored(
         content = (tmp_path / name).read_bytes()
         for changed in (b"nothing", b"[" * 100_000, content.replace(old, b"other", 1)):
             (tmp_path / name).write_bytes(changed)
-            with pytest.raises(UserError) as error:
+            with raises_user_error(code="damaged_model"):
                 load_model(tmp_path, experiment.fitting)
-            assert_user_error(error, code="damaged_model")
         (tmp_path / name).write_bytes(content)
     assert load_model(tmp_path, experiment.fitting) is not None
     monkeypatch.setattr("bnnbench.experiment.model_file.__version__", "99")
@@ -98,12 +92,5 @@ def test_damaged_models_are_errors_and_old_ones_are_ignored(
 
 def test_a_fit_that_diverges_is_refused(tiny: Planner) -> None:
     experiment = experiment_of(tiny("method=bbb", *FIXED[1:], "training.learning_rate=1e38"))
-    with pytest.raises(UserError) as error:
+    with raises_user_error(code="diverged"):
         fit_model(experiment.fitting, experiment.table, {})
-    assert_user_error(error, code="diverged")
-
-
-def test_a_run_chooses_all_values_of_its_model(tiny: Planner) -> None:
-    run = tiny("method=vadam")
-    _, splits = finished(run)
-    assert set(chosen_values(splits)) == {"noise_precision", "prior_precision"}

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.tiny_runs import SCORES, finished, with_experiment
-from support.user_errors import assert_user_error
+from support.tiny_runs import SCORES, Planner, finished, with_experiment
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.fitting import Values
 from bnnbench.experiment.folds import make_folds, shuffled_folds
-from bnnbench.experiment.protocol import (
-    cross_validate,
-    final_fit,
-    out_of_fold,
-)
+from bnnbench.experiment.protocol import cross_validate, final_fit, out_of_fold
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-from bnnbench.types import Split, Table, UserError
-
-Planner = Callable[..., Run]
-
-FINGERPRINTS = ("fingerprint", "training_fingerprint")
+from bnnbench.types import Split, Table
 
 
 def split_experiment(run: Run) -> SplitExperiment:
@@ -55,8 +47,8 @@ def test_test_targets_change_nothing_but_the_scores(tiny: Planner, method: str) 
     folder, honest = finished(run)
     leaked, other = finished(with_experiment(run, loaded=changed(table, table.splits[0].test)))
     assert leaked.root != folder.root, "edited data is another run"
-    # Fingerprints cover the whole table.
-    same = [c for c in honest.columns if c not in [*MACHINE_COLUMNS, *SCORES, *FINGERPRINTS]]
+    others = {*MACHINE_COLUMNS, *SCORES, "fingerprint", "training_fingerprint"}
+    same = [name for name in honest if name not in others]
     pd.testing.assert_frame_equal(honest[same], other[same])
     assert (other["rmse"] > honest["rmse"] + 50).all()
     searches = [
@@ -107,9 +99,8 @@ def test_folds_keep_groups_together(tiny: Planner) -> None:
     assert sum(map(len, parts)) == len(set.union(*parts))
     assert sum(len(rows) for rows in folds.rows) == len(table.splits[0].train)
     few = replace(experiment, loaded=replace(table, groups=groups // 5))
-    with pytest.raises(UserError) as error:
+    with raises_user_error("search.folds") as error:
         few.check()
-    assert_user_error(error, "search.folds")
     assert "at most 2," in str(error.value)
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from support.config import compose
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.config.configs import options
 from bnnbench.experiment.split_experiment import SplitExperiment
-from bnnbench.types import UserError
 
 EXPECTED: dict[str, dict[str, Any]] = {
     "book": {
@@ -64,9 +63,8 @@ def test_methods_set_their_epochs(method: str, epochs: tuple[int, int]) -> None:
 
 
 def test_a_trial_without_a_search_has_none() -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("search") as error:
         build(compose("protocol=trial", "search=none"))
-    assert_user_error(error, "search")
     assert "method.noise_precision=" in str(error.value)
     fixed = ("method.noise_precision=10", "method.prior_precision=1")
     runs = [build(compose("search=none", *fixed, *more)) for more in ([], ["search.iterations=3"])]

@@ -6,23 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from filelock import FileLock
 from support.command import Command
 from support.config import TINY
+from support.killing import WAIT, evaluations, wait_for
 from support.tiny_runs import finished, tiny_run
 
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
-from bnnbench.experiment.split_search import TRIALS, TrialLog
 
 pytestmark = pytest.mark.integration
-
-WAIT = 120.0  # seconds a step may take on a busy machine before the test gives up
 
 # Long enough to be killed during the search.
 LONG_RUN = ("search.iterations=8", "training.epochs=400")
@@ -44,17 +40,6 @@ def start(*given: str) -> subprocess.Popen[str]:
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-
-
-def evaluations(outputs: Path) -> int:
-    return sum(TrialLog.count(path) for path in outputs.rglob(f"*.{TRIALS}"))
-
-
-def wait_for(outputs: Path, count: int) -> None:
-    deadline = time.monotonic() + WAIT
-    while evaluations(outputs) < count:
-        assert time.monotonic() < deadline, "no progress"
-        time.sleep(0.01)
 
 
 def tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -97,12 +82,3 @@ def test_ctrl_c_and_a_second_process(command: Command, table_csv: Path, tmp_path
     assert process.returncode == 130, errors
     assert "the last finished evaluation" in errors
     assert "Traceback" not in errors
-
-
-def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
-    """A killed run leaves its lock file behind, which must not lock other processes out."""
-    path = tmp_path / "run.lock"
-    code = f"import filelock, os; filelock.FileLock({str(path)!r}).acquire(); os._exit(9)"
-    subprocess.run([sys.executable, "-c", code], check=False)
-    with FileLock(path, timeout=0):
-        assert path.exists()

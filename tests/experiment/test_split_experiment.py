@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.config import compose
-from support.tiny_runs import with_experiment
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, with_experiment
+from support.user_errors import raises_user_error
 
 from bnnbench.config.assemble import build
 from bnnbench.data.splits import select_splits
@@ -18,31 +17,18 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_cost import MAX_REPLICAS, max_stacked_replicas
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.methods.pbp import PBP
-from bnnbench.types import UserError
-
-Planner = Callable[..., Run]
 
 FIXED = ("method=bbb", "method.noise_precision=10", "method.prior_precision=1")
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "seed=1",
-        "training.epochs=3",
-        "method.noise_precision=3",
-        "search.iterations=4",
-        "search.objective=joint",
-        "method.label=mine",
-        "dataset.split_seed=1",
-        "dataset.protocol.bounds.noise_precision=[1,2]",
-        "evaluation.samples=6",
-        "method=bbb",
-        "likelihood=heteroscedastic",
-        "loss=beta",
-        "depth=2",
-    ],
-)
+OTHER_SETTINGS = """
+seed=1 training.epochs=3 method.noise_precision=3 search.iterations=4 search.objective=joint
+method.label=mine dataset.split_seed=1 dataset.protocol.bounds.noise_precision=[1,2]
+evaluation.samples=6 method=bbb likelihood=heteroscedastic loss=beta depth=2
+"""
+
+
+@pytest.mark.parametrize("override", OTHER_SETTINGS.split())
 def test_other_settings_use_another_folder(tiny: Planner, override: str) -> None:
     assert tiny(override).folder.root != tiny().folder.root
 
@@ -130,12 +116,15 @@ def test_selection_of_splits(tiny: Planner, requested: Any, expected: tuple[int,
     assert select_splits(table, requested) == expected
 
 
-@pytest.mark.parametrize("requested", [0, 4, [3], [], [0, 0], "some", [0.5], True, None])
-def test_wrong_splits_are_refused(tiny: Planner, requested: Any) -> None:
+@pytest.mark.parametrize(
+    ("code", "requested"),
+    [*(("count_out_of_range", count) for count in (0, 4)), ("unknown_split", [3]),
+     ("repeated", [0, 0]), *(("invalid", value) for value in ([], "some", [0.5], True, None))],
+)  # fmt: skip
+def test_wrong_splits_are_refused(tiny: Planner, code: str, requested: Any) -> None:
     table = tiny("dataset.n_splits=3").experiment.table  # type: ignore[attr-defined]
-    with pytest.raises(UserError) as error:
+    with raises_user_error("splits", code):
         select_splits(table, requested)
-    assert_user_error(error, "splits", error.value.code)
 
 
 def sizes(run: Run) -> list[int]:
@@ -208,6 +197,5 @@ def test_a_fixed_value_is_a_number_or_null() -> None:
     searched = build(compose(*toy, f"{noise}=null")).experiment
     assert [d.name for d in searched.space] == ["noise_precision"]  # type: ignore[attr-defined]
     for value in ("two words", "0", "[1]"):
-        with pytest.raises(UserError) as error:
+        with raises_user_error(key):
             build(compose(*toy, f"{key}={value}"))
-        assert_user_error(error, key)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.tiny_runs import finished, with_experiment
+from support.tiny_runs import Planner, finished, with_experiment
 
 from bnnbench.divergences.stacked import StackedDivergences
 from bnnbench.experiment import split_experiment
@@ -15,8 +14,6 @@ from bnnbench.experiment.lock import lock_units
 from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, stack_of
 from bnnbench.experiment.split_cost import MAX_REPLICAS
-
-Planner = Callable[..., Run]
 
 FIXED = (
     "method.noise_precision=10",
@@ -89,16 +86,18 @@ def test_which_runs_share_a_stack(tiny: Planner) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["seed=1", "depth=2", "training.learning_rate=0.02", "method.initial_precision=20"]
+    "other",
+    [
+        "seed=1",
+        "depth=2",
+        "training.learning_rate=0.02",
+        "method.initial_precision=20",
+        "splits=[1]",
+    ],
 )
 def test_runs_that_differ_in_other_settings_are_not_stacked(tiny: Planner, other: str) -> None:
     runs = row(tiny, "splits=1", names=("kl",)) + row(tiny, "splits=1", other)
     assert stack_of(runs[0], runs) == (runs[0],) and len(stack_of(runs[1], runs)) == len(NAMES)
-
-
-def test_other_splits_use_another_stack(tiny: Planner) -> None:
-    runs = row(tiny, "splits=1", names=("kl",)) + row(tiny, "splits=[1]", names=("js",))
-    assert stack_of(runs[0], runs) == (runs[0],)
 
 
 def test_other_data_use_another_stack(tiny: Planner, table_csv: Path) -> None:

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from support.command import Command
 from support.linear_model import (
     LAMBDA,
     TAU,
@@ -131,10 +130,3 @@ def test_hidden_layers_are_refused(depth: int) -> None:
         METHOD.check_network(13, Network(depth=depth))
     with raises_user_error("network.depth"):
         METHOD.fit(replace(linear_task(METHOD, 1), network=Network(depth=depth)))
-
-
-@pytest.mark.parametrize(
-    "experiment", [[], ["experiment=linear_regression", "depth=1"], ["experiment=toy_1d"]]
-)
-def test_runs_with_hidden_layers_are_refused(command: Command, experiment: list[str]) -> None:
-    command.assert_refused("run", *experiment, "method=cavi", setting="network.depth")

@@ -27,7 +27,6 @@ from support.methods import (
     plain_cases,
     takes_likelihood,
 )
-from support.user_errors import raises_user_error
 
 from bnnbench import metrics
 from bnnbench.checking.leakage import LEAKAGE
@@ -172,24 +171,6 @@ def test_every_setting_has_a_valid_range(option: str) -> None:
             with pytest.raises(UserError) as error:
                 replace(method, **{name: wrong})
             assert error.value.setting == f"method.{name}", (name, wrong)
-
-
-@pytest.mark.parametrize(
-    ("option", "name", "wrong"),
-    [("sgld", "step_decay", 0.5), ("sgld", "step_decay", 1.01), ("mc_dropout", "dropout", 1),
-     ("bb_alpha_dropout", "alpha", math.inf), ("bb_alpha_dropout", "noise", "dropconnect"),
-     ("boosting", "max_leaf_nodes", 1), ("swag", "momentum", 1), ("pbp", "batch_size", 0),
-     ("hmc", "prior_gamma", (1.0, 0.0)), ("hmc", "noise_precision", "learned"),
-     ("renyi_vi", "noise_precision", "sampled")],
-)  # fmt: skip
-def test_bounds_of_settings(option: str, name: str, wrong: Any) -> None:
-    with raises_user_error(f"method.{name}"):
-        replace(Case(option).method, **{name: wrong})
-
-
-def test_bounds_that_are_included() -> None:
-    assert replace(Case("sgld").method, step_decay=1).step_decay == 1  # type: ignore[call-arg, attr-defined]
-    assert replace(Case("renyi_vi").method, alpha=-math.inf)  # type: ignore[call-arg]
 
 
 # --- likelihoods and losses

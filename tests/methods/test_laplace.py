@@ -192,9 +192,7 @@ def test_full_and_diagonal_match_the_jacobians(likelihood: Likelihood, depth: in
 
 
 @likelihoods
-def test_kronecker_is_exact_by_layer_for_identical_rows(
-    likelihood: Likelihood,
-) -> None:
+def test_kronecker_is_exact_by_layer_for_identical_rows(likelihood: Likelihood) -> None:
     """Then the mean of products equals the product of means."""
     data = padded_data()
     inputs, targets = (t[:, :1].expand_as(t).clone() for t in (data.inputs, data.targets))

@@ -178,8 +178,7 @@ poisons = st.tuples(
 @settings(max_examples=150)
 @given(shapes, st.lists(poisons, min_size=1, max_size=2))
 def test_nan_and_infinity_propagate_as_in_torch_and_not_to_other_networks(
-    shape: Shape,
-    poison: list[tuple[str, float, int]],
+    shape: Shape, poison: list[tuple[str, float, int]]
 ) -> None:
     inputs, widths, outputs, samples, _, rows, _, seed = shape
     clean = problem((inputs, *widths, outputs), samples, 3, rows, own=True, seed=seed)

@@ -24,13 +24,8 @@ pytestmark = pytest.mark.ci
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # The last options stop it from contacting its vendor's hosts, which fails without a network.
 OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
 )
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1600, "height": 1000}
 

@@ -65,7 +65,7 @@ def test_the_floor_equals_the_sum_over_all_outcomes(rows: int) -> None:
 
 
 def test_the_floor_equals_the_mean_error_of_perfect_predictions() -> None:
-    both = pd.concat([points(1.0, seed, 51).assign(split=seed) for seed in range(400)])
+    both = pd.concat([points(1.0, seed, 51).assign(split=seed) for seed in range(150)])
     errors = calibration_table(both)["calibration_error"]
     assert abs(errors.mean() - calibration_floor(51)) < 4 * errors.sem()
 
@@ -134,3 +134,19 @@ def test_calibration_is_gathered_from_the_tables_of_run_pages(tmp_path: Path) ->
     assert table.loc["none", "calibration_error_mean"] == pytest.approx(errors.mean())
     assert table.loc["none", "calibration_error_stderr"] == pytest.approx(errors.sem())
     assert math.isnan(table.loc["platt", "width_90_stderr"])
+
+
+def test_calibration_uses_each_points_own_noise() -> None:
+    """Intervals from the true, varying noise are calibrated; those from its mean are not."""
+    rng = np.random.default_rng(5)
+    variance = rng.choice([0.01, 4.0], size=20_000)
+    points = pd.DataFrame({
+        "target": rng.normal(0, variance**0.5),
+        "mean": 0.0,
+        "epistemic_variance": 0.0,
+        "noise_variance": variance,
+    })  # fmt: skip
+    levels = np.array([0.5, 0.9])
+    np.testing.assert_allclose(coverage(points, levels), levels, atol=0.015)
+    same = points.assign(noise_variance=variance.mean())
+    assert np.abs(coverage(same, levels) - levels).max() > 0.1

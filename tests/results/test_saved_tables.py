@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import ANSWERS, Answer
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.saved_tables import table_reader
-from bnnbench.types import UserError
 
 ROWS = [Answer("mean", "EP", 1.5, "K = 2"), Answer("mean", "EP", 2.5, "K = 3")]
 
@@ -44,6 +43,5 @@ def test_rows_and_answers_are_selected(folder: RunFolder) -> None:
 def test_a_missing_or_damaged_table_is_reported(folder: RunFolder, text: str | None) -> None:
     path = folder.table("trace")
     path.unlink() if text is None else path.write_text(text)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("trace.csv", "damaged"):
         read(folder)
-    assert_user_error(error, "trace.csv", "damaged")

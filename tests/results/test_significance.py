@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +100,6 @@ def test_lower_rmse_and_higher_likelihood_are_better() -> None:
         assert compare_scores(a, b, TENTH[None], metric)["p_worse"] > 0.99
 
 
-def test_diverged_splits_are_left_out() -> None:
-    scores = BASE.copy()
-    scores[3] = math.nan
-    compared = compare_scores(scores[None], BASE[None] - 1, TENTH[None], RMSE)
-    assert compared["splits"] == 19 and compared["difference"] == pytest.approx(1)
-
-
 def test_comparing_many_pairs_equals_comparing_each_alone() -> None:
     """One pair has missing splits, another has identical differences."""
     a, b = (BASE + RNG.normal(size=(5, 20)) for _ in range(2))
@@ -158,23 +150,6 @@ def test_a_single_run_gives_an_empty_table_with_all_columns(outputs: Path) -> No
     pairs = all_pairs(read_runs(outputs / "uci/boston/a"))
     assert pairs.empty and tuple(pairs) == COLUMNS
     assert tally(add_names(pairs, pd.Series(dtype=object))).empty
-
-
-def test_runs_in_two_folders_are_compared(outputs: Path) -> None:
-    first, second = read_runs(outputs / "uci" / "boston" / "a"), read_runs(outputs / "uci")
-    pairs = pairs_between(first, second)
-    assert set(pairs["dataset"]) == {"boston"}
-    assert second.scored.loc[pairs["run_b"].unique(), "method"].tolist() == ["a", "b", "c"]
-    same = pairs[pairs["run_a"] == pairs["run_b"]]
-    assert len(same) == 3 and (same["p_equivalent"] == 1).all()
-
-
-def test_copies_of_runs_in_a_report_do_not_count(outputs: Path, tmp_path: Path) -> None:
-    copied = tmp_path / "copied"
-    shutil.copytree(outputs, copied)
-    before = all_pairs(read_runs(copied))
-    shutil.copytree(copied / "uci/boston/a", copied / "report/uci/boston/a")
-    pd.testing.assert_frame_equal(all_pairs(read_runs(copied)), before)
 
 
 def test_pairs_are_sorted_by_label(outputs: Path) -> None:

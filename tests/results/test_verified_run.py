@@ -9,13 +9,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.runs import (
-    add_arrays,
-    add_checksums,
-    add_search,
-    make_run,
-    metadata_of,
-)
+from support.command import Command
+from support.damage import clear, flip_bit, truncate
+from support.runs import add_arrays, add_checksums, add_search, make_run, metadata_of
 from support.user_errors import raises_user_error
 
 from bnnbench.experiment.run_folder import RunFolder
@@ -23,8 +19,6 @@ from bnnbench.experiment.split_files import KIND, OBJECTIVE, OUT_OF_FOLD, PREDIC
 from bnnbench.report.split_run_page import write_split_tables
 from bnnbench.results.calibration import gather_calibration
 from bnnbench.results.reader import read_runs
-
-Command = Callable[..., tuple[int, str, str]]
 
 FILES = ("splits.csv", "predictions.npz", "out_of_fold.npz", "objective.npz", "record.json")
 
@@ -40,25 +34,11 @@ def make_intact_run(outputs: Path, method: str = "vadam") -> RunFolder:
     return folder
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def make_empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def flip_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x10
-    path.write_bytes(bytes(content))
-
-
 def overwrite(path: Path) -> None:
     path.write_text('{"some": "thing else"}\n')
 
 
-@pytest.mark.parametrize("damage", [truncate, make_empty, flip_bit, overwrite])
+@pytest.mark.parametrize("damage", [truncate, clear, flip_bit, overwrite])
 @pytest.mark.parametrize("name", [*FILES, "DONE"])
 def test_a_damaged_file_is_reported_and_its_run_is_skipped(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
@@ -72,7 +52,7 @@ def test_a_damaged_file_is_reported_and_its_run_is_skipped(
     assert str(folder.root) in sentence and name in sentence and "damaged" in sentence
 
 
-@pytest.mark.parametrize("damage", [truncate, make_empty, overwrite])
+@pytest.mark.parametrize("damage", [truncate, clear, overwrite])
 def test_a_damaged_calibration_table_is_recomputed(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

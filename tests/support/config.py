@@ -15,18 +15,10 @@ from bnnbench.config.overrides import quote_overrides
 
 # Settings that make a run fast and keep all of its steps.
 TINY = [
-    "search.iterations=3",
-    "search.initial_points=2",
-    "search.folds=3",
-    "training.epochs=2",
-    "training.final_epochs=2",
-    "training.samples=2",
-    "training.batch_size=16",
-    "evaluation.samples=5",
-    "network.width=4",
-    "splits=2",
+    *("search.iterations=3", "search.initial_points=2", "search.folds=3", "splits=2"),
+    *("training.epochs=2", "training.final_epochs=2", "training.samples=2"),
+    *("training.batch_size=16", "evaluation.samples=5", "network.width=4"),
 ]
-
 
 PATHS = ("outputs_dir", "dataset.path")
 """Settings that differ between tests, set after composing since nothing refers to them."""

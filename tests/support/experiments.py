@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bnnbench.config.configs import config_folder
+from bnnbench.config.configs import options
 
-NAMES = tuple(
-    sorted(
-        path.stem
-        for path in (config_folder() / "experiment").glob("*.yaml")
-        if not path.stem.startswith("_")
-    )
-)
+NAMES = tuple(sorted(options("experiment")))
 """Every option of the group `experiment`."""
 
 
@@ -41,12 +35,8 @@ def own(*settings: str) -> tuple[str, ...]:
 
 
 TINY_FIT = (
-    "training.epochs=1",
-    "training.final_epochs=1",
-    "training.samples=2",
-    "training.batch_size=64",
-    "evaluation.samples=4",
-    "network.width=3",
+    *("training.epochs=1", "training.final_epochs=1", "training.samples=2"),
+    *("training.batch_size=64", "evaluation.samples=4", "network.width=3"),
 )
 
 
@@ -77,13 +67,23 @@ CASES: Mapping[str, Case] = {
         ("training.epochs=20", "dataset.rows=10"),
         wrong={
             "method=pbp": None,
+            "method=mc_dropout": None,
             "network.depth: method=cavi depth=1": None,
             "method.prior_precision: method=cavi method.prior_precision=null": None,
+            "method.prior_precision: method=laplace method.prior_precision=null "
+            "method.prior_precision_by=marginal_likelihood": None,
+            "prior=laplace divergence.estimator=monte_carlo": None,
             "likelihood: method=cavi loss=beta": "not_accepted",
             "network.depth: depth=1": None,
             "dataset=diabetes method.noise_precision=1": None,
             "likelihood: loss=beta": None,
             "dataset.rows=1": None,
+            "dataset.test_rows=0": None,
+            "dataset.slope=steep": None,
+            "dataset.intercept=inf": None,
+            "dataset.noise_precision=-1": None,
+            "dataset.data_seed=-1": None,
+            "dataset.data_seed=4294967296": "too_large",
             "dataset.high: dataset.low=5": "not_greater",
             "method.prior_precision=0": None,
         },

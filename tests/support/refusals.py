@@ -46,11 +46,7 @@ def assert_refused(
 
 
 def assert_line_refused(
-    line: str,
-    *,
-    setting: str | None = None,
-    code: str | None = None,
-    config_dir: str | None = None,
+    line: str, *, setting: str | None = None, code: str | None = None, config_dir: str | None = None
 ) -> UserError:
     """Assert that a line ends in a `UserError` while it is parsed, composed or built.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from bnnbench.experiment.split_files import SPLITS
 from support.config import TINY, compose
 
 SCORES = ["rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps"]
+
+
+Planner = Callable[..., Run]
+"""Type of the fixture `tiny`."""
 
 
 def tiny_run(table: Path, outputs: Path, *overrides: str) -> Run:
@@ -36,6 +42,4 @@ def finished(run: Run, sweep: SweepProgress | None = None) -> tuple[RunFolder, p
 
 def with_experiment(run: Run, **changes: Any) -> Run:
     """Return the run with other values of some fields of its experiment."""
-    from dataclasses import replace
-
     return replace(run, experiment=replace(run.experiment, **changes))

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,8 +28,8 @@ from support.killing import (
     in_thread,
     wait_for,
 )
-from support.tiny_runs import finished, tiny_run
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, finished, tiny_run
+from support.user_errors import assert_user_error, raises_user_error
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import dask
@@ -39,28 +39,23 @@ from bnnbench.types import UserError
 
 pytest.importorskip("distributed")
 
-Planner = Callable[..., Run]
-
 
 @pytest.mark.parametrize("address", [None, "", "HOST:8786", 8786])
 def test_an_address_is_required(address: object) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine.address"):
         Dask(name="dask", address=address)  # type: ignore[arg-type]
-    assert_user_error(error, "engine.address")
 
 
 def test_dask_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "find_spec", lambda name: None)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine"):
         Dask(name="dask", address="tcp://HOST:8786")
-    assert_user_error(error, "engine")
 
 
 def test_a_scheduler_must_answer() -> None:
     settings = Dask(name="dask", address="nowhere://HOST:8786")
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine.address", "no_answer"):
         settings.create_engine(1, Path())
-    assert_user_error(error, "engine.address", "no_answer")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import multiprocessing
 import os
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.tiny_runs import SCORES, finished, no_page
+from support.tiny_runs import SCORES, Planner, finished, no_page
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.local import LocalEngine, TaskReference
@@ -21,8 +21,6 @@ from bnnbench.experiment.progress import SweepProgress
 from bnnbench.experiment.run import Run, run_status
 from bnnbench.experiment.run_folder import read_record
 from bnnbench.experiment.split_experiment import SplitExperiment
-
-Planner = Callable[..., Run]
 
 
 def tasks(run: Run) -> list[Task]:

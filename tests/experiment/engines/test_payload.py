@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.tiny_runs import finished
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, finished
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack, unpack
@@ -19,8 +18,6 @@ from bnnbench.experiment.run import Run
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
 from bnnbench.files import write_atomically
 from bnnbench.types import UserError
-
-Planner = Callable[..., Run]
 
 
 def sent(run: Run, shared: bool) -> list[tuple[Task, Payload, dict[str, bytes]]]:
@@ -106,9 +103,8 @@ def test_other_versions_compute_nothing(
     tiny: Planner, wrong: dict[str, object], code: str, difference: str
 ) -> None:
     ((task, payload, tables),) = sent(tiny("splits=1"), shared=True)
-    with pytest.raises(UserError) as error:
+    with raises_user_error(code=code) as error:
         compute(replace(payload, **wrong), tables)  # type: ignore[arg-type]
-    assert_user_error(error, code=code)
     assert difference in str(error.value) and not task.finished()
 
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from support.killing import (
     in_thread,
     wait_for,
 )
-from support.tiny_runs import finished, tiny_run
-from support.user_errors import assert_user_error
+from support.tiny_runs import Planner, finished, tiny_run
+from support.user_errors import raises_user_error
 
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines import slurm
@@ -34,11 +33,8 @@ from bnnbench.experiment.engines.base import LostTaskCounter
 from bnnbench.experiment.engines.slurm import Slurm
 from bnnbench.experiment.execution import make_tasks
 from bnnbench.experiment.run import Run
-from bnnbench.types import UserError
 
 pytest.importorskip("submitit")
-
-Planner = Callable[..., Run]
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +45,17 @@ def cluster() -> None:
 
 def test_sbatch_and_submitit_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine", "no_sbatch"):
         Slurm(name="slurm")
-    assert_user_error(error, "engine", "no_sbatch")
     monkeypatch.setattr(slurm, "find_spec", lambda name: None)
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine"):
         Slurm(name="slurm")
-    assert_user_error(error, "engine")
 
 
 @pytest.mark.parametrize("wrong", [{"minutes": 0}, {"gpus": -1}, {"cpus": "all"}])
 def test_a_wrong_setting_is_named(wrong: dict[str, object]) -> None:
-    with pytest.raises(UserError) as error:
+    with raises_user_error(f"engine.{next(iter(wrong))}"):
         Slurm(name="slurm", **wrong)  # type: ignore[arg-type]
-    assert_user_error(error, f"engine.{next(iter(wrong))}")
 
 
 def test_a_lost_task_is_repeated_as_long_as_it_makes_progress(
@@ -77,9 +70,8 @@ def test_a_lost_task_is_repeated_as_long_as_it_makes_progress(
         losses.add(task, "see the logs")
     for _ in range(2):
         losses.add(task, "see the logs")
-    with pytest.raises(UserError) as error:
+    with raises_user_error(code="task_lost") as error:
         losses.add(task, "see the logs")
-    assert_user_error(error, code="task_lost")
     assert all(part in str(error.value) for part in ("split-00", "4 times", "see the logs"))
 
 
@@ -224,7 +216,6 @@ def test_an_error_of_a_job_has_its_traceback(table_csv: Path, tmp_path: Path) ->
 def test_jobs_that_slurm_rejects(table_csv: Path, tmp_path: Path) -> None:
     run = on_slurm(table_csv, tmp_path / "there")
     wrong = replace(run, engine=Slurm(name="slurm", partition="nowhere", memory=1))
-    with pytest.raises(UserError) as error:
+    with raises_user_error("engine", "rejected") as error:
         finished(wrong)
-    assert_user_error(error, "engine", "rejected")
     assert "nvalid partition" in str(error.value)

@@ -155,7 +155,7 @@ def test_native_fit_equals_torch_fit(name: str, native_calls: list[NativeUpdate]
     assert torch.equal(task.streams.normal(4), other.streams.normal(4)), "the same random numbers"
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(list(METHODS)),
     counts=st.lists(st.integers(1, 70), min_size=1, max_size=4),
@@ -216,20 +216,6 @@ def test_a_single_replica_is_bitwise_equal_to_one_in_a_stack(name: str) -> None:
         )
         for entry, value in alone.state.items():
             assert torch.equal(value[0], together.state[entry][r])
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_diverged_replica_does_not_change_others(name: str) -> None:
-    data, method = Stack().data, METHODS[name]
-    targets = data.targets.clone()
-    targets[1, 4] = torch.inf
-    healthy = fitted(method, Stack().task())
-    sick = fitted(method, Stack().task(replace(data, targets=targets)))
-    assert healthy.diverged.tolist() == [False, False, False]
-    assert sick.diverged.tolist() == [False, True, False]
-    for entry, value in sick.state.items():
-        assert torch.equal(value[[0, 2]], healthy.state[entry][[0, 2]])
-        assert value.isfinite().all()
 
 
 def test_a_diverged_replica_returns_to_its_last_finite_epoch() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.blocks import blocks, data_files
 from support.config import compose
 from support.tiny_runs import finished
@@ -13,24 +12,6 @@ from bnnbench.config.assemble import build
 from bnnbench.report.sections.information_criteria import criteria_table
 from bnnbench.results.reader import read_runs
 from bnnbench.suites.felekis_gvi.page import claims_section
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_toys_widths_depend_on_the_depth(depth: int) -> None:
-    experiment = build(compose("experiment=gp_toy", f"depth={depth}", "divergence=js")).experiment
-    names = experiment.metadata()
-    assert names["width"] == [100, 200, 100][:depth] and names["final_epochs"] == 500
-    assert names["likelihood"] == "heteroscedastic" and names["initial_points"] == 0
-
-
-def test_values_fixed_by_a_data_set_are_part_of_the_identity() -> None:
-    first, second = (
-        build(
-            compose("experiment=gp_toy", "depth=1", f"dataset.protocol.fixed.prior_precision={v}")
-        )
-        for v in (1.0, 2.0)
-    )
-    assert first.folder.root != second.folder.root
 
 
 def test_the_toy_produces_criteria_and_claims(tmp_path: Path) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hydra import initialize_config_dir
-from support.command import assert_one_line_error
-from support.refusals import assert_refused
 from support.sprinkler_runs import sprinkler
 from support.tiny_runs import no_page, with_experiment
 
-from bnnbench.config.compose import compose_configs, job_overrides
+from bnnbench.config.compose import job_overrides
 from bnnbench.config.configs import config_folder
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
@@ -24,8 +21,6 @@ from bnnbench.suites.lam_density_ratio import SUITE, repetition, stack, state_fi
 from bnnbench.suites.lam_density_ratio.experiment import Sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.trainer import Trainer
-
-Command = Callable[..., tuple[int, str, str]]
 
 TINY = (
     "pretraining_steps=4", "estimator_steps=2", "iterations=6", "samples=4", "evaluate_every=3",
@@ -74,19 +69,6 @@ def test_a_run_writes_the_tables_that_pages_read(tmp_path: Path) -> None:
         samples = arrays["samples"]
     assert samples.shape == (2, 5, 1000, 2) and samples.dtype == np.float32
     assert not list(folder.work.glob(f"*.{state_file.SUFFIX}"))
-
-
-@pytest.mark.parametrize("contrast", ["prior", "joint"])
-def test_a_repetition_does_not_depend_on_the_number_of_repetitions(
-    tmp_path: Path, contrast: str
-) -> None:
-    few = execute(run_of(tmp_path, f"contrast={contrast}", repetitions=1), no_page)
-    first = tables(few)
-    more = execute(run_of(tmp_path, f"contrast={contrast}", repetitions=3), no_page)
-    assert more.root == few.root
-    for table, of_first in zip(tables(more), first, strict=True):
-        pd.testing.assert_frame_equal(table[table["repetition"] < 1], of_first)
-    assert tables(more)[1]["average_kl"].nunique() == 3
 
 
 class Killed(Exception):
@@ -251,36 +233,6 @@ def test_metadata_title_and_folder_of_a_run(tmp_path: Path) -> None:
     assert (own["iterations"], own["estimator_steps"], own["samples"], own["seed"]) == (6, 2, 4, 3)
     assert run.experiment.title == "sprinkler, joint, gan, ratio"
     assert run.folder.root.parent.name == "joint-gan-ratio"
-
-
-@pytest.mark.parametrize(
-    ("estimator", "setting", "code"),
-    [("relu_ratio", "numerics", "no_stable_form"), ("ratio", "estimator", "same_algorithm")],
-)
-def test_estimators_without_stable_numerics(estimator: str, setting: str, code: str) -> None:
-    words = [f"experiment.estimator={estimator}", "experiment.numerics=stable"]
-    assert_refused(["experiment=sprinkler", *words], setting=f"experiment.{setting}", code=code)
-
-
-def test_several_values_without_multirun_are_one_sentence(command: Command, tmp_path: Path) -> None:
-    words = ["experiment.estimator=log_ratio,ratio", f"outputs_dir={tmp_path / 'none'}"]
-    assert_one_line_error(*command("run", "experiment=sprinkler", *words), ["add -m to run both"])
-    assert not (tmp_path / "none").exists()
-
-
-def test_settings_may_come_before_the_experiment_and_be_swept() -> None:
-    estimators = ["log_ratio", "class_probability", "ratio", "relu_ratio"]
-    jobs = compose_configs(
-        [
-            f"experiment.estimator={','.join(estimators)}",
-            "experiment.contrast=joint",
-            "experiment=sprinkler",
-            "experiment.divergence=gan",
-        ]
-    )
-    settings = [job["experiment"] for job in jobs]
-    assert [one["estimator"] for one in settings] == estimators
-    assert {(one["contrast"], one["divergence"]) for one in settings} == {("joint", "gan")}
 
 
 def test_sweeps_of_the_reproduction() -> None:

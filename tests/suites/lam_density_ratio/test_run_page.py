@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.sprinkler_runs import finished_run, sprinkler
-from support.user_errors import assert_user_error
+from support.user_errors import raises_user_error
 
 from bnnbench.results.answers import CLAIMS, read_answers, value_of
 from bnnbench.suites.lam_density_ratio.comparison.evidence import read_sprinkler
@@ -23,7 +23,6 @@ from bnnbench.suites.lam_density_ratio.run_page import (
     run_notes,
     run_table,
 )
-from bnnbench.types import UserError
 
 ENDS = (1.30, 1.40, 1.50)
 UNDERTRAINED, QUICK = "schedule=undertrained", "schedule=quick"
@@ -105,17 +104,15 @@ def test_a_damaged_table_is_a_user_error(tmp_path: Path, name: str) -> None:
     folder = finished_run(tmp_path, QUICK, ends=ENDS)
     for content in ("torn", "repetition,status\n0,ok\n"):
         folder.table(name).write_text(content)
-        with pytest.raises(UserError) as error:
+        with raises_user_error(folder.table(name).name, "damaged"):
             read_sprinkler(folder)
-        assert_user_error(error, folder.table(name).name, "damaged")
 
 
 def test_damaged_draws_are_a_user_error(tmp_path: Path) -> None:
     folder = finished_run(tmp_path, QUICK, ends=ENDS)
     folder.arrays(SAMPLES).write_bytes(b"torn")
-    with pytest.raises(UserError) as error:
+    with raises_user_error(folder.arrays(SAMPLES).name, "damaged"):
         read_sprinkler(folder).draws(0)
-    assert_user_error(error, folder.arrays(SAMPLES).name, "damaged")
 
 
 def test_pages_do_not_import_torch() -> None:

@@ -101,20 +101,6 @@ def test_the_same_repetition_has_the_same_start_for_every_objective() -> None:
     assert (other.generator.parameters.flat[0] != stack.generator.parameters.flat[0]).any()
 
 
-def test_a_frozen_replica_stays_and_does_not_affect_others() -> None:
-    one = problem()
-    whole, frozen = (Stack(one, replicas(*OBJECTIVES)) for _ in range(2))
-    frozen.active[1] = 0
-    before = frozen.estimator.parameters.flat[1].clone()
-    for stack in (whole, frozen):
-        stack.estimator_steps(30, rate=1e-3)
-        stack.generator_step(rate=1e-3)
-    assert torch.equal(frozen.estimator.parameters.flat[1], before)
-    for k in (0, 2):
-        assert torch.equal(frozen.estimator.parameters.flat[k], whole.estimator.parameters.flat[k])
-        assert torch.equal(frozen.generator.parameters.flat[k], whole.generator.parameters.flat[k])
-
-
 def probability_below(x: float) -> float:
     """Return P(X <= x) under the model, by quadrature over the prior."""
     points, area = sprinkler.grid()

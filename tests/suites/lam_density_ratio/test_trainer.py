@@ -98,15 +98,6 @@ def test_a_dead_relu_is_stuck_and_stops() -> None:
     assert len(log.curve) == 9
 
 
-def test_a_failure_in_pretraining_ends_the_training() -> None:
-    stack, trainer = trainer_of(problem(), replicas(KL))
-    stack.generator.parameters.flat.fill_(float("inf"))
-    trainer.run(unsaved)
-    (log,) = trainer.logs
-    assert (log.status, log.failed_at, log.curve) == (NOT_FINITE, 0, [])
-    assert trainer.iteration == -1
-
-
 def test_rates_decay_to_zero_after_the_given_fraction() -> None:
     falling, constant = (problem(iterations=10, decay_from=x).schedule for x in (0.5, 1.0))
     assert [falling.rate_factor(k) for k in (0, 5, 6, 10)] == [1, 1, 0.8, 0]

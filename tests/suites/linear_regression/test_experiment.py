@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,49 +146,10 @@ def test_other_data_give_another_run_and_a_repeated_command_only_reprints(comman
     assert "damaged files: posterior.csv" in errors
 
 
-MISTAKES: dict[str, Any] = {
-    "pbp": (["method=pbp"], "method"),
-    "dropout": (["method=mc_dropout"], "method"),
-    "cavi depth": (["method=cavi", "depth=1"], "network.depth"),
-    "cavi prior": (["method=cavi", "method.prior_precision=null"], "method.prior_precision"),
-    "cavi loss": (["method=cavi", "loss=beta"], "likelihood", "not_accepted"),
-    "depth": (["depth=1"], "network.depth"),
-    "many inputs": (["dataset=diabetes", "method.noise_precision=1"], "dataset"),
-    "many splits": (
-        ["dataset=csv", "dataset.path=line.csv", "dataset.target=y", "method.noise_precision=1"],
-        "splits",
-    ),
-    "rows": (["dataset.rows=1"], "dataset.rows"),
-    "test rows": (["dataset.test_rows=0"], "dataset.test_rows"),
-    "slope": (["dataset.slope=steep"], "dataset.slope"),
-    "intercept": (["dataset.intercept=inf"], "dataset.intercept"),
-    "ends": (["dataset.low=5"], "dataset.high", "not_greater"),
-    "noise": (["dataset.noise_precision=-1"], "dataset.noise_precision"),
-    "data seed": (["dataset.data_seed=-1"], "dataset.data_seed"),
-    "large data seed": (["dataset.data_seed=4294967296"], "dataset.data_seed", "too_large"),
-    "other prior": (["prior=laplace", "divergence.estimator=monte_carlo"], "prior"),
-    "other loss": (["loss=beta"], "likelihood"),
-    "own prior": (
-        [
-            "method=laplace",
-            "method.prior_precision_by=marginal_likelihood",
-            "method.prior_precision=null",
-        ],
-        "method.prior_precision",
-    ),
-    "prior": (["method.prior_precision=0"], "method.prior_precision"),
-}
-"""Overrides, and the setting and the code of the error."""
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_sentence_and_writes_nothing(command: Command, name: str) -> None:
-    x = np.arange(30.0)
-    np.savetxt("line.csv", np.stack([x, x % 7], 1), delimiter=",", header="x,y", comments="")
-    overrides, setting, *code = MISTAKES[name]
-    about = {"setting": setting, "code": code[0] if code else None}
-    command.assert_refused("run", EXPERIMENT, "training.epochs=1", *overrides, **about)
-    assert [path.name for path in Path().iterdir()] == ["line.csv"]
+def test_a_table_with_several_splits_is_refused(command: Command) -> None:
+    Path("line.csv").write_text("\n".join(["x,y", *(f"{x},{x % 7}" for x in range(30))]))
+    words = ("dataset=csv", "dataset.path=line.csv", "dataset.target=y", "method.noise_precision=1")
+    command.assert_refused("run", EXPERIMENT, *words, setting="splits")
 
 
 def test_a_diverged_fit_is_an_error(command: Command) -> None:

@@ -15,7 +15,6 @@ from torch.distributions import MultivariateNormal
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.report.run_output import write_run_output
 from bnnbench.suites.linear_regression.experiment import (
-    LinearRegression,
     diagonal,
     mean_field,
     tabulate,
@@ -55,10 +54,6 @@ def make_line_run(
     tabulate(posteriors(shift), truth).to_csv(folder.table(POSTERIOR), index=False)
     points().to_csv(folder.table(POINTS), index=False)
     return folder
-
-
-def test_page_and_experiment_have_the_same_kind() -> None:
-    assert LinearRegression.kind == KIND
 
 
 def test_the_table_compares_learned_and_exact(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def test_only_tables_and_figures_with_runs_are_shown(tmp_path: Path) -> None:
 
 def test_the_whole_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def inline_only(figures: FigureFunctions, *_: Any) -> dict[str, str]:
-        return save_and_inline(figures)
+        some = {name: draw for name, draw in figures.items() if "fig_5_5" in name}
+        return dict.fromkeys(figures, "<svg/>") | save_and_inline(some)
 
     monkeypatch.setattr(report_writer, "save_and_inline", inline_only)
     finished_run(tmp_path, OPTIMAL, RELU, ends=THIRTY[:12], status=["ok", "stuck"] * 6)

@@ -13,12 +13,7 @@ from support.sprinkler_runs import sprinkler
 from bnnbench.report.blocks import Paragraph
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.evidence import Evidence
-from bnnbench.suites.lam_density_ratio.comparison.statistics import (
-    Sample,
-    f_test,
-    summarise,
-    welch,
-)
+from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, f_test, summarise, welch
 from bnnbench.suites.lam_density_ratio.comparison.tables import author_blocks
 from bnnbench.suites.lam_density_ratio.comparison.thesis import Cell, printed_tables
 from bnnbench.suites.lam_density_ratio.names import RELU_RATIO

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from support.command import result_folder
+from support.command import Command, result_folder
 
 from bnnbench.results.answers import read_answers, value_of
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, ESTIMATORS
@@ -27,8 +26,6 @@ from bnnbench.suites.lam_density_ratio.theory.parametrisations import (
     saturation_slopes,
     slopes,
 )
-
-Command = Callable[..., tuple[int, str, str]]
 
 DENSITY = st.floats(0.01, 5)
 PRE_ACTIVATION = st.floats(-5, 5, allow_subnormal=False)
