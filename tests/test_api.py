@@ -40,7 +40,7 @@ def test_fit_load_and_predict(settings: list[str], tmp_path: Path) -> None:
 def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         bnnbench.fit(*settings, "seed=0,1")
-    assert_user_error(error, "settings", "several_runs")
+    assert_user_error(error, "seed", "several_jobs")
     with pytest.raises(UserError) as error:
         bnnbench.load_run(tmp_path / "nowhere")
     assert_user_error(error, "RUN", "not_a_folder")
