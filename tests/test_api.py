@@ -64,3 +64,7 @@ def test_importing_the_package_imports_no_slow_modules() -> None:
     code = "import sys, bnnbench; print({'torch', 'pandas', 'hydra'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
+
+
+def test_completion_finds_the_functions() -> None:
+    assert {"fit", "load_run", "predict", "FinishedRun"} <= set(dir(bnnbench))
