@@ -18,3 +18,8 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module("bnnbench.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the Python interface, so that completion finds it before it is imported."""
+    return ["__version__", *__all__]

@@ -126,15 +126,10 @@ def fit(*settings: str) -> FinishedRun:
         UserError: if a setting is wrong, or the settings are those of several runs.
     """
     from bnnbench.config.assemble import build_run
-    from bnnbench.config.compose import sweep_jobs
+    from bnnbench.config.compose import single_job
     from bnnbench.run_all import run_all
 
-    jobs = sweep_jobs(settings)
-    if len(jobs) != 1:
-        raise UserError(
-            f"fit takes the settings of one run, not of {len(jobs)}.", "settings", "several_runs"
-        )
-    (folder,) = run_all([build_run(jobs[0])])
+    (folder,) = run_all([build_run(single_job(settings))])
     return FinishedRun(folder)
 
 

@@ -37,7 +37,7 @@ def test_fit_load_and_predict(settings: list[str], tmp_path: Path) -> None:
 
 
 def test_mistakes_are_user_errors(settings: list[str], tmp_path: Path) -> None:
-    with raises_user_error("settings", "several_runs"):
+    with raises_user_error("seed", "several_jobs"):
         bnnbench.fit(*settings, "seed=0,1")
     with raises_user_error("RUN", "not_a_folder"):
         bnnbench.load_run(tmp_path / "nowhere")
@@ -58,3 +58,7 @@ def test_importing_the_package_imports_no_slow_modules() -> None:
     code = "import sys, bnnbench; print({'torch', 'pandas', 'hydra'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
+
+
+def test_completion_finds_the_functions() -> None:
+    assert {"fit", "load_run", "predict", "FinishedRun"} <= set(dir(bnnbench))

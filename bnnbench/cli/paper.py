@@ -35,7 +35,9 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     from bnnbench.results.metrics import printed_in
     from bnnbench.results.reader import require_scores
 
-    runs = report_options.read_filtered_runs(given.path, None, run_filter, given.published_values)
+    runs = report_options.read_filtered_runs(
+        given.path, None, run_filter, given.published_values, given.others
+    )
     require_scores(runs)
     report_options.check_renames(names, runs)
     note_omitted_runs(runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,8 +105,9 @@ def read_filtered_runs(
     labels: Collection[str] | None,
     run_filter: RunFilter,
     published_values: Path | None,
+    others: Sequence[Path] = (),
 ) -> Runs:
-    """Read the selected runs, and the published values of the user.
+    """Read the selected runs of a folder and `others`, and the published values of the user.
 
     Raises:
         UserError: if there are none, or a name or the file is wrong.
@@ -118,5 +119,5 @@ def read_filtered_runs(
 
     use_published_protocols()
     values = read_user_published(published_values) if published_values else None
-    runs = read_runs(path, labels)
+    runs = read_runs(path, labels, others)
     return filter_runs(runs if values is None else replace(runs, user_published=values), run_filter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from functools import cache
 from os.path import expanduser
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.engines.base import EngineSettings
 from bnnbench.experiment.engines.local import Local
 from bnnbench.experiment.run import Run
+from bnnbench.notes import note
 from bnnbench.types import DuplicateConfiguration, UserError
 
 DEFAULTS = {"divergence": "kl", "prior": "gaussian", "likelihood": "gaussian", "loss": "nll"}
@@ -195,32 +197,41 @@ def pick_device(name: Any, engine: EngineSettings) -> str:
 
     Args:
         name: one of them or `auto`.
-        engine: a remote engine does not support `auto`, since its machines may differ from this.
+        engine: whose machines compute.
 
     Raises:
-        UserError: if CUDA is not available here, or `auto` is not supported.
+        UserError: if CUDA is not available here.
     """
     import torch
 
     check_choice("device.name", name, ("auto", "cpu", "cuda"))
     if engine.remote:
-        _check_explicit("device", name, engine)
-        return str(name)
+        return engine.device if name == "auto" else str(name)
     if name == "cuda" and not torch.cuda.is_available():
         raise UserError("device=cuda: no CUDA device was found; use device=cpu.", "device")
     return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _check_explicit(key: str, value: Any, engine: EngineSettings) -> None:
-    """Raise `UserError` if this machine would have to decide for the machines of the engine."""
-    if value == "auto":
-        choices = "always or never" if key == "training.compile" else "cpu or cuda"
-        raise UserError(
-            f"{key}=auto does not work with engine={engine.name}, which computes on other "
-            f"machines; choose {key}={choices}.",
-            key,
-            "remote",
-        )
+def settings_for_engine(config: Config, engine: EngineSettings) -> Config:
+    """Return the configuration with what a remote engine uses for `auto`, and print a note.
+
+    `auto` would depend on the hardware of this machine, which does not compute the results.
+    """
+    chosen = {"device": ("name", engine.device), "training": ("compile", "never")}
+    automatic = {
+        group: {**config[group], key: value}
+        for group, (key, value) in chosen.items()
+        if engine.remote and config.get(group, {}).get(key) == "auto"
+    }
+    words = {"device": f"device={engine.device}", "training": "training.compile=never"}
+    if automatic:
+        _note_once(f"engine={engine.name} uses {' and '.join(words[group] for group in automatic)}")
+    return {**config, **automatic}
+
+
+@cache  # the same for every run of a sweep
+def _note_once(text: str) -> None:
+    note(text)
 
 
 def count_workers(workers: Any) -> int:
@@ -254,11 +265,8 @@ def build(config: Config) -> Run:
     check_folder("outputs_dir", config["outputs_dir"])
     workers = count_workers(config["workers"])
     engine = make_engine(config)
-    parts = assemble_experiment(config, engine)
-    if engine.remote:
-        training = getattr(parts, "training", None)
-        _check_explicit("training.compile", getattr(training, "compile", None), engine)
-    experiment = parts.resolved()
+    config = settings_for_engine(config, engine)
+    experiment = assemble_experiment(config, engine).resolved()
     experiment.check()
     outputs = Path(expanduser(config["outputs_dir"]))
     return Run(experiment, outputs, config, workers, config["resume"], config["figures"], engine)

@@ -31,6 +31,7 @@ from bnnbench.config import auto_protocol
 from bnnbench.config.configs import CONFIG_NAME, GROUPS, config_folder, config_folders, is_option
 from bnnbench.config.errors import CONFIG_ERRORS, not_a_mapping, to_user_error
 from bnnbench.config.overrides import launcher_error, prepare_overrides
+from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -271,6 +272,27 @@ def sweep_jobs(
     with initialise_hydra(config_dir):
         given = _parse(prepared)
         return _compose_each(given, _compose_shared(given), max_jobs)
+
+
+def single_job(overrides: Sequence[str]) -> Job:
+    """Compose the job of `bnnbench run OVERRIDES`.
+
+    Raises:
+        UserError: if it cannot be composed, or the overrides are those of several jobs.
+    """
+    prepared = prepare_overrides(overrides)
+    with initialise_hydra():
+        given = _parse(prepared)
+        jobs = _compose_each(given, _compose_shared(given), 2)
+    if len(jobs) > 1:
+        swept = [str(one.key_or_group) for one in given if one.is_sweep_override()]
+        raise UserError(
+            f"{' and '.join(swept) or 'the experiment'} would start several runs; give the "
+            "settings of one.",
+            swept[0] if swept else "experiment",
+            "several_jobs",
+        )
+    return jobs[0]
 
 
 def compose_configs(

@@ -116,6 +116,10 @@ class HasSteps(Experiment):
     def cost(self, workers: int) -> float:
         """Estimate the seconds that all units take; used only to predict the time left."""
 
+    def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
+        """Return the seconds that a finished unit took; None if they are unknown."""
+        return None
+
 
 class HasPlan(Experiment):
     """An experiment that describes what it will do before it runs."""

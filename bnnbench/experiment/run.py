@@ -99,10 +99,19 @@ class Run:
         return sum(done for done, _ in counts), sum(total for _, total in counts)
 
     def cost(self) -> float:
-        """Estimate the seconds that all units take; one each where nothing is known."""
-        if isinstance(self.experiment, HasSteps):
-            return self.experiment.cost(self.workers)
-        return float(len(self.experiment.units()))
+        """Estimate the seconds that all units take; one each where nothing is known.
+
+        If units are finished, the mean of their measured seconds replaces the estimate.
+        """
+        experiment, units = self.experiment, self.experiment.units()
+        if not isinstance(experiment, HasSteps):
+            return float(len(units))
+        measured = [experiment.seconds_taken(unit, self.store) for unit in units]
+        known = [seconds for seconds in measured if seconds is not None]
+        if not known:
+            return experiment.cost(self.workers)
+        parallel = 1 if self.member.lockstep else min(self.workers, len(experiment.groups(units)))
+        return sum(known) / len(known) * len(units) / parallel
 
     def warnings(self) -> tuple[str, ...]:
         """Return what the user should know before it runs: sentences without a full stop."""

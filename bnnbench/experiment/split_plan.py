@@ -24,7 +24,7 @@ from bnnbench.experiment.split_cost import (
     group_seconds,
     max_stacked_replicas,
 )
-from bnnbench.experiment.split_files import KIND
+from bnnbench.experiment.split_files import KIND, SPLITS
 from bnnbench.experiment.split_search import TRIALS, TrialLog
 from bnnbench.identity import no_identity
 from bnnbench.likelihoods.base import Likelihood
@@ -290,6 +290,12 @@ class SplitPlan(HasSteps, HasPlan):
             out_of_fold=self.evaluation.out_of_fold,
             native=self.device == "cpu" and self.method.native,
         )
+
+    def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
+        if not store.finished(unit):
+            return None
+        rows = store.rows(unit, SPLITS)
+        return float(rows[0]["total_seconds"]) if rows else None
 
     def plan(self) -> dict[str, str]:
         data = describe_data(self.table, tuple(self.requested.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,7 +95,7 @@ class Runs:
     """The finished runs of a folder.
 
     Attributes:
-        path: the folder.
+        path: the folder, the first if there are several.
         tables: by kind of experiment, one row per run, index `run` (the digest of its record),
             sorted by `SORT_COLUMNS`. Columns: the metadata of its record, `variant` (name of its
             folder) and `settings` (by dotted name); for runs on splits also `splits` (how many),
@@ -140,8 +140,10 @@ class Runs:
         return self._cache[make]
 
 
-def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
-    """Read every finished, undamaged run at or below `path`.
+def read_runs(
+    path: Path, labels: Collection[str] | None = None, others: Sequence[Path] = ()
+) -> Runs:
+    """Read every finished, undamaged run at or below `path`, and below `others`.
 
     Of several copies of a run, the one with the most splits is used. `labels` are the names of the
     subfolders to read, by default all.
@@ -149,7 +151,7 @@ def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
     Raises:
         UserError: if `path` does not exist, contains no finished run, or only damaged ones.
     """
-    verified, skipped = read_verified_runs(path, labels)
+    verified, skipped = read_verified_runs((path, *others), labels)
     rows: dict[str, list[dict[str, Any]]] = {}
     for run in verified.values():
         rows.setdefault(run.record.kind, []).append(metadata_row(run.folder, run.record))
@@ -174,7 +176,7 @@ def read_runs(path: Path, labels: Collection[str] | None = None) -> Runs:
 
 
 def read_verified_runs(
-    path: Path, labels: Collection[str] | None = None
+    paths: Sequence[Path], labels: Collection[str] | None = None
 ) -> tuple[dict[str, VerifiedRun], tuple[str, ...]]:
     """Return the finished runs by digest, and a sentence on each damaged one.
 
@@ -183,7 +185,7 @@ def read_verified_runs(
     """
     verified: dict[str, VerifiedRun] = {}
     errors: list[UserError] = []
-    for folder in folders_below(path, labels):
+    for folder in (folder for path in paths for folder in folders_below(path, labels)):
         try:
             run = read_verified(folder)
         except UserError as error:

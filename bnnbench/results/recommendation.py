@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from bnnbench.results.calibration import pit_values, total_deviation
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.reader import Runs
+from bnnbench.results.run_files import exclude_diverged, read_predictions
 from bnnbench.results.significance import DECISION_PROBABILITY, ROPE, all_pairs
 
 SCORE = "log_likelihood"
 """Methods are chosen by this metric because it rewards both accuracy and calibration."""
 
-COVERAGE = "coverage_90"
+LEVEL = 0.9
+"""Of the intervals whose coverage is reported."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,26 @@ class Rival:
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """Fractions of test targets inside the 90 % interval, not recalibrated.
+
+    Attributes:
+        whole: of all test points.
+        thirds: of the thirds with the smallest, medium and largest predicted deviation.
+    """
+
+    whole: float
+    thirds: tuple[float, float, float]
+
+    def __str__(self) -> str:
+        low, middle, high = self.thirds
+        return (
+            f"{self.whole:.0%} of the test targets: {low:.0%}, {middle:.0%} and {high:.0%} in the "
+            "thirds of the rows with the smallest, medium and largest predicted deviation"
+        )
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """The recommendation for one data set.
 
@@ -61,11 +85,8 @@ class Recommendation:
     rivals: tuple[Rival, ...]
     incomparable: tuple[str, ...]
 
-    def sentences(self, coverage: Mapping[str, float]) -> list[str]:
-        """Return the recommendation in words.
-
-        `coverage` is the fraction of test targets inside the 90 % interval, by run.
-        """
+    def sentences(self, coverage: Coverage | None) -> list[str]:
+        """Return the recommendation in words, with the `coverage` of the best method."""
         mean, error = self.score
         ties = [_describe(rival) for rival in self.rivals if rival.tied]
         worse = [rival.name for rival in self.rivals if not rival.tied]
@@ -83,9 +104,8 @@ class Recommendation:
                 f"{_join(self.incomparable)}.",
             ),
             (
-                self.run in coverage,
-                f"The 90 % intervals of {self.best} contain {coverage.get(self.run, 0):.0%} of "
-                "the test targets.",
+                coverage is not None,
+                f"The 90 % intervals of {self.best} contain {coverage}.",
             ),
         ]
         return [sentence for applies, sentence in parts if applies]
@@ -115,13 +135,20 @@ def recommendation(runs: Runs, rope: float = ROPE) -> Recommendation:
     )
 
 
-def coverages(runs: Runs) -> dict[str, float]:
-    """Return the fraction of test targets inside each run's 90 % interval, not recalibrated."""
-    fractions = {}
-    for run, table in runs.calibrations.items():
-        plain = table[table["recalibration"] == "none"]
-        fractions[run] = float(plain[COVERAGE].mean())
-    return fractions
+def coverage_by_deviation(runs: Runs, run: str) -> Coverage | None:
+    """Compute the coverage of a run's 90 % intervals over the test points of all its splits.
+
+    Returns:
+        None if the run has no predictions.
+    """
+    points = read_predictions(runs.folders[run])
+    if points is None:
+        return None
+    points = exclude_diverged(points, runs.splits[runs.splits["run"] == run])
+    inside = np.abs(2 * pit_values(points) - 1) <= LEVEL
+    order = np.argsort(total_deviation(points), kind="stable")
+    low, middle, high = (float(inside[third].mean()) for third in np.array_split(order, 3))
+    return Coverage(float(inside.mean()), (low, middle, high))
 
 
 def _rival(pair: pd.Series, best: str, names: pd.Series) -> Rival | None:

@@ -61,7 +61,8 @@ def assert_few_common_splits(command: Command, folder: Path) -> None:
 
 
 def test_one_run_alone_cannot_be_compared(command: Command, outputs: Path) -> None:
-    assert_few_common_splits(command, outputs / "uci/boston/pbp")
+    folder = str(outputs / "uci/boston/pbp")
+    command.assert_refused("compare", folder, setting="PATH", code="one_run")
 
 
 def test_two_splits_are_too_few(command: Command, tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 from support.command import Command
 from support.config import TINY
+from support.user_errors import raises_user_error
 
-from bnnbench.cli.commands.recommend import comparable_runs
+from bnnbench.cli.commands.recommend import METHODS, _with_splits, comparable_runs, within_budget
+from bnnbench.cli.plan import seconds_left
 from bnnbench.results.reader import read_runs
-from bnnbench.results.recommendation import coverages, recommendation
+from bnnbench.results.recommendation import coverage_by_deviation, recommendation
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -41,7 +43,8 @@ def test_the_best_is_recommended_and_used(command: Command, line: Path) -> None:
     assert found.run == best and len(found.rivals) == 1
     rival = found.rivals[0]
     assert rival.better + rival.equivalent + rival.worse == pytest.approx(1)
-    assert set(coverages(runs)) == set(runs.scored.index)
+    inside = coverage_by_deviation(runs, best)
+    assert inside is not None and np.mean(inside.thirds) == pytest.approx(inside.whole, abs=0.1)
     last = out.strip().splitlines()
     assert found.best in out
     assert last[-1] == f"next: bnnbench predict {runs.folders[best].root} NEW.csv"
@@ -65,7 +68,11 @@ def test_mistakes_are_one_sentence(command: Command, line: Path) -> None:
         ("nowhere.csv", "--target", "y"): ("dataset.path", "file_not_found"),
         (str(line), "--target", "z"): ("dataset.target", "unknown_column"),
         (str(line), "--target", "y", "--methods", "magic"): ("--methods", "unknown_option"),
+        (str(line), "--target", "y", "--methods", "linear/x"): ("--methods", "unknown_option"),
         (str(line), "--target", "y", "method=vadam"): ("method", None),
+        (str(line), "--target", "y", "dataset.target=a"): ("dataset.target", None),
+        (str(line), "--target", "y", "seed=1,2"): ("seed", "several_jobs"),
+        (str(line), "--target", "y", "--minutes", "0"): ("--minutes", None),
         (str(line), "--target", "y", "nonsense"): ("KEY=VALUE", "syntax"),
         (str(line), "--target", "y", "splits=99"): ("splits", "count_out_of_range"),
     }
@@ -78,7 +85,8 @@ def test_a_dry_run_lists_the_methods_and_writes_nothing(command: Command, line: 
     words = ("--target", "y", "--methods", "linear,boosting,vadam", "splits=3", *SHORT)
     code, out, errors = command("recommend", "--dry-run", str(line), *words)
     assert code == 0, errors
-    first, splits, *methods, last = out.splitlines()
+    first, splits, *methods, last, following = out.splitlines()
+    assert following == "next: bnnbench recommend " + " ".join([str(line), *words])
     assert first == "line: 80 rows, 2 inputs, target y" and splits.startswith("splits: 3 of 20")
     assert [word.split()[:2] for word in methods] == [
         [name, "about"] for name in ("linear", "boosting", "vadam")
@@ -98,3 +106,44 @@ def test_out_of_fold_predictions_are_optional(line: Path) -> None:
         runs = comparable_runs(str(line), "y", ["linear", "boosting"], [*SHORT, *words])
         found = [run.config["evaluation"]["out_of_fold"] for run in runs]
         assert found == [expected, expected]
+
+
+def test_splits_of_the_table_replace_the_default_number(tmp_path: Path) -> None:
+    """Splits by time have five windows; a list of columns needs no brackets."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=["a", "b", "c", "y"])
+    frame = frame.assign(day=np.arange(90), person=np.arange(90) // 3)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for word, expected in (("dataset.time=day", 5), ("dataset.group=person", 10)):
+        words = [word, "dataset.drop=b,c"]
+        runs = comparable_runs(str(tmp_path / "t.csv"), "y", ["linear", "boosting"], words)
+        assert [len(run.experiment.units()) for run in runs] == [expected] * 2
+        assert not {"b", "c"} & set(runs[0].experiment.table.features)
+
+
+def test_participants_that_do_not_accept_a_setting_are_left_out(
+    line: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["linear", "vadam", "deep_ensemble", "deep_ensemble/heteroscedastic"]
+    plain = comparable_runs(str(line), "y", names, SHORT)
+    found = [run.experiment.metadata()["likelihood"] for run in plain]
+    assert found == ["gaussian", "gaussian", "gaussian", "heteroscedastic"]
+    runs = comparable_runs(str(line), "y", METHODS, [*SHORT, "likelihood=heteroscedastic"])
+    methods = [run.experiment.metadata()["method"] for run in runs]
+    assert methods == ["vadam", "mc_dropout", "deep_ensemble"]
+    assert "method=linear" in capsys.readouterr().err
+
+
+def test_a_time_budget_reduces_splits_and_then_methods(line: Path) -> None:
+    runs = comparable_runs(str(line), "y", ["vadam", "linear", "pbp"], ["splits=10", *SHORT])
+    seconds = sum(map(seconds_left, runs))
+    assert [len(run.experiment.units()) for run in within_budget(runs, 1.01 * seconds)] == [10] * 3
+    half = within_budget(runs, seconds / 2)
+    (count,) = {len(run.experiment.units()) for run in half}
+    assert len(half) == 3 and 3 <= count <= 5
+    assert {run.config["splits"][-1] for run in half} == {count - 1}
+    fewest = sorted(map(seconds_left, (_with_splits(run, 3) for run in runs)))
+    two = within_budget(runs, sum(fewest[:2]) * 1.01)
+    assert [len(run.experiment.units()) for run in two] == [3, 3]
+    with raises_user_error("--minutes", "too_short"):
+        within_budget(runs, sum(fewest[:2]) * 0.5)

@@ -6,6 +6,7 @@ import errno
 import webbrowser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support.command import Command, assert_one_line_error
 from support.runs import add_arrays, make_folder, make_run
@@ -105,3 +106,17 @@ def test_runs_that_show_themselves_are_left_out(command: Command, tmp_path: Path
 def test_help_names_every_suite(command: Command) -> None:
     code, out, _ = command("report", "--help")
     assert code == 0 and all(suite.name in out for suite in suites())
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_several_folders_share_one_report(command: Command, tmp_path: Path) -> None:
+    make_run(tmp_path / "ours")
+    make_run(tmp_path / "theirs", method="pbp")
+    code, _, errors = command("report", str(tmp_path / "ours"), str(tmp_path / "theirs"))
+    assert code == 0, errors
+    table = pd.read_csv(tmp_path / "ours/report/results.csv")
+    assert sorted(table["method"]) == ["bbb_x1", "pbp"]
+    words = ("report", "--style", "paper", str(tmp_path / "theirs"), str(tmp_path / "ours"))
+    code, _, errors = command(*words)
+    assert code == 0, errors
+    assert len(pd.read_csv(tmp_path / "theirs/report/paper.csv")) == 4

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
-
 import pytest
 from support.config import compose
 from support.user_errors import raises_user_error
 
-from bnnbench.config.assemble import build, pick_device
-from bnnbench.experiment.engines.base import Engine, EngineSettings
+from bnnbench.config.assemble import _note_once, build, pick_device
 from bnnbench.experiment.engines.local import Local
-
-
-@dataclass(frozen=True, kw_only=True)
-class Elsewhere(EngineSettings):
-    """A remote engine without machines."""
-
-    remote: ClassVar[bool] = True
-
-    def create_engine(self, workers: int, outputs: Path) -> Engine:
-        """Not used by these tests."""
-        raise NotImplementedError
+from bnnbench.experiment.engines.slurm import Slurm
 
 
 def test_this_machine_is_the_default() -> None:
     assert build(compose()).engine == Local()
 
 
-def test_a_remote_engine_needs_an_explicit_device() -> None:
-    engine = Elsewhere(name="elsewhere")
-    assert pick_device("cuda", engine) == "cuda" and pick_device("cpu", engine) == "cpu"
-    with raises_user_error("device", "remote"):
-        pick_device("auto", engine)
-
-
-def test_a_remote_engine_needs_an_explicit_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = compose("device=cpu")
-    monkeypatch.setattr(
-        "bnnbench.config.assemble.make_engine", lambda _: Elsewhere(name="elsewhere")
-    )
-    with raises_user_error("training.compile", "remote"):
-        build(config)
-    config["training"]["compile"] = "never"
-    assert build(config).engine.remote
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_a_remote_engine_chooses_device_and_compiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], gpus: int
+) -> None:
+    monkeypatch.setattr(Slurm, "check", lambda self: None)  # no sbatch here
+    _note_once.cache_clear()
+    config = compose("engine=slurm", f"engine.gpus={gpus}")
+    runs = [build(config), build({**config, "seed": 1})]
+    device = "cuda" if gpus else "cpu"
+    for run in runs:
+        assert run.experiment.device == run.config["device"]["name"] == device
+        assert run.experiment.training.compile == run.config["training"]["compile"] == "never"
+    noted = capsys.readouterr().err
+    assert noted.count("training.compile=never") == noted.count(f"device={device}") == 1
+    assert pick_device("cuda", Slurm(name="slurm")) == "cuda"
 
 
 def test_an_engine_of_another_class_is_refused() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.config import compose
+from support.config import TINY, compose
 from support.tiny_runs import Planner, with_experiment
 from support.user_errors import raises_user_error
 
@@ -199,3 +199,12 @@ def test_a_fixed_value_is_a_number_or_null() -> None:
     for value in ("two words", "0", "[1]"):
         with raises_user_error(key):
             build(compose(*toy, f"{key}={value}"))
+
+
+def test_estimates_use_the_seconds_of_finished_splits(tmp_path: Path) -> None:
+    run = build(compose(*TINY, "splits=4", f"outputs_dir={tmp_path}"))
+    assert run.cost() == run.experiment.cost(run.workers)
+    row = {"total_seconds": 50.0}
+    run.store.save(run.experiment.units()[1], {"splits": [row]}, {})
+    groups = len(run.experiment.groups(run.experiment.units()))
+    assert run.cost() == pytest.approx(4 * 50 / min(run.workers, groups))

@@ -67,7 +67,6 @@ def run(given: Namespace) -> int:
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.config.published_protocol import use_published_protocols
-    from bnnbench.results.pairing import MIN_COMMON_SPLITS
     from bnnbench.results.reader import read_runs, require_scores
     from bnnbench.results.significance import tally
 
@@ -82,18 +81,34 @@ def run(given: Namespace) -> int:
         return 0
     pairs = _pairs(folders, given.rope)
     if pairs.empty:
-        raise UserError(
-            f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
-            "; run more splits (splits=all), or the same ones.",
-            "PATH",
-            "few_common_splits",
-        )
+        raise _nothing_to_compare(folders)
     for metric, group in pairs.groupby("metric", sort=False):
         console.print(_table(f"{metric} (ROPE {given.rope:g})", group))
     console.print(_plain("wins, ties, losses", tally(pairs)))
     for note in _notes(folders):
         console.print(note, highlight=False)
     return 0
+
+
+def _nothing_to_compare(folders: Sequence[Runs]) -> UserError:
+    """Return the error that says why there is no pair of runs."""
+    from bnnbench.results.pairing import MIN_COMMON_SPLITS
+
+    table = _named(folders)
+    if table["dataset"].is_unique:
+        names = (table["label"].str.removesuffix(" *") + " on " + table["dataset"]).tolist()
+        return UserError(
+            f"there is only one run per data set ({', '.join(names)}); run another method on the "
+            "same splits, or give a second folder.",
+            "PATH",
+            "one_run",
+        )
+    return UserError(
+        f"no two of these runs have {MIN_COMMON_SPLITS} common splits (with the same test rows)"
+        "; run more splits (splits=all), or the same ones.",
+        "PATH",
+        "few_common_splits",
+    )
 
 
 def _notes(folders: Sequence[Runs]) -> list[str]:

@@ -39,8 +39,12 @@ The interval is Gaussian with this mean and standard deviation, unless it is cal
 
   isotonic    by isotonic regression on the run's out-of-fold predictions
   conformal   by split conformal prediction: a fifth of the rows is held out, and the interval
-              covers new rows of the same distribution with at least the given probability
+              covers new rows of the same distribution with at least the given probability, on
+              average over rows: less where the noise is large, unless the method predicts that
 """
+
+SIX_DIGITS = "%.6g"
+"""Format of predictions, which are not more precise."""
 
 EXAMPLES = """\
 examples:
@@ -161,12 +165,14 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
         writing: its format.
     """
     if output is None:
-        predicted.to_csv(sys.stdout, index=False, float_format="%.6g")
+        predicted.to_csv(sys.stdout, index=False, float_format=SIX_DIGITS)
         return
     from bnnbench.data.own_table.text_file import SEPARATORS
     from bnnbench.files import write_atomically
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]
-    text = predicted.to_csv(index=False, sep=separator, decimal=writing.decimal)
+    text = predicted.to_csv(
+        index=False, sep=separator, decimal=writing.decimal, float_format=SIX_DIGITS
+    )
     write_atomically(output, lambda file: file.write(text.encode(writing.encoding)))
     print(f"predictions: {output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 SUMMARY = "collect finished runs in tables and figures"
 
 DESCRIPTION = """\
-Collect every finished run at or below PATH in tables and figures, written to PATH/report:
+Collect every finished run at or below PATH, and below MORE, in tables and figures, written to
+PATH/report:
 
   report.html         a self-contained page for the browser: figures, sortable tables, published
                       results next to ours, a page for every run
@@ -65,6 +66,7 @@ EXAMPLES = """\
 examples:
   bnnbench report                       all runs below outputs
   bnnbench report outputs/uci           one experiment
+  bnnbench report outputs ../theirs     runs of several folders; the report is in outputs/report
   bnnbench report --open                open report.html in the browser
   bnnbench report --error-bars stderr   error bars show standard errors
   bnnbench report --all-published       compare with all published values on these data sets
@@ -84,6 +86,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         default=Path("outputs"),
         help="the outputs folder, or any folder inside it (default: outputs)",
+    )
+    parser.add_argument(
+        "others", metavar="MORE", nargs="*", type=Path, help="further folders of runs"
     )
     parser.add_argument(
         "--error-bars",
@@ -134,7 +139,7 @@ def run(given: Namespace) -> int:
 
     style = Style(given.error_bars or "std", given.all_published, run_filter)
     values, refresh = given.published_values, given.refresh
-    page = write_and_show(given.path, style, given.output_dir, None, values, refresh)
+    page = write_and_show(given.path, style, given.output_dir, None, values, refresh, given.others)
     if given.open:
         open_in_browser(page)
     return 0
@@ -168,6 +173,7 @@ def write_and_show(
     labels: Collection[str] | None = None,
     published_values: Path | None = None,
     refresh: bool = False,
+    others: Sequence[Path] = (),
 ) -> Path:
     """Write the report, print its table and, as the last line, the page, which is returned.
 
@@ -178,6 +184,7 @@ def write_and_show(
         labels: of the experiments to include; all of them if not given.
         published_values: a file of further published values.
         refresh: whether to rewrite summary and figures of each run first.
+        others: further folders of runs.
 
     Raises:
         UserError: if `path` contains no finished run, a name or the file is wrong, or the report
@@ -193,7 +200,8 @@ def write_and_show(
 
     style = style or Style()
     read = partial(
-        report_options.read_filtered_runs, path, labels, style.run_filter, published_values
+        report_options.read_filtered_runs,
+        *(path, labels, style.run_filter, published_values, others),
     )
     runs = read()
     note_omitted_runs(runs)

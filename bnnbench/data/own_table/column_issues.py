@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,9 @@ DROP, IMPUTE = "drop", "impute"
 
 MAX_CATEGORIES = 100
 
+MIN_GROUPS = 20
+"""Distinct texts, each in two rows on average, from which a column may name groups of rows."""
+
 DATE_FORMATS = "dates are read as 2024-12-31 or 31.12.2024"
 
 AMBIGUOUS_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b.*")
@@ -41,11 +44,13 @@ class Policy:
         missing: `refuse`, `drop` the row, or `impute` the mean.
         categorical: `refuse`, or `onehot`: a column of zeros and ones for each value.
         dates: `refuse`, or `numbers`: days since 1 January 1970.
+        split_by: whether a column defines the splits; otherwise one is suggested.
     """
 
     missing: str = REFUSE
     categorical: str = REFUSE
     dates: str = REFUSE
+    split_by: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class ColumnIssue:
         setting: the override that resolves it for all such columns; empty if the column has to be
             corrected or excluded.
         hint: additional advice.
+        other_setting: used instead if another column defines the splits.
     """
 
     column: str
@@ -66,6 +72,7 @@ class ColumnIssue:
     remedies: tuple[str, ...]
     setting: str = ""
     hint: str = ""
+    other_setting: str = ""
 
 
 def check_columns(
@@ -87,10 +94,11 @@ def check_columns(
         policy: the decisions made so far.
         dropped: the columns excluded so far.
     """
-    issues = [issue for e in encodings for issue in _issues(frame[e.column], e, policy)]
+    found = [issue for e in encodings for issue in _issues(frame[e.column], e, policy)]
+    issues = _with_one_split_column(found)
     if not issues:
         return
-    hint = next((f"; {issue.hint}" for issue in issues if issue.hint), "")
+    hint = "".join(f"; {text}" for text in dict.fromkeys(i.hint for i in issues if i.hint))
     if len(issues) == 1:
         (issue,) = issues
         raise invalid(
@@ -122,6 +130,22 @@ def _to_drop(issues: Sequence[ColumnIssue]) -> list[str]:
     return list(dict.fromkeys(issue.column for issue in issues if not issue.setting))
 
 
+def _with_one_split_column(issues: Sequence[ColumnIssue]) -> list[ColumnIssue]:
+    """Return the issues with the setting of only the first that suggests to split by its column.
+
+    Groups come before times, since rows of one group in both parts leak the target.
+    """
+    suggested = [i.setting for k in ("group", "time") for i in issues if _splits_by(i, k)]
+    return [
+        replace(issue, setting=issue.other_setting) if issue.setting in suggested[1:] else issue
+        for issue in issues
+    ]
+
+
+def _splits_by(issue: ColumnIssue, key: str) -> bool:
+    return issue.setting.startswith(f"dataset.{key}=")
+
+
 def _issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[ColumnIssue]:
     name = encoding.column
     drop = f"exclude it with dataset.drop=[{name}]"
@@ -131,9 +155,26 @@ def _issues(cells: pd.Series, encoding: Encoding, policy: Policy) -> list[Column
         return _text_issues(cells, encoding, policy, drop)
     issues = []
     if encoding.kind == DATES and policy.dates == REFUSE:
-        remedies = ("convert it to days with dataset.dates=numbers", drop)
-        issues.append(ColumnIssue(name, "holds dates", remedies, "dataset.dates=numbers"))
+        issues.append(_date_issue(name, encoding.apply(cells)[0], policy, drop))
     return [*issues, *_numeric_issues(name, encoding.apply(cells)[0], policy, drop)]
+
+
+def _date_issue(name: str, days: np.ndarray, policy: Policy, drop: str) -> ColumnIssue:
+    """Return the issue of a date column; if the rows are in its order, suggest splits by time."""
+    number, steps = "dataset.dates=numbers", np.diff(days)
+    remedies = (f"convert it to days with {number}", drop)
+    ordered = np.all(steps >= 0) or np.all(steps <= 0)  # False if a date is missing
+    if policy.split_by or not ordered:
+        return ColumnIssue(name, "holds dates", remedies, number)
+    by_time = f"dataset.time={name}"
+    return ColumnIssue(
+        name,
+        "holds dates, and the rows are in their order",
+        (f"test on later rows than those for training with {by_time}", *remedies),
+        by_time,
+        f"dataset.time={name} tests on later rows, as when a model predicts the future",
+        number,
+    )
 
 
 def _text_issues(
@@ -146,9 +187,18 @@ def _text_issues(
     if text.sum() < strings.notna().sum() / 2:
         remedies = ("make every cell a number", drop)
         return [ColumnIssue(encoding.column, problem, remedies, hint=hint)]
+    repeats = MIN_GROUPS <= count <= text.sum() / 2 and not hint
+    may_group = repeats and not policy.split_by
+    group = f"dataset.group={encoding.column}" if may_group else ""
+    if may_group:
+        hint = (
+            f"with {group}, the rows of one {encoding.column} (a patient, a machine) stay in one "
+            "part of every split"
+        )
     if count > MAX_CATEGORIES:
         problem += f" ({count} values, more than the {MAX_CATEGORIES} that can be one-hot encoded)"
-        return [ColumnIssue(encoding.column, problem, (drop,), hint=hint)]
+        keep = (f"keep the rows of each value together with {group}",) if may_group else ()
+        return [ColumnIssue(encoding.column, problem, (*keep, drop), group, hint)]
     if policy.categorical == ONEHOT:
         return []
     remedies = (f"encode its {count} values with dataset.categorical=onehot", drop)

@@ -27,6 +27,7 @@ from bnnbench.data.own_table.column_issues import (
 )
 from bnnbench.data.own_table.column_roles import ColumnRoles
 from bnnbench.data.own_table.columns import (
+    DATES,
     NUMBER,
     Encoding,
     as_strings,
@@ -40,7 +41,7 @@ from bnnbench.data.own_table.splitting import (
     split_from_column,
     time_splits,
 )
-from bnnbench.data.own_table.table_warnings import table_warnings
+from bnnbench.data.own_table.table_warnings import split_warnings, table_warnings
 from bnnbench.data.own_table.text_file import AUTO, SEPARATORS
 from bnnbench.data.splits import NumberOfSplits, TestFraction, seeded_splits
 from bnnbench.identity import no_identity
@@ -170,6 +171,7 @@ class OwnTable(Checked):
                 "choose a column that varies.",
             )
         groups = None if self.group is None else _numbered(path, frame[self.group])
+        dates = {one.column for one in encodings if one.kind == DATES}
         sources = {name: one.column for one in encodings for name in one.features}
         inputs, splits = np.column_stack(list(columns.values())), self._splits(path, frame, groups)
         notes = [f"{path.name}: {detected}"] * bool(detected) + [dropped] * bool(dropped)
@@ -184,6 +186,7 @@ class OwnTable(Checked):
             encodings=tuple(encoding for encoding in encodings if encoding.column != target),
             warnings=(
                 *notes,
+                *([] if self._split_by() else split_warnings(columns, dates)),
                 *table_warnings([*columns], inputs, target, targets, splits, sources),
             ),
         )
@@ -230,7 +233,7 @@ class OwnTable(Checked):
         encodings = [infer_encoding(frame[name]) for name in names]
         of_target = next(one for one in encodings if one.column == self.target)
         check_numeric_target(path, of_target.column, frame[of_target.column], of_target)
-        policy = Policy(self.missing, self.categorical, self.dates)
+        policy = Policy(self.missing, self.categorical, self.dates, bool(self._split_by()))
         check_columns(path, frame, encodings, policy, self.drop or ())
         return encodings
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from bnnbench.data.own_table.checks import is_constant
+from bnnbench.data.own_table.column_issues import MIN_GROUPS
 from bnnbench.types import Split
 
 MIN_RECOMMENDED_ROWS = 100
@@ -16,6 +18,36 @@ MAX_TARGET_CORRELATION = 0.999
 
 MAX_TARGET_RATIO = 1000.0
 """Ratio of the 99 % to the 1 % quantile of positive targets above which a logarithm is advised."""
+
+IDENTIFIER = re.compile(
+    r"(.*[\W_])?(id|nr|no|number|key|code)|(patient|subject|person|customer|user|device|machine|"
+    r"batch|station).*",
+    re.IGNORECASE,
+)
+"""Names of columns that say what a row belongs to."""
+
+
+def split_warnings(columns: Mapping[str, np.ndarray], dates: Collection[str]) -> list[str]:
+    """Return warnings about inputs of a table with random splits that should define the splits.
+
+    Args:
+        columns: `[N]` values of each input.
+        dates: the inputs that were dates.
+    """
+    warnings = []
+    for name, values in columns.items():
+        if name in dates and (np.all(np.diff(values) >= 0) or np.all(np.diff(values) <= 0)):
+            warnings.append(
+                f"the rows are in the order of {name}, but splits are random: to test on later "
+                f"rows than those for training, add dataset.time={name}"
+            )
+        count = len(np.unique(values))
+        if IDENTIFIER.fullmatch(name) and MIN_GROUPS <= count <= len(values) / 2:
+            warnings.append(
+                f"{name} repeats ({count} values in {len(values)} rows): if the rows of one value "
+                f"belong together, add dataset.group={name}"
+            )
+    return warnings
 
 
 def table_warnings(

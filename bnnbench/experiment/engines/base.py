@@ -69,6 +69,11 @@ class EngineSettings(Checked, ABC):
     remote: ClassVar[bool] = False
     key: ClassVar[str] = "engine"
 
+    @property
+    def device(self) -> str:
+        """The device of the machines of a remote engine, unless the user chooses another."""
+        return "cpu"
+
     @abstractmethod
     def create_engine(self, workers: int, outputs: Path) -> Engine:
         """Create the engine.

@@ -112,6 +112,11 @@ class Slurm(EngineSettings):
     sbatch_options: Mapping[str, Any] | None = None
     remote: ClassVar[bool] = True
 
+    @property
+    def device(self) -> str:
+        """CUDA if a job has a GPU."""
+        return "cuda" if self.gpus else "cpu"
+
     def check(self) -> None:
         if find_spec("submitit") is None:
             raise UserError("engine=slurm needs submitit; install bnnbench[slurm].", "engine")

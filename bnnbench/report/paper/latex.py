@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bnnbench.report.blocks import MISSING
-from bnnbench.report.paper.layout import COLUMN_GAP, Layout, MetricBlock, PrintedCell
+from bnnbench.report.paper.layout import COLUMN_GAP, OTHER_SPLITS, Layout, MetricBlock, PrintedCell
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
 from bnnbench.report.renderers.latex import cell
 from bnnbench.results.metrics import Metric
@@ -94,7 +94,8 @@ def format_score(score: PrintedCell) -> str:
     if score.mean == MISSING:
         return cell(MISSING)
     text = f"{score.mean} \\pm {score.error}" if score.error else score.mean
-    return rf"$\mathbf{{{text}}}$" if score.best else f"${text}$"
+    mark = r"^{\ddagger}" if score.other_splits else ""
+    return rf"$\mathbf{{{text}}}{mark}$" if score.best else f"${text}{mark}$"
 
 
 def escaped(text: str) -> str:
@@ -118,6 +119,11 @@ def caption(table: PaperTable) -> str:
     if any(one.published for one in table.entries):
         sources = f" ({'; '.join(table.sources)})" if table.sources else ""
         parts.append(f"† Published values{sources}, not included in the tests.")
+    if table.other_splits:
+        parts.append(
+            f"{OTHER_SPLITS} On other splits (number in parentheses), so not comparable with the "
+            f"other means on the data set: {join_words(table.other_splits)}."
+        )
     if table.diverged_runs:
         parts.append(f"Diverged splits are excluded: {join_words(table.diverged_runs)}.")
     return escaped(" ".join(parts))

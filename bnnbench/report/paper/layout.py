@@ -35,6 +35,9 @@ GLYPH_WIDTHS = {
 CAPITAL_WIDTH, DEFAULT_WIDTH, BOLD_WIDTH = 0.72, 0.5, 0.575
 """Widths of capitals, of other characters, and of bold digits, in ems."""
 
+OTHER_SPLITS = "‡"
+"""Mark of a score on other splits than the rest of its data set."""
+
 SIGNIFICANT_DIGITS = 4
 """Of a mean without a standard error."""
 
@@ -46,11 +49,13 @@ class PrintedCell:
     mean: str
     error: str
     best: bool
+    other_splits: bool = False
 
     @property
     def text(self) -> str:
         """The text whose width the cell has."""
-        return f"{self.mean}±{self.error}" if self.error else self.mean
+        text = f"{self.mean}±{self.error}" if self.error else self.mean
+        return f"{text}{OTHER_SPLITS}" if self.other_splits else text
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,9 @@ def metric_block(table: PaperTable, metric: Metric) -> MetricBlock:
         keys = ((dataset, one.key, metric.key) for one in table.entries)
         cells = [table.cells.get(key, NO_SCORE) for key in keys]
         decimals = common_decimals(cells)
-        rows.append(tuple(PrintedCell(*format_cell(c, decimals), c.best) for c in cells))
+        rows.append(
+            tuple(PrintedCell(*format_cell(c, decimals), c.best, c.other_splits) for c in cells)
+        )
     return MetricBlock(metric, table.metrics[metric], tuple(rows))
 
 

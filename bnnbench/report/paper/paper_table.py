@@ -29,6 +29,7 @@ class Cell:
         std: standard deviation over splits, or NaN.
         best: whether the mean is the best or `significance.not_credibly_worse` than the best.
         decimals: number of decimals of a published mean; None for our own.
+        other_splits: whether the splits are not those of the other runs on the data set.
     """
 
     mean: float
@@ -36,6 +37,7 @@ class Cell:
     std: float
     best: bool = False
     decimals: int | None = None
+    other_splits: bool = False
 
 
 NO_SCORE = Cell(math.nan, math.nan, math.nan)
@@ -69,6 +71,7 @@ class PaperTable:
         cells: the scores; some may be missing.
         splits: the distinct numbers of splits of the runs, ascending.
         diverged_runs: a description of each run with diverged splits.
+        other_splits: a description of each run whose splits differ from those of its data set.
         sources: the distinct sources of published values.
         runs: a comment on each run: data set, label, digest and differing settings.
     """
@@ -79,6 +82,7 @@ class PaperTable:
     cells: Mapping[CellKey, Cell]
     splits: tuple[int, ...]
     diverged_runs: tuple[str, ...]
+    other_splits: tuple[str, ...]
     sources: tuple[str, ...]
     runs: tuple[str, ...]
 
@@ -127,6 +131,7 @@ def paper_table(
         cells=dict([*own_cells(runs, table, metrics), *published_cells(published)]),
         splits=tuple(sorted({int(count) for count in table["splits"]})),
         diverged_runs=tuple(diverged_runs(table, names)),
+        other_splits=tuple(other_splits(runs, table, names)),
         sources=tuple(source for source in dict.fromkeys(sources) if source),
         runs=tuple(run_comments(table)),
     )
@@ -158,6 +163,7 @@ def own_cells(
     runs: Runs, table: pd.DataFrame, metrics: Sequence[Metric]
 ) -> Iterator[tuple[CellKey, Cell]]:
     """Yield the scores of our runs, compared by significance tests on each data set."""
+    marked_runs = runs_on_other_splits(runs, table)
     pairs = compare_pairs(dataset_pairs(runs, metrics=metrics), metrics=metrics)
     for dataset, group in table.groupby("dataset", sort=False):
         for metric in metrics:
@@ -166,7 +172,9 @@ def own_cells(
             for run, row in zip(group.index, group.to_dict("records"), strict=True):
                 mean, std, stderr = (float(row[f"{metric.key}_{kind}"]) for kind in STATISTICS)
                 marked = len(group) > 1 and str(run) in best
-                yield (str(dataset), row["label"], metric.key), Cell(mean, stderr, std, marked)
+                other = str(run) in marked_runs
+                cell = Cell(mean, stderr, std, marked, other_splits=other)
+                yield (str(dataset), row["label"], metric.key), cell
 
 
 def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, Cell]]:
@@ -175,6 +183,29 @@ def published_cells(published: pd.DataFrame) -> Iterator[tuple[CellKey, Cell]]:
         key = (row["dataset"], published_key(row["method"]), row["metric"])
         std = row["stderr"] * math.sqrt(row["n_splits"])
         yield key, Cell(row["mean"], row["stderr"], std, decimals=int(row["decimals"]))
+
+
+def runs_on_other_splits(runs: Runs, table: pd.DataFrame) -> set[str]:
+    """Return the runs whose test parts are not those of most runs on their data set.
+
+    Of two equally frequent sets of splits, the larger is the usual one.
+    """
+    tested = runs.splits.groupby("run")["fingerprint"].agg(frozenset)
+    found = set()
+    for _, group in table.groupby("dataset", sort=False):
+        sets = tested[group.index]
+        usual = max(sets, key=lambda one: (sum(sets == one), len(one)))
+        found |= {str(run) for run, own in sets.items() if own != usual}
+    return found
+
+
+def other_splits(runs: Runs, table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield `Vadam on boston (8)`, with the number of splits, for each run on other splits."""
+    marked = runs_on_other_splits(runs, table)
+    for run, row in zip(table.index, table.to_dict("records"), strict=True):
+        if str(run) in marked:
+            name = display_name(row["label"], row["method"], names)
+            yield f"{name} on {names.get(row['dataset'], row['dataset'])} ({row['splits']})"
 
 
 def diverged_runs(table: pd.DataFrame, names: Mapping[str, str]) -> Iterator[str]:

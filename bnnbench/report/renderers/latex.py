@@ -24,6 +24,7 @@ ESCAPES = {
     "·": r"$\cdot$",
     "²": "$^2$",
     "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
     "…": r"\dots{}",
     MISSING: "--",
 }

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -296,3 +297,48 @@ def test_a_leaking_category_is_excluded_by_the_name_of_its_column(tmp_path: Path
     assert leak.endswith("dataset.drop=[shop]")
     remaining = OwnTable(path=path, target="y", drop=["shop"]).load()
     assert not any("shop" in warning for warning in remaining.warnings)
+
+
+def suggested(folder: Path, columns: dict[str, Any], **settings: Any) -> str:
+    """Return the message about the columns of a table."""
+    rows = len(next(iter(columns.values())))
+    frame = pd.DataFrame(columns).assign(x=np.arange(rows) % 7, y=np.arange(rows) % 5)
+    frame.to_csv(folder / "t.csv", index=False)
+    code = "column_issue" if len(columns) == 1 else "column_issues"
+    with raises_user_error(PATH, code) as error:
+        OwnTable(path=str(folder / "t.csv"), target="y", **settings).load()
+    return str(error.value)
+
+
+def test_columns_that_should_define_the_splits_are_suggested(tmp_path: Path) -> None:
+    ids = [f"p{k // 3}" for k in range(330)]
+    days = pd.date_range("2024-01-01", periods=330).astype(str).tolist()
+    assert "dataset.group=id" in suggested(tmp_path, {"id": ids})
+    assert "dataset.time=day" in suggested(tmp_path, {"day": days})
+    both = suggested(tmp_path, {"day": days, "id": ids})
+    overrides = re.search("add (dataset.*?);", both)
+    assert overrides is not None and overrides[1].split()[:2] == [
+        "dataset.dates=numbers",
+        "dataset.group=id",
+    ]
+    for columns, settings in (
+        ({"id": [f"p{k}" for k in range(330)]}, {}),  # does not repeat
+        ({"day": days[::2] + days[1::2]}, {}),  # not in order
+        ({"id": ids}, {"time": "x"}),
+        ({"day": days}, {"group": "x"}),
+    ):
+        assert not {"group=", "time="} & set(re.findall("group=|time=", suggested(
+            tmp_path, columns, **settings
+        )))  # fmt: skip
+
+
+def test_inputs_that_should_define_the_splits_are_noted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["x", "y"])
+    frame = frame.assign(patient_id=np.arange(120) // 3, day=pd.date_range("2024", periods=120))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    source = OwnTable(path=str(tmp_path / "t.csv"), target="y", dates="numbers")
+    noted = " ".join(source.load().warnings)
+    assert "dataset.time=day" in noted and "dataset.group=patient_id" in noted
+    grouped = replace(source, group="patient_id").load().warnings
+    assert not any("dataset." in warning for warning in grouped)

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from support.runs import RMSE, make_run
 
+from bnnbench.report.paper.latex import latex_document
+from bnnbench.report.paper.layout import best_layout
 from bnnbench.report.paper.paper_table import (
     default_name,
     name_in_sentence,
@@ -98,3 +100,14 @@ def test_names_of_metrics_in_columns_and_sentences() -> None:
 
 def test_diverged_splits_are_counted(runs: Runs) -> None:
     assert paper_table(runs, METRICS).diverged_runs == ("5 of 20 of bbb_x1 on boston",)
+
+
+def test_means_over_other_splits_are_marked(tmp_path: Path) -> None:
+    for method in ("vadam", "pbp"):
+        make_run(tmp_path, method=method, times=5)
+    make_run(tmp_path, method="bbb")
+    table = paper_table(read_runs(tmp_path), [BY_KEY["rmse"]])
+    assert [key[1] for key, cell in table.cells.items() if cell.other_splits] == ["bbb"]
+    assert table.other_splits == ("bbb on boston (4)",)
+    text = latex_document(table, best_layout(table))
+    assert r"^{\ddagger}" in text and "bbb on boston (4)" in text
