@@ -1,10 +1,11 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and reading of files that others may have written."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,10 +20,17 @@ def checksum(content: bytes) -> str:
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Call `write(file)` on a temporary file in the same folder, then move it into place.
 
+    A link is followed, and its target is replaced. A device or a pipe is written directly.
+
     Raises:
         IsADirectoryError: if there is a folder of this name that is not empty.
         OSError: with the name of the file.
     """
+    if is_device(path):
+        with path.open("wb") as file:
+            write(file)
+        return
+    path = Path(os.path.realpath(path))
     remove_empty_folder(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -38,6 +46,21 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # missing in errors of a full disk
         raise
+
+
+def is_device(path: Path) -> bool:
+    """Return whether a path names a device or a pipe, such as `/dev/stdout`."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return path.is_relative_to("/dev") or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_private(path: Path) -> bool:
+    """Return whether the user owns a file or folder and no other user can write to it."""
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def write_text(path: Path, text: str) -> None:

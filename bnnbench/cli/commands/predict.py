@@ -151,9 +151,10 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
         predicted.to_csv(sys.stdout, index=False, float_format="%.6g")
         return
     from bnnbench.data.own_table.text_file import SEPARATORS
-    from bnnbench.files import write_atomically
+    from bnnbench.files import is_device, write_atomically
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]
     text = predicted.to_csv(index=False, sep=separator, decimal=writing.decimal)
     write_atomically(output, lambda file: file.write(text.encode(writing.encoding)))
-    print(f"predictions: {output}")
+    if not is_device(output):
+        print(f"predictions: {output}")
