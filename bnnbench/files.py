@@ -4,12 +4,55 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import stat
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+
+UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
+"""Limit of the unpacked size of a compressed file: a file of kilobytes may fill the memory."""
+
+
+class LimitedFile(io.RawIOBase):
+    """A decompressing file that raises `OSError` beyond the limit of unpacked sizes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._total = file, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes."""
+        content = self._file.read(len(buffer))
+        buffer[: len(content)] = content
+        self._total += len(content)
+        check_unpacked_size(self._total)
+        return len(content)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+def check_unpacked_size(size: int) -> None:
+    """Raise `OSError` if a number of bytes exceeds the limit of unpacked sizes."""
+    limit = float(os.environ.get(UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB))
+    if size > limit * 1e9:
+        text = f"unpacks to more than {limit:g} GB; {UNPACKED_VARIABLE} sets the limit"
+        raise OSError(errno.EFBIG, text)
+
+
+def check_archive(path: Path) -> None:
+    """Raise `OSError` if the members of a zip archive exceed the limit of unpacked sizes."""
+    with zipfile.ZipFile(path) as archive:
+        check_unpacked_size(sum(member.file_size for member in archive.infolist()))
 
 
 def checksum(content: bytes) -> str:

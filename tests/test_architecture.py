@@ -21,9 +21,9 @@ TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 # A module may import from its own layer and from those before it.
 LAYERS = [
     {"types", "notes"},
-    {"project"},
-    {"discovery"},
     {"checks", "constraints", "identity", "files", "forks"},
+    {"trust"},
+    {"discovery"},
     {"cpp"},
     {"settings", "random_streams", "portable_math"},
     {"nn", "optim", "losses", "likelihoods", "divergences", "metrics", "data", "preprocessing"},

@@ -10,6 +10,7 @@ from bnnbench.cli.console import stdout
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
+from bnnbench.notes import one_line
 from bnnbench.report.run_output import print_run
 
 
@@ -18,7 +19,7 @@ def show_run(folder: RunFolder) -> None:
     use_published_protocols()
     print_run(folder, stdout())
     # Plain print: a path must not be folded at the terminal's width.
-    print(f"results: {folder.root}", flush=True)
+    print(f"results: {one_line(str(folder.root))}", flush=True)
 
 
 def all_diverged_message(what: str, folders: Collection[RunFolder]) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bnnbench.discovery import plugin_configs
-from bnnbench.project import project
+from bnnbench.discovery import plugin_configs, project
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.checks import check_between
 from bnnbench.cli.report_options import split_names
-from bnnbench.notes import note
+from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
 
@@ -148,7 +148,10 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
         writing: its format.
     """
     if output is None:
-        predicted.to_csv(sys.stdout, index=False, float_format="%.6g")
+        text = predicted.to_csv(index=False, float_format="%.6g")
+        if sys.stdout.isatty():  # no escape sequences of FILE
+            text = "".join(f"{one_line(line)}\n" for line in text.splitlines())
+        sys.stdout.write(text)
         return
     from bnnbench.data.own_table.text_file import SEPARATORS
     from bnnbench.files import is_device, write_atomically

@@ -13,7 +13,7 @@ from bnnbench.cli.sweep_runner import SweepRunner
 from bnnbench.config.compose import initialise_hydra
 from bnnbench.config.overrides import prepare_overrides
 from bnnbench.config.sweep import compose_jobs
-from bnnbench.project import make_importable
+from bnnbench.discovery import make_importable
 from bnnbench.types import UserError
 
 DRY_RUN = "--dry-run"

@@ -164,3 +164,25 @@ def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(20_000, 5)), columns=list("abcdy")).to_csv(path, index=False)
     assert OwnTable(path=str(path), target="y").load().inputs.shape == (20_000, 4)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "xlsx", "parquet"])
+def test_the_unpacked_size_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"table.csv.{suffix}"
+    frame = pd.DataFrame({"a": np.zeros(20_000), "y": np.ones(20_000)})
+    if suffix == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    elif suffix == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.0001")
+    assert path.stat().st_size < 200_000
+    with raises_user_error("dataset.path", "unreadable"):
+        read_frame(path, "auto", "auto", "auto", None)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1")
+    assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 20_000
