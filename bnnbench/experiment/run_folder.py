@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -130,11 +132,12 @@ class RunFolder:
             UserError: for the first other file.
         """
         root = self.root.resolve()
-        for path in (*root.glob("*"), *root.glob("*/*")):
-            leaves = path.is_symlink() and not path.resolve().is_relative_to(root)
-            if leaves or (path.exists() and not path.is_file() and not path.is_dir()):
-                kind = "a link out of the run's folder" if leaves else "a pipe or a device"
-                raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
+        for folder, folders, files in os.walk(root):
+            for path in (Path(folder, name) for name in (*folders, *files)):
+                leaves = path.is_symlink() and not path.resolve().is_relative_to(root)
+                if leaves or _is_special(path):
+                    kind = "a link out of the run's folder" if leaves else "a pipe or a device"
+                    raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
 
     def write_done(self, done: Done) -> None:
         """Write `DONE`."""
@@ -172,6 +175,15 @@ class RunFolder:
                 "choose a writable folder with outputs_dir=DIR.",
                 "outputs_dir",
             ) from None
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a path is a pipe, a device or a socket; False if it has just been removed."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def read_environment(folder: RunFolder) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -127,12 +128,9 @@ def test_sheets(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(*_: object, **__: object) -> None:
-        raise ImportError("no", name="pyarrow")
-
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
-    monkeypatch.setattr(pd, "read_parquet", lacking)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with raises_user_error(
         "dataset.path", "missing_library", mentions=["pyarrow", "bnnbench[tables]"]
     ):
