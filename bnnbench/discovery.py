@@ -1,4 +1,13 @@
-"""Discovery of suites and of configuration folders of plug-ins.
+"""Discovery of the user's project, of suites, and of configuration folders of plug-ins.
+
+A project is a folder with a `bnnbench.toml`, which locates its files:
+
+    config_dirs = ["configs"]  # folders with method/mine.yaml, dataset/mine.yaml and so on
+    path = ["."]               # folders of the Python modules that these files name
+    suites = []                # modules that define SUITE
+
+These are the defaults, so the file may be empty. Folders are relative to the file. It counts in its
+own folder only, or where `BNNBENCH_PROJECT` points, and only if the user trusts it (`trust`).
 
 A suite contains everything that belongs to one publication. It is a folder in `bnnbench.suites`, a
 package that another distribution declares as an entry point in the group `bnnbench.suites`, or a
@@ -12,25 +21,50 @@ A plug-in declares a configuration folder, structured like `configs`, as an entr
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from bnnbench.project import make_importable, project
 from bnnbench.types import UserError
+
+FILE = "bnnbench.toml"
+
+PROJECT_VARIABLE = "BNNBENCH_PROJECT"
+
+DEFAULTS = {"config_dirs": ("configs",), "path": (".",), "suites": ()}
 
 SUITE_GROUP = "bnnbench.suites"
 
 CONFIG_GROUP = "bnnbench.configs"
 
 SIZES = ("small", "full")
+
+
+@dataclass(frozen=True)
+class Project:
+    """The content of a `bnnbench.toml`.
+
+    Attributes:
+        file: its path.
+        config_dirs: existing configuration folders.
+        path: existing folders of Python modules.
+        suites: modules that define `SUITE`.
+    """
+
+    file: Path
+    config_dirs: tuple[Path, ...]
+    path: tuple[Path, ...]
+    suites: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -74,6 +108,95 @@ class Suite:
         """Return whether `page` presents runs of any of these kinds or labels of experiments."""
         own = {*self.further_kinds, *(sweep.experiment for sweep in self.sweeps)}
         return not own.isdisjoint(experiments)
+
+
+def project() -> Project | None:
+    """Read the project in the current folder, or in the folder that `BNNBENCH_PROJECT` names.
+
+    Raises:
+        UserError: if the user does not trust it, its file cannot be read, or the file names a
+            folder that does not exist.
+    """
+    named = os.environ.get(PROJECT_VARIABLE)
+    file = Path(named or ".").expanduser().resolve() / FILE
+    if file.is_file():
+        from bnnbench.trust import check_trusted
+
+        check_trusted(file)
+        return read_project(file)
+    if named:
+        raise UserError(f"{PROJECT_VARIABLE}: {file} does not exist.", PROJECT_VARIABLE, "no_file")
+    return None
+
+
+def read_project(file: Path) -> Project:
+    """Read a `bnnbench.toml`.
+
+    Raises:
+        UserError: if it cannot be read or names a folder that does not exist.
+    """
+    content = _parsed(file)
+    for key, value in content.items():
+        if key not in DEFAULTS:
+            raise UserError(
+                f"{file}: unknown key {key} (available: {', '.join(DEFAULTS)}).", key, "unknown"
+            )
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            raise UserError(
+                f'{file}: {key} must be a list of strings such as ["{_example(key)}"].', key, "type"
+            )
+    names = {key: tuple(content.get(key, default)) for key, default in DEFAULTS.items()}
+    return Project(
+        file,
+        _folders(file, "config_dirs", names["config_dirs"]),
+        _folders(file, "path", names["path"]),
+        names["suites"],
+    )
+
+
+def make_importable(folders: Iterable[Path]) -> None:
+    """Append folders to the module search path.
+
+    Appended, so that a file of the user never shadows a library.
+    """
+    folders = tuple(folders)
+    _own_folders.update(dict.fromkeys(map(str, folders)))
+    for folder in map(str, folders):
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def enter_project() -> None:
+    """Make the modules of the current project importable, if there is one."""
+    current = project()
+    if current is not None:
+        make_importable(current.path)
+
+
+_own_folders: dict[str, None] = {}
+"""The folders that `make_importable` was given."""
+
+
+def is_own_module(module: str) -> bool:
+    """Return whether a module belongs to the current project, `--config-dir` or a plug-in.
+
+    Nothing is imported. A folder without `__init__.py` is not a package here: otherwise every
+    folder with Python files below a project would be one, including received runs.
+    """
+    enter_project()
+    top = module.partition(".")[0]
+    groups = (CONFIG_GROUP, SUITE_GROUP)
+    points = (point.value for group in groups for point in entry_points(group=group))
+    if top in {value.partition(".")[0] for value in points}:
+        return True
+    found = PathFinder.find_spec(top, list(_own_folders))
+    return found is not None and found.loader is not None
+
+
+def built_in_suites() -> tuple[Suite, ...]:
+    """Return the suites of bnnbench, for help and completion, which import nothing else."""
+    own = (name for name in _packages() if name.startswith(f"{SUITE_GROUP}."))
+    return tuple(import_module(name).SUITE for name in own)
 
 
 def suites() -> tuple[Suite, ...]:
@@ -170,3 +293,30 @@ def _own(file: Path, name: str) -> ModuleType:
     if not isinstance(getattr(module, "SUITE", None), Suite):
         raise UserError(f"{file}: the module {name} does not define SUITE.", "suites", "no_suite")
     return module
+
+
+def _parsed(file: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{file} is not valid TOML: {error}.", code="not_toml") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is not UTF-8 text.", code="not_utf8") from None
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.", code="unreadable") from None
+
+
+def _folders(file: Path, key: str, names: Iterable[str]) -> tuple[Path, ...]:
+    folders = tuple((file.parent / Path(name).expanduser()).resolve() for name in names)
+    for name, folder in zip(names, folders, strict=True):
+        if not folder.is_dir():
+            raise UserError(
+                f"{file}: {key} lists {name}, but {folder} is not a folder.", key, "folder"
+            )
+    return folders
+
+
+def _example(key: str) -> str:
+    return next(iter(DEFAULTS[key]), "my_paper")

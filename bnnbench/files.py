@@ -1,14 +1,58 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and reading of files that others may have written."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
+import stat
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+
+UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
+"""Limit of the unpacked size of a compressed file: a file of kilobytes may fill the memory."""
+
+
+class LimitedFile(io.RawIOBase):
+    """A decompressing file that raises `OSError` beyond the limit of unpacked sizes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._total = file, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes."""
+        content = self._file.read(len(buffer))
+        buffer[: len(content)] = content
+        self._total += len(content)
+        check_unpacked_size(self._total)
+        return len(content)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+def check_unpacked_size(size: int) -> None:
+    """Raise `OSError` if a number of bytes exceeds the limit of unpacked sizes."""
+    limit = float(os.environ.get(UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB))
+    if size > limit * 1e9:
+        text = f"unpacks to more than {limit:g} GB; {UNPACKED_VARIABLE} sets the limit"
+        raise OSError(errno.EFBIG, text)
+
+
+def check_archive(path: Path) -> None:
+    """Raise `OSError` if the members of a zip archive exceed the limit of unpacked sizes."""
+    with zipfile.ZipFile(path) as archive:
+        check_unpacked_size(sum(member.file_size for member in archive.infolist()))
 
 
 def checksum(content: bytes) -> str:
@@ -19,10 +63,17 @@ def checksum(content: bytes) -> str:
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Call `write(file)` on a temporary file in the same folder, then move it into place.
 
+    A link is followed, and its target is replaced. A device or a pipe is written directly.
+
     Raises:
         IsADirectoryError: if there is a folder of this name that is not empty.
         OSError: with the name of the file.
     """
+    if is_device(path):
+        with path.open("wb") as file:
+            write(file)
+        return
+    path = Path(os.path.realpath(path))
     remove_empty_folder(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -38,6 +89,21 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # missing in errors of a full disk
         raise
+
+
+def is_device(path: Path) -> bool:
+    """Return whether a path names a device or a pipe, such as `/dev/stdout`."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return path.is_relative_to("/dev") or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_private(path: Path) -> bool:
+    """Return whether the user owns a file or folder and no other user can write to it."""
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def write_text(path: Path, text: str) -> None:

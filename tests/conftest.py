@@ -112,6 +112,7 @@ def command(
     folder = tmp_path / "cwd"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("BNNBENCH_TRUST", str(tmp_path))
     return Command(capsys, monkeypatch)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.notes import note
+from bnnbench.notes import note, one_line
 from bnnbench.report.run_output import print_run
 
 PIPE_WIDTH = 160  # columns of a file or a pipe, where nothing should be folded
@@ -50,7 +50,7 @@ def show_run(folder: RunFolder) -> None:
     use_published_protocols()
     print_run(folder, stdout())
     # Plain print: a path must not be folded at the terminal's width.
-    print(f"results: {folder.root}", flush=True)
+    print(f"results: {one_line(str(folder.root))}", flush=True)
 
 
 def all_diverged_message(what: str, folders: Collection[RunFolder]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import indent
 
 from bnnbench.config.configs import Option, config_folder
-from bnnbench.project import enter_project
+from bnnbench.discovery import is_own_module
 
 
 def describe_option(group: str, name: str, option: Option) -> str:
@@ -61,7 +61,8 @@ def _first_paragraph(target: str) -> str:
     It is read from the source, since importing a method imports torch.
     """
     module, _, name = target.rpartition(".")
-    enter_project()
+    if not module.startswith("bnnbench.") and not is_own_module(module):
+        return ""
     try:
         spec = find_spec(module)
         source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""

@@ -39,13 +39,14 @@ the standard 20-split protocol, with hyper-parameter search, and writes tables a
   bnnbench compare                               which method is better, with what probability
   bnnbench recommend FILE --target COLUMN        which method suits your table
   bnnbench predict RUN FILE                      predict new rows with the method of a run
+  bnnbench trust                                 use the project in this folder
   eval "$(bnnbench completion)"                  completion on Tab: a line for ~/.bashrc
 """
 
 
 COMMANDS = (
     *("reproduce", "list", "check", "data", "report", "show", "compare", "recommend", "predict"),
-    "completion",
+    *("trust", "completion"),
 )
 """Each is a module with `SUMMARY`, `add_arguments`, and mostly `DESCRIPTION` and `run`."""
 

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bnnbench.discovery import plugin_configs
-from bnnbench.project import project
+from bnnbench.discovery import plugin_configs, project
 from bnnbench.types import UserError
 
 CONFIG_NAME = "run"

@@ -19,7 +19,10 @@ from bnnbench.config.suggestions import unknown_option
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
-CONFIG_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError)
+CONFIG_ERRORS = (
+    *(HydraException, OmegaConfBaseException, YAMLError, UnicodeDecodeError),
+    RecursionError,  # Hydra and PyYAML do not detect a circle
+)
 """Errors of a configuration that cannot be read or composed."""
 
 
@@ -35,6 +38,12 @@ def to_user_error(error: BaseException, config_dir: str | None = None) -> UserEr
         if isinstance(cause, UserError):
             return cause
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, RecursionError):
+        return UserError(
+            "the YAML files of this configuration include each other in a circle, or one is nested "
+            "too deeply; check the defaults lists of your own.",
+            code="circular",
+        )
     text = str(error)
     if isinstance(error, MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark

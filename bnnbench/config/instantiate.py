@@ -8,10 +8,23 @@ from importlib import import_module
 from traceback import extract_tb
 from typing import Any, get_args, get_origin, get_type_hints
 
-from bnnbench.project import FILE, enter_project
+from bnnbench.discovery import FILE, is_own_module
 from bnnbench.types import UserError
 
 Config = dict[str, Any]
+
+PACKAGES = {
+    "method": ("methods",),
+    "dataset": ("data",),
+    "experiment": ("experiment", "suites"),
+    "divergence": ("divergences",),
+    "prior": ("divergences",),
+    "likelihood": ("likelihoods",),
+    "loss": ("losses",),
+    "search": ("search",),
+    "engine": ("experiment.engines",),
+}
+"""The packages of bnnbench whose classes a group may name."""
 
 
 def instantiate(key: str, config: Mapping[str, Any], cls: type | None = None) -> Any:
@@ -37,15 +50,19 @@ def instantiate(key: str, config: Mapping[str, Any], cls: type | None = None) ->
 def target_class(key: str, config: Mapping[str, Any]) -> Any:
     """Return the class that `config["_target_"]` names.
 
+    The name is checked before anything is imported, since the configuration may be that of a
+    received run.
+
     Raises:
-        UserError: if there is none, its module cannot be imported, or it is not a dataclass.
+        UserError: if there is none, the group may not name it, its module cannot be imported, or it
+            is not a dataclass.
     """
     named = str(config.get("_target_"))
     module, _, name = named.rpartition(".")
     setting = f"{key}._target_"
     if not all(part.isidentifier() for part in module.split(".")):
         raise _unknown_class(setting, named)
-    enter_project()
+    _check_package(setting, named)
     try:
         found = getattr(import_module(module), name, None)
     except (Exception, SystemExit) as error:
@@ -71,9 +88,28 @@ def target_class(key: str, config: Mapping[str, Any]) -> Any:
     return found
 
 
+def _check_package(setting: str, named: str) -> None:
+    """Raise `UserError` unless the group may name this class; nothing is imported."""
+    module = named.rpartition(".")[0]
+    group = setting.split(".")[-2]
+    if module.partition(".")[0] != "bnnbench":
+        if not is_own_module(module):
+            raise _unknown_class(setting, named)
+        return
+    packages = PACKAGES.get(group) or tuple(name for some in PACKAGES.values() for name in some)
+    if not any(f"{module}.".startswith(f"bnnbench.{package}.") for package in packages):
+        raise UserError(
+            f"{setting} must name a class of bnnbench.{' or bnnbench.'.join(packages)}, or of your "
+            f"own, not {named}.",
+            setting,
+            "wrong_type",
+        )
+
+
 def _unknown_class(setting: str, named: str) -> UserError:
     return UserError(
-        f"{setting}: no class {named!r} was found; a {FILE} lists the folders of your own modules.",
+        f"{setting}: no class {named!r} was found in bnnbench or among your own modules, whose "
+        f"folders a {FILE} lists.",
         setting,
         "unknown_class",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from bnnbench.project import FILE, project
+from bnnbench.discovery import FILE, project
 from bnnbench.types import UserError
 
 MIN_SIMILARITY = 0.7
@@ -41,7 +41,7 @@ def unknown_option(
     close = closest_match(value.strip("[]{}'\" "), names)
     closed = has_config_dir or group in CLOSED_GROUPS or project() is not None
     listed = ", ".join(names) + (f"; did you mean {close!r}?" if close else "")
-    own = f"; options of your own need a {FILE} in this folder or one above it"
+    own = f"; options of your own need a {FILE} in this folder"
     return UserError(
         f"unknown {group} {value!r} (available: {listed}){'' if close or closed else own}.",
         group,

@@ -15,7 +15,6 @@ import os
 import platform
 import shlex
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
+
+from bnnbench.files import is_private
 
 if TYPE_CHECKING:
     import torch
@@ -67,9 +68,9 @@ def build_library(*sources: Path) -> Path:
     for folder in _cache_folders():
         with suppress(OSError):
             target = folder / name
-            if not target.exists():
+            if not _is_intact(target):
                 with FileLock(folder / f".{name}.lock", timeout=TIMEOUT):
-                    if not target.exists():
+                    if not _is_intact(target):
                         units = [str(one) for one in sources if one.suffix == ".cpp"]
                         _compile([*command, *units], target)
             return target
@@ -107,6 +108,10 @@ def _compile(command: list[str], target: Path) -> None:
             )
             raise LibraryUnavailable(f"{Path(command[0]).name} failed: {reason[:200]}")
         os.chmod(temporary, 0o755)
+        digest = _digest_file(target)
+        digest.unlink(missing_ok=True)
+        digest.touch(mode=0o600)
+        digest.write_text(_digest(Path(temporary)))
         os.replace(temporary, target)
     except subprocess.TimeoutExpired:
         raise LibraryUnavailable(
@@ -116,25 +121,40 @@ def _compile(command: list[str], target: Path) -> None:
         Path(temporary).unlink(missing_ok=True)
 
 
+def _is_intact(target: Path) -> bool:
+    """Return whether a library and its digest are files of the user, and the digest is correct."""
+    digest = _digest_file(target)
+    try:
+        files_are_private = is_private(target) and is_private(digest)
+        return files_are_private and digest.read_text() == _digest(target)
+    except OSError:
+        return False
+
+
+def _digest_file(target: Path) -> Path:
+    return target.with_name(f".{target.name}.sha256")
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
 def _cache_folders() -> Iterator[Path]:
-    """Yield the folders to try: the user's cache, then a private temporary folder."""
-    with suppress(OSError, RuntimeError):  # no home directory
+    """Yield the folders to try: in the user's cache, then in the temporary folder.
+
+    Code is loaded only from a folder of the user that no other user can write to.
+    """
+    folders = [Path(tempfile.gettempdir()) / f"bnnbench-{os.getuid()}"]
+    with suppress(RuntimeError):  # no home directory
         cache_home = os.environ.get("XDG_CACHE_HOME", "")
         cache = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
-        folder = cache / "bnnbench" / "native"
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-    with suppress(OSError):
-        folder = Path(tempfile.gettempdir()) / f"bnnbench-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-        # Others can write to the parent folder; never load a library that they may have placed.
-        if (
-            stat.S_ISDIR(status.st_mode)
-            and status.st_uid == os.getuid()
-            and not status.st_mode & 0o022
-        ):
-            yield folder
+        folders.insert(0, cache / "bnnbench" / "native")
+    for folder in folders:
+        with suppress(OSError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if is_private(folder) and not folder.is_symlink():
+                yield folder
 
 
 def _processor_flags() -> tuple[str, ...]:

@@ -6,9 +6,14 @@ Each unit is saved atomically; the tables and arrays of the run are assembled fr
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,14 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.files import checksum, remove, write_atomically, write_text
+from bnnbench.notes import one_line
 from bnnbench.types import UserError
+
+JSON_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors raised when a damaged JSON file is read."""
+
+NAME = re.compile(r"[\w.+-]{1,100}")
+"""Names of experiments, data sets and methods; they become names of files, and text in LaTeX."""
 
 FIGURE_FORMATS: Mapping[str, tuple[str, ...]] = {
     "png": ("png",),
@@ -103,12 +115,35 @@ class RunFolder:
     def finished(self) -> Done | None:
         """Read `DONE`; None if it is missing or damaged."""
         try:
+            self.check_files()
             mark = json.loads(self.done.read_text())
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
-            figures = tuple(map(str, mark.get("figures", ())))
-            return Done(str(mark["finished"]), tuple(mark["units"]), files, page, figures)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
+            datetime.fromisoformat(mark["finished"])
+        except (*JSON_ERRORS, UserError):
             return None
+        names = (*files, *page, *units, *figures)
+        plain = all(isinstance(name, str) and name.isprintable() for name in names)
+        if not plain or any("/" in name or name == ".." for name in names):
+            return None
+        return Done(mark["finished"], units, files, page, figures)
+
+    def check_files(self) -> None:
+        """Check that the folder contains only files and folders, none elsewhere through a link.
+
+        A received folder may contain a pipe, whose reading never ends, or a link to a folder of the
+        user, into which a report would write.
+
+        Raises:
+            UserError: for the first other file.
+        """
+        root = self.root.resolve()
+        for folder, folders, files in os.walk(root):
+            for path in (Path(folder, name) for name in (*folders, *files)):
+                leaves = path.is_symlink() and not path.resolve().is_relative_to(root)
+                if leaves or _is_special(path):
+                    kind = "a link out of the run's folder" if leaves else "a pipe or a device"
+                    raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")
 
     def write_done(self, done: Done) -> None:
         """Write `DONE`."""
@@ -135,6 +170,7 @@ class RunFolder:
         Raises:
             UserError: if it is not writable.
         """
+        self.check_files()
         try:
             self.work.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
@@ -147,11 +183,20 @@ class RunFolder:
             ) from None
 
 
+def _is_special(path: Path) -> bool:
+    """Whether a path is a pipe, a device or a socket; False if it has just been removed."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(folder.environment.read_text()))
-    except (OSError, ValueError, TypeError):
+    except JSON_ERRORS:
         return {}
 
 
@@ -186,19 +231,43 @@ def write_record(folder: RunFolder, record: Record) -> None:
 
 
 def read_record(folder: RunFolder) -> Record:
-    """Read `record.json`.
+    """Read `record.json`. Control characters in its texts are escaped.
 
     Raises:
         UserError: if the file is missing or damaged.
     """
     try:
-        return Record(**json.loads(folder.record.read_text()))
-    except (OSError, ValueError, TypeError):
-        raise UserError(
-            f"{folder.record} is missing or damaged although the run is marked "
-            f"{folder.done.name}; delete the folder and repeat the run.",
-            code="damaged_record",
-        ) from None
+        folder.check_files()
+        record = Record(**_printable(json.loads(folder.record.read_text())))
+        metadata = record.metadata
+        names = [metadata[key] for key in ("experiment", "dataset", "method") if key in metadata]
+        texts = (record.kind, record.digest, *names)
+        if all(map(NAME.fullmatch, texts)) and isinstance(record.identity, Mapping):
+            return record
+    except JSON_ERRORS:
+        pass
+    raise UserError(
+        f"{folder.record} is missing or damaged although the run is marked {folder.done.name}; "
+        "delete the folder and repeat the run.",
+        code="damaged_record",
+    )
+
+
+def _printable(value: Any) -> Any:
+    """Return a JSON value with printable texts.
+
+    Raises:
+        ValueError: if a number is not finite.
+    """
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, Mapping):
+        return {one_line(key): _printable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    return value
 
 
 def find_run(path: Path) -> RunFolder:
@@ -223,6 +292,7 @@ def find_run(path: Path) -> RunFolder:
             "RUN",
             "several_runs",
         )
+    found[0].check_files()
     return found[0]
 
 

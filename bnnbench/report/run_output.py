@@ -73,7 +73,7 @@ def print_run(folder: RunFolder, console: Console) -> None:
     page = run_page_for(folder)
     console.print(terminal.grid([page.table(folder)]))
     for note in page.notes(folder):
-        console.print(note, highlight=False, markup=False)  # E_p[r] is text, not a style
+        console.print(terminal.plain(note), highlight=False)
 
 
 def run_details(runs: Runs, report_root: Path, with_charts: bool = True) -> Iterator[RunDetails]:

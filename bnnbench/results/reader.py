@@ -12,6 +12,7 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import Record, RunFolder, finished_runs, read_record
 from bnnbench.experiment.split_files import KIND
+from bnnbench.notes import one_line
 from bnnbench.results.metrics import DIAGNOSTIC, METRICS
 from bnnbench.results.published.protocol import noise_differences, protocol_differences
 from bnnbench.results.settings import flatten
@@ -241,7 +242,7 @@ def is_folder(path: Path) -> bool:
 def metadata_row(folder: RunFolder, record: Record) -> dict[str, Any]:
     """Return the first cells of a run's row in `Runs.tables`."""
     settings = flatten(record.identity)
-    variant = folder.root.resolve().name
+    variant = one_line(folder.root.resolve().name)
     return {"run": record.digest, **record.metadata, "variant": variant, "settings": settings}
 
 

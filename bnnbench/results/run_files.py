@@ -12,6 +12,8 @@ import pandas as pd
 
 from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.files import check_archive
+from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
 
@@ -71,7 +73,7 @@ def read_table(
         UserError: if it is no such table.
     """
     try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(text, object))
+        table = pd.read_csv(path, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
     except (OSError, ValueError) as error:
         if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
             return pd.DataFrame()
@@ -117,6 +119,7 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
     """
     path = folder.arrays(name)
     try:
+        check_archive(path)
         with np.load(path) as arrays:
             table = pd.DataFrame({key: arrays[key] for key in arrays.files})
     except FileNotFoundError:

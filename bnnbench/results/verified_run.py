@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import pandas as pd
@@ -83,8 +82,8 @@ def read_page_calibration(folder: RunFolder, done: Done) -> tuple[pd.DataFrame |
 def check_metadata(folder: RunFolder, record: Record) -> None:
     """Raise a `UserError` if a record lacks metadata or settings."""
     needed = {*REQUIRED_METADATA, *(REQUIRED_SPLIT_METADATA if record.kind == KIND else ())}
-    mappings = isinstance(record.metadata, Mapping) and isinstance(record.identity, Mapping)
-    if not mappings:
+    kinds = str | int | float | None
+    if not all(isinstance(value, kinds | list) for value in record.metadata.values()):
         raise damaged_file_error(folder.record)
     if missing := sorted(needed - record.metadata.keys()):
         raise damaged_file_error(folder.record, f"lacks {', '.join(missing)}")

@@ -81,7 +81,7 @@ def test_an_option_without_its_value_does_not_take_an_override() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["reproduce", "report", "compare", "list", "check", "data", "completion"]
+    "name", ["reproduce", "report", "compare", "list", "check", "data", "trust", "completion"]
 )
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     code, out, _ = command(name, "--help")
@@ -138,7 +138,7 @@ def answers(line: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.integration
-def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
+def test_files_of_ones_own_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own" / "method").mkdir(parents=True)
     (tmp_path / "own" / "method" / "mine.yaml").write_text("label: mine\nmomentum: 0.5\n")
     for option in ("--config-dir own", "--config-dir=own", "-cd own"):
@@ -147,6 +147,7 @@ def test_files_of_ones_own_are_completed(tmp_path: Path) -> None:
     assert answers(line, tmp_path) == ["method.momentum="]
     assert "mine " not in answers("bnnbench run --config-dir nowhere method=m", tmp_path)
     (tmp_path / "bnnbench.toml").write_text('config_dirs = ["own"]')
+    monkeypatch.setenv("BNNBENCH_TRUST", str(tmp_path))
     for command in ("run", "check"):
         assert answers(f"bnnbench {command} method=mi", tmp_path) == ["mine "]
     assert "_base" not in answers("bnnbench run dataset=", tmp_path)

@@ -15,6 +15,7 @@ from support.user_errors import raises_user_error
 from bnnbench.config.compose import compose_configs
 from bnnbench.config.configs import GROUPS
 from bnnbench.config.suggestions import closest_match
+from bnnbench.discovery import make_importable
 
 LINES: dict[tuple[str | None, str | None], str] = {
     ("method", "unknown_option"):
@@ -70,8 +71,9 @@ LINES: dict[tuple[str | None, str | None], str] = {
     ("search", None): "search=none | protocol=trial search=none",
     ("dataset.protocol.bounds", "not_a_group"): "dataset.protocol.bounds=text",
     ("divergence.prior", "wrong_type"): "method=bbb divergence.prior=text",
-    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods",
-    ("search._target_", "not_a_dataclass"): "search._target_=collections.Counter",
+    ("method._target_", "unknown_class"): "method._target_=bnnbench.methods.vadam",
+    ("search._target_", "not_a_dataclass"):
+        "search._target_=bnnbench.search.gaussian_process.MaternProcess",
     ("experiment._target_", "wrong_type"): "experiment._target_=bnnbench.settings.Network",
     ("bounds.noise_precision", None): " | ".join(
         f"dataset.protocol.bounds.noise_precision={ends}"
@@ -162,6 +164,8 @@ FILES = {
     ("- a\n", ""): ("method", "not_a_group"),
     ("defaults: [none]\n", ""): (None, "hydra"),
     ("defaults: 3\n", ""): (None, "hydra"),
+    ("defaults: [mine]\n" + METHOD, ""): (None, "circular"),
+    ("label: " + 3000 * "[", ""): (None, "circular"),
     ("label: mine\n", ""): ("method._target_", "missing"),
     ("_target_: nowhere.Mine\nlabel: mine\n", ""): ("method._target_", "unknown_class"),
     (METHOD, ""): ("method._target_", "unknown_class"),
@@ -217,7 +221,8 @@ def test_errors_in_files_of_ones_own(
     Path("method").mkdir()
     Path("method/mine.yaml").write_text(text)
     Path("broken_module.py").write_text(module)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.path", [*sys.path])
+    make_importable([tmp_path])
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     monkeypatch.delitem(sys.modules, "broken_module", raising=False)
     error = assert_line_refused("method=mine", setting=setting, code=code, config_dir=str(tmp_path))

@@ -56,8 +56,8 @@ def answer(library: Path) -> int:
 
 
 def files(folder: Path) -> list[str]:
-    """Return the files in a folder, except locks."""
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+    """Return the files in a folder, except locks and digests."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix not in (".lock", ".sha256"))
 
 
 @pytest.mark.ci
@@ -201,3 +201,27 @@ def test_folders_that_others_can_write_are_not_used(
         folder.chmod(0o777)
     with pytest.raises(LibraryUnavailable, match=r"^no cache folder is writable$"):
         build_library(source)
+
+
+@pytest.mark.parametrize("change", ["another content", "open to others", "no digest"])
+def test_a_library_that_others_may_have_placed_is_compiled_again(
+    source: Path, cache: Path, compiler_command: list[str], change: str
+) -> None:
+    place = build_library(source)
+    before = place.stat().st_ino
+    if change == "another content":
+        place.write_bytes(b"planted")
+    elif change == "open to others":
+        place.chmod(0o777)
+    else:
+        place.with_name(f".{place.name}.sha256").unlink()
+    assert build_library(source) == place
+    assert place.stat().st_ino != before and answer(place) == 42
+
+
+def test_a_cache_that_others_can_write_is_not_used(
+    source: Path, cache: Path, compiler_command: list[str]
+) -> None:
+    cache.mkdir(parents=True)
+    cache.chmod(0o777)
+    assert build_library(source).parent.parent == cache.parents[2]

@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bnnbench.discovery import make_importable
 from bnnbench.notes import status_message
-from bnnbench.project import make_importable
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:

@@ -6,13 +6,15 @@ argcomplete completes commands and their options; Hydra completes the settings o
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from bnnbench.cli.commands.list import all_names, metrics
+from bnnbench.cli.commands.list import LISTABLE, metrics
 from bnnbench.config.configs import GROUPS, options
-from bnnbench.discovery import suites
+from bnnbench.discovery import built_in_suites
 from bnnbench.types import UserError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -44,6 +46,8 @@ def run(given: Namespace) -> int:
 def complete(parser: ArgumentParser) -> None:
     """Print completions for the shell and end the process.
 
+    No code of the user is imported. A project that is not trusted offers nothing.
+
     Args:
         parser: of all commands.
     """
@@ -52,6 +56,11 @@ def complete(parser: ArgumentParser) -> None:
 
     from bnnbench.cli.commands.run import DRY_RUN, option_parser
 
+    suites = [suite.name for suite in built_in_suites()]
+    try:
+        named = {group: [*options(group)] for group in GROUPS}
+    except UserError:  # in the project, which commands report
+        sys.exit(1)
     commands = _commands(parser)
     run = commands["run"]
     for action in option_parser()._actions:
@@ -60,17 +69,18 @@ def complete(parser: ArgumentParser) -> None:
     run.add_argument(DRY_RUN, action="store_true")
     run.add_argument("settings", nargs="*")
     _offer(run, "settings", settings)
-    _offer(commands["reproduce"], "name", ("small", "all", *(suite.name for suite in suites())))
+    _offer(commands["reproduce"], "name", ("small", "all", *suites))
     _offer(commands["reproduce"], "overrides", settings)
-    _offer(commands["list"], "words", lambda **_: all_names())
+    names = dict.fromkeys([*LISTABLE, *chain(*named.values()), *suites, *metrics()])
+    _offer(commands["list"], "words", [*names])
     _offer(commands["check"], "settings", settings)
     _offer(commands["check"], "config_dir", DirectoriesCompleter())
     _offer(commands["report"], "path", DirectoriesCompleter())
-    _offer(commands["report"], "methods", several(options("method")))
-    _offer(commands["report"], "datasets", several(options("dataset")))
+    _offer(commands["report"], "methods", several(named["method"]))
+    _offer(commands["report"], "datasets", several(named["dataset"]))
     _offer(commands["report"], "metric", several(metrics()))
     _offer(commands["report"], "output_dir", DirectoriesCompleter())
-    _offer(commands["recommend"], "methods", several(options("method")))
+    _offer(commands["recommend"], "methods", several(named["method"]))
     _offer(commands["compare"], "paths", DirectoriesCompleter())
     for command in _commands(commands["data"]).values():
         _offer(command, "names", _data_sets)

@@ -28,7 +28,7 @@ List what `bnnbench run` and `bnnbench reproduce` can be given, or describe it.
   bnnbench list metrics            all scores, for `bnnbench report --metric`
 
 Options that are not part of bnnbench name their owner in brackets: [yours], if they come from the
-`bnnbench.toml` of this folder or of one above it, or else their package.
+`bnnbench.toml` of this folder, or else their package.
 """
 
 LISTABLE = (*GROUPS, SUITES, METRICS)

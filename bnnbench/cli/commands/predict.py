@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_options import split_names
 from bnnbench.constraints import check_between
-from bnnbench.notes import note
+from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
 from bnnbench.types import UserError
 
@@ -165,14 +165,18 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
         writing: its format.
     """
     if output is None:
-        predicted.to_csv(sys.stdout, index=False, float_format=SIX_DIGITS)
+        text = predicted.to_csv(index=False, float_format=SIX_DIGITS)
+        if sys.stdout.isatty():  # no escape sequences of FILE
+            text = "".join(f"{one_line(line)}\n" for line in text.splitlines())
+        sys.stdout.write(text)
         return
     from bnnbench.data.own_table.text_file import SEPARATORS
-    from bnnbench.files import write_atomically
+    from bnnbench.files import is_device, write_atomically
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]
     text = predicted.to_csv(
         index=False, sep=separator, decimal=writing.decimal, float_format=SIX_DIGITS
     )
     write_atomically(output, lambda file: file.write(text.encode(writing.encoding)))
-    print(f"predictions: {output}")
+    if not is_device(output):
+        print(f"predictions: {output}")

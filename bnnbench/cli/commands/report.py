@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bnnbench.cli import report_options
 from bnnbench.cli.report_errors import note_omitted_runs, report_write_errors
-from bnnbench.discovery import suites
+from bnnbench.discovery import built_in_suites
 from bnnbench.notes import note
 from bnnbench.types import UserError
 
@@ -160,8 +160,8 @@ def refresh_runs(runs: Runs, processes: int) -> None:
 
 
 def describe_suites() -> str:
-    """Return a line per suite."""
-    found = suites()
+    """Return a line per suite of bnnbench."""
+    found = built_in_suites()
     width = max((len(suite.name) for suite in found), default=0)
     return "".join(f"  {suite.name:{width}}  {suite.summary}\n" for suite in found)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bnnbench.discovery import SIZES, Sweep, suites
+from bnnbench.discovery import SIZES, Sweep, built_in_suites, suites
 from bnnbench.notes import note, status_message
 from bnnbench.types import UserError
 
@@ -27,6 +27,8 @@ resumes after an interruption. To run them again, add resume=false.
   {small:18} the quick part of every suite (the default)
   {all:18} all suites in full
 {suites}
+
+`bnnbench list suite` also lists the suites of installed packages and of your project.
 """
 
 EXAMPLES = """\
@@ -40,7 +42,7 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
-    lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in suites())
+    lines = "\n".join(f"  {suite.name:18} {suite.summary}" for suite in built_in_suites())
     parser.description = DESCRIPTION.format(small=SMALL, all=ALL, suites=lines)
     parser.add_argument(
         "name",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bnnbench.cli.exit_codes import Parser, ignore_closed_pipe
 from bnnbench.config.compose import JobList, compose_jobs, initialise_hydra
 from bnnbench.config.overrides import prepare_overrides
+from bnnbench.discovery import make_importable
 from bnnbench.notes import note, status_message
-from bnnbench.project import make_importable
 from bnnbench.types import DuplicateConfiguration, UserError
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from bnnbench.data.own_table.text_file import (
     open_text,
     split_cells,
 )
+from bnnbench.files import check_archive, check_unpacked_size
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -207,6 +208,7 @@ def _not_grouped(path: Path, text_format: TextFormat, columns: int) -> list[Any]
 def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataFrame:
     import pandas as pd
 
+    check_archive(path)
     with pd.ExcelFile(path, engine="openpyxl") as book:
         if sheet is not None and sheet not in book.sheet_names:
             names = ", ".join(map(str, book.sheet_names))
@@ -219,6 +221,11 @@ def _workbook(path: Path, sheet: str | None, na_filter: bool = True) -> pd.DataF
 def _columnar(path: Path, kind: str) -> pd.DataFrame:
     import pandas as pd
 
+    if kind in (".parquet", ".pq"):
+        from pyarrow.parquet import read_metadata
+
+        shape = read_metadata(path)
+        check_unpacked_size(8 * shape.num_rows * shape.num_columns)
     read: Callable[[Path], Any] = (
         pd.read_feather if kind in (".feather", ".arrow") else pd.read_parquet
     )

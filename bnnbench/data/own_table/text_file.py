@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from bnnbench.data.errors import invalid
+from bnnbench.files import LimitedFile, check_archive
 
 AUTO = "auto"
 
@@ -125,8 +126,12 @@ def split_cells(lines: Sequence[str], separator: str) -> list[list[str]]:
 
 
 def _bytes(path: Path) -> IO[bytes]:
-    if path.suffix.lower() != ".zip":
-        return OPENERS.get(path.suffix.lower(), lambda name: name.open("rb"))(path)
+    suffix = path.suffix.lower()
+    if suffix in OPENERS:
+        return io.BufferedReader(LimitedFile(OPENERS[suffix](path)))
+    if suffix != ".zip":
+        return path.open("rb")
+    check_archive(path)
     archive = zipfile.ZipFile(path)
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if len(names) != 1:

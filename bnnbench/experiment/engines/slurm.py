@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import time
@@ -19,7 +20,7 @@ from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
-from bnnbench.files import write_atomically, write_text
+from bnnbench.files import is_private, write_atomically, write_text
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ def save_job(task: Task, job: str) -> None:
 def saved_job(task: Task) -> str:
     """Return the job that a command submitted for this task; empty if there is none."""
     try:
-        return str(json.loads(job_file(task).read_text())["job"])
+        job = str(json.loads(job_file(task).read_text())["job"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
+    return job if JOB.fullmatch(job) else ""
 
 
 def job_result(folder: Path, job: str) -> tuple[str, Any] | None:
@@ -79,6 +81,26 @@ def job_result(folder: Path, job: str) -> tuple[str, Any] | None:
         return pickle.loads((folder / array / f"{job}_0_result.pkl").read_bytes())
     except FileNotFoundError:
         return None
+
+
+JOB = re.compile(r"\d+(_\d+)?")
+"""The identifier of a job, which is part of the name of its pickle."""
+
+
+def create_private_folder(folder: Path) -> None:
+    """Create the folder of the pickles, which execute code when they are loaded.
+
+    Raises:
+        UserError: if another user can write to it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink() or not is_private(folder):
+        raise UserError(
+            f"engine=slurm: other users can write to {folder}, whose files run code; delete the "
+            "folder, or choose another outputs_dir.",
+            "outputs_dir",
+            "not_private",
+        )
 
 
 POLL_INTERVAL = 2.0  # seconds between looks at the folder
@@ -145,6 +167,7 @@ class SlurmEngine(Engine):
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Submit the tasks that are neither finished nor queued, in as few arrays as possible."""
+        create_private_folder(self._folder)
         new = {task.key: task for task in tasks if task.key not in self._jobs}
         unfinished = [task for task in new.values() if not task.finished()]
         self._update_queue(force=bool(unfinished))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bnnbench.notes import one_line
 from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.layout import COLUMN_GAP, OTHER_SPLITS, Layout, MetricBlock, PrintedCell
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
@@ -28,7 +29,7 @@ def latex_document(table: PaperTable, layout: Layout, label: str = "results") ->
     place = "table*" if layout.wide else "table"
     lines = [
         REQUIREMENTS,
-        *(f"% {line}" for line in table.runs),
+        *(f"% {one_line(line)}" for line in table.runs),
         rf"\begin{{{place}}}[t]",
         r"\centering",
         rf"\caption{{{caption(table)}}}\label{{tab:{label}}}",

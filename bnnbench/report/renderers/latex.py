@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from bnnbench.notes import one_line
 from bnnbench.report.blocks import MISSING, Block, Table
 
 REQUIREMENTS = "% Needs \\usepackage{booktabs} and \\usepackage{longtable}.\n"
@@ -60,7 +61,7 @@ def table(parts: Sequence[Table]) -> str:
 
 
 def cell(text: str) -> str:
-    """Escape special characters, and typeset numbers in math mode."""
+    """Escape special and unprintable characters, and typeset numbers in math mode."""
     if re.fullmatch(r"[-+]?[\d.]+(e[-+]\d+)?( ± [\d.]+)?", text):
         return "$" + text.replace("±", r"\pm") + "$"
-    return "".join(ESCAPES.get(sign, sign) for sign in text)
+    return "".join(ESCAPES.get(sign, sign) for sign in one_line(text))

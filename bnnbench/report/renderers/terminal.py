@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
+from bnnbench.notes import one_line
 from bnnbench.report.blocks import Table
 
 MIN_FIRST_COLUMN = 17
@@ -21,16 +22,15 @@ def grid(parts: Sequence[Table]) -> Grid:
     """
     first = parts[0]
     table = Grid(
-        title=first.title or None,
-        caption=first.caption or None,
+        title=plain(first.title) if first.title else None,
+        caption=plain(first.caption) if first.caption else None,
         box=SIMPLE_HEAD,
         collapse_padding=True,
     )
     for place, column in enumerate(first.columns):
         is_number = column.kind == "number"
-        # Text, not markup: rich would read "[s]" as a style.
         table.add_column(
-            Text(column.title),
+            plain(column.title),
             justify="right" if is_number else "left",
             no_wrap=is_number,
             overflow="fold",
@@ -38,9 +38,14 @@ def grid(parts: Sequence[Table]) -> Grid:
         )
     for part in parts:
         if part.group:
-            table.add_row(Text(part.group, style="bold"))
+            table.add_row(plain(part.group, style="bold"))
         for row in part.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(plain, row))
         if part.group:
             table.add_section()
     return table
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return text in which neither markup, such as "[s]", nor escape sequences have an effect."""
+    return Text("\n".join(map(one_line, text.split("\n"))), style=style)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -164,12 +165,9 @@ def test_sheets(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(*_: object, **__: object) -> None:
-        raise ImportError("no", name="pyarrow")
-
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
-    monkeypatch.setattr(pd, "read_parquet", lacking)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with raises_user_error(
         "dataset.path", "missing_library", mentions=["pyarrow", "bnnbench[tables]"]
     ):
@@ -201,3 +199,25 @@ def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(20_000, 5)), columns=list("abcdy")).to_csv(path, index=False)
     assert OwnTable(path=str(path), target="y").load().inputs.shape == (20_000, 4)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "xlsx", "parquet"])
+def test_the_unpacked_size_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"table.csv.{suffix}"
+    frame = pd.DataFrame({"a": np.zeros(20_000), "y": np.ones(20_000)})
+    if suffix == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    elif suffix == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "0.0001")
+    assert path.stat().st_size < 200_000
+    with raises_user_error("dataset.path", "unreadable"):
+        read_frame(path, "auto", "auto", "auto", None)
+    monkeypatch.setenv("BNNBENCH_MAX_UNPACKED_GB", "1")
+    assert len(read_frame(path, "auto", "auto", "auto", None)[0]) == 20_000

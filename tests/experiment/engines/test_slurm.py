@@ -219,3 +219,23 @@ def test_jobs_that_slurm_rejects(table_csv: Path, tmp_path: Path) -> None:
     with raises_user_error("engine", "rejected") as error:
         finished(wrong)
     assert "nvalid partition" in str(error.value)
+
+
+def test_pickles_are_read_only_from_a_private_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs" / ".slurm"
+    slurm.create_private_folder(folder)
+    slurm.create_private_folder(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o770)
+    with raises_user_error("outputs_dir", "not_private"):
+        slurm.create_private_folder(folder)
+
+
+@pytest.mark.parametrize(("job", "expected"), [("12_3", "12_3"), ("12", "12"), ("../x", "")])
+def test_a_stored_job_is_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, expected: str
+) -> None:
+    file = tmp_path / "slurm.json"
+    monkeypatch.setattr(slurm, "job_file", lambda task: file)
+    file.write_text(f'{{"job": "{job}"}}')
+    assert slurm.saved_job(Task((), (), "")) == expected

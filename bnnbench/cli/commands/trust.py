@@ -1,0 +1,52 @@
+"""`bnnbench trust`: allows the code of a project to run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from bnnbench.types import UserError
+
+SUMMARY = "allow the code of a project of your own to run"
+
+DESCRIPTION = """\
+Allow bnnbench to use the project in FOLDER: to read the YAML files and to import the modules of the
+folders that its bnnbench.toml names. Inspect them first if they are not yours.
+
+The path and a digest of bnnbench.toml are recorded in ~/.config/bnnbench/trusted.json. After a
+change of bnnbench.toml, trust it again; changes of the modules need no new trust. Where no one can
+type the command, set the environment variable BNNBENCH_TRUST=FOLDER[:FOLDER] instead, which also
+covers all folders below. See docs/explanation/trust.md.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="the folder with the bnnbench.toml (default: this one)",
+    )
+
+
+def run(given: Namespace) -> int:
+    """Record the trust, and print what it covers.
+
+    Raises:
+        UserError: if there is no project, or it belongs to another user.
+    """
+    from bnnbench.discovery import FILE, read_project
+    from bnnbench.trust import record_trust
+
+    file = given.folder.expanduser().resolve() / FILE
+    if not file.is_file():
+        raise UserError(f"{file} does not exist.", "FOLDER", "no_file")
+    found = read_project(file)
+    record_trust(file)
+    print(f"trusted: {file}")
+    for folder in dict.fromkeys((*found.config_dirs, *found.path)):
+        print(f"  {folder}")
+    return 0
