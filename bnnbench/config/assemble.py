@@ -217,11 +217,13 @@ def settings_for_engine(config: Config, engine: EngineSettings) -> Config:
 
     `auto` would depend on the hardware of this machine, which does not compute the results.
     """
+    if not engine.remote:
+        return config
     chosen = {"device": ("name", engine.device), "training": ("compile", "never")}
     automatic = {
         group: {**config[group], key: value}
         for group, (key, value) in chosen.items()
-        if engine.remote and config.get(group, {}).get(key) == "auto"
+        if config.get(group, {}).get(key) == "auto"
     }
     words = {"device": f"device={engine.device}", "training": "training.compile=never"}
     if automatic:
