@@ -81,7 +81,7 @@ def test_brackets_in_notes_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_kind_without_a_page_is_refused(tmp_path: Path) -> None:
     names = {"experiment": "x", "dataset": "x", "method": "x"}
-    folder = make_folder(tmp_path, names, "v1", "unheard of")
+    folder = make_folder(tmp_path, names, "v1", "unheard_of")
     with raises_user_error("kind"):
         write_run_output(folder)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bnnbench.results.recommendation import Recommendation, Rival
+from bnnbench.results.recommendation import Coverage, Recommendation, Rival
 
 
 def sentences(*rivals: Rival, incomparable: tuple[str, ...] = ()) -> list[str]:
     best = Recommendation("houses", "gp", "digest", (-1.5, 0.05), rivals, incomparable)
-    return best.sentences({"digest": 0.87})
+    return best.sentences(Coverage(0.87, (0.9, 0.9, 0.8)))
 
 
 def test_the_best_comes_first_with_its_score_and_calibration() -> None:

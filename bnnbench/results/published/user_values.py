@@ -68,7 +68,7 @@ def _read(path: Path) -> pd.DataFrame:
     The format of the file is detected as for the user's tables.
     """
     try:
-        file_format = detect_format(path, AUTO, ".", AUTO)
+        file_format = detect_format(path, AUTO, AUTO, AUTO)
         rows = pd.read_csv(
             path, sep=SEPARATORS[file_format.separator], dtype=str, keep_default_na=False,
             encoding=file_format.encoding,
