@@ -194,7 +194,7 @@ def replace(old: str, new: str) -> Callable[[bytes], bytes]:
     [
         ("config.yaml", replace("seed: 0", "seed: 1")),
         ("config.yaml", replace("folds: 5", "folds: 4")),
-        ("config.yaml", replace("device:", "divice:")),
+        ("config.yaml", replace("device:", "machine:")),
         ("config.yaml", lambda content: b""),
         ("config.yaml", lambda content: b"[" * 3000),
         ("config.yaml", lambda content: content + b"\xff"),
