@@ -38,12 +38,9 @@ ERFC_COEFFICIENTS = [
 
 def exp(x: Array) -> Array:
     """Return `exp(x)`, to a few units in the last place; 0 below -708."""
-    code = library().code
     x = np.ascontiguousarray(x, dtype=np.float64)
-    if code is not None:
-        out = np.empty_like(x)
-        code.exponentials(x.size, x.ctypes.data, out.ctypes.data)
-        return out
+    if library().code is not None:
+        return _native("exponentials", x)
     near = np.maximum(np.minimum(x, 709.0), -708.0)
     shifted = near * 1.44269504088896340736 + MAGIC
     k = shifted - MAGIC
@@ -55,12 +52,9 @@ def exp(x: Array) -> Array:
 
 def log(x: Array) -> Array:
     """Return `log(x)`, to a few units in the last place; -inf at 0 and NaN below."""
-    code = library().code
     x = np.ascontiguousarray(x, dtype=np.float64)
-    if code is not None:
-        out = np.empty_like(x)
-        code.logarithms(x.size, x.ctypes.data, out.ctypes.data)
-        return out
+    if library().code is not None:
+        return _native("logarithms", x)
     bits = x.view(np.int64)
     k = (bits - 0x3FE6A09E667F3BCD) >> 52
     with np.errstate(all="ignore"):
@@ -175,6 +169,12 @@ def ordered_sum(first: Array, *others: Array) -> Array:
     for term in others:
         total += term
     return total
+
+
+def _native(function: str, x: Array) -> Array:
+    out = np.empty_like(x)
+    getattr(library().code, function)(x.size, x.ctypes.data, out.ctypes.data)
+    return out
 
 
 def _polynomial(coefficients: list[float], x: Array) -> Array:

@@ -139,12 +139,6 @@ class Prediction:
         """Variance of each component, broadcastable to `[S, R, M]`."""
         return self.epistemic + self.noise
 
-    def rows(self, selected: slice) -> Prediction:
-        """Return the prediction of some rows."""
-        parts = (self.loc, self.epistemic, self.noise)
-        each = self.loc.shape[-1]
-        return Prediction(*(p[..., selected] if p.shape[-1] == each else p for p in parts))
-
     def rescaled(self, shift: Tensor, scale: Tensor) -> Prediction:
         """Return the prediction in other units: `y -> shift + scale * y`, both `[R, 1]`."""
         return replace(

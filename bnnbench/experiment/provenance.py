@@ -106,18 +106,33 @@ def as_yaml(config: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(config)), sort_keys=False)
 
 
+PACKAGE = Path(__file__).parents[1]
+
+NATIVE = "bnnbench.cpp"
+
 EXCLUDED = ("builtins", "abc", "typing", "torch", "numpy")
 """Packages whose source is not hashed."""
 
+NUMERIC = (
+    "data.splits", "divergences", "experiment.fitting", "experiment.folds", "experiment.protocol",
+    "experiment.split_search", "likelihoods", "losses", "methods", "metrics", "native", "nn",
+    "optim", "portable_math", "preprocessing", "random_streams", "search", "suites",
+)  # fmt: skip
+"""Modules and packages in `bnnbench` that are hashed where the module of a class imports them."""
+
 
 def code_version_of(component: Any) -> dict[str, Any]:
-    """Return the package version and the hash of each module that a component's classes are in.
+    """Return the package version and the hash of each module that a component's numbers rest on.
+
+    These are the modules of its classes, what they import from `NUMERIC` and from the user's own
+    folder, and the C++ code as `NATIVE`.
 
     Args:
         component: a dataclass, with the dataclasses that it holds.
     """
     modules = _with_imports(cls.__module__ for cls in _classes(component))
-    return {"version": __version__, "modules": {name: _digest(name) for name in sorted(modules)}}
+    digests = {name: _digest(name) for name in sorted(modules)} | {NATIVE: _native_digest()}
+    return {"version": __version__, "modules": digests}
 
 
 def changed_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -131,7 +146,7 @@ def changed_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
         return []
     old, new = before["modules"], now["modules"]
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    files = [f"{name.replace('.', '/')}.py" for name in changed]
+    files = [name.replace(".", "/") + ("" if name == NATIVE else ".py") for name in changed]
     if before["version"] != now["version"]:
         files.append(f"bnnbench {before['version']} to {now['version']}")
     return files
@@ -149,7 +164,7 @@ def _classes(component: Any) -> Iterator[type]:
 
 
 def _with_imports(modules: Iterable[str]) -> set[str]:
-    """Return these modules and the local modules that the user's own ones import."""
+    """Return these modules, with the numeric and local modules that they import."""
     visited: set[str] = set()
     left = list(modules)
     while left:
@@ -161,8 +176,8 @@ def _with_imports(modules: Iterable[str]) -> set[str]:
 
 
 def _imports(module: str) -> Iterator[str]:
-    """Yield the names that a user's module imports, anywhere in its code; none for libraries."""
-    source = None if _package(module) in (*EXCLUDED, "bnnbench") else _source(module)
+    """Yield the names that a module imports, anywhere in its code; none for libraries."""
+    source = None if _package(module) in EXCLUDED else _source(module)
     package = getattr(sys.modules.get(module), "__package__", None)
     for node in ast.walk(ast.parse(source or "")):
         if isinstance(node, ast.Import):
@@ -173,13 +188,22 @@ def _imports(module: str) -> Iterator[str]:
 
 
 def _is_local(name: str, module: str) -> bool:
-    """Whether a module is in the same package or, except for libraries, the same folder."""
-    if name not in sys.modules:
+    """Whether a module is numeric, or in the same user's package or folder."""
+    if _package(name) == "bnnbench":
+        return _is_numeric(name.partition(".")[2])
+    if _package(module) == "bnnbench" or name not in sys.modules:
         return False
     folders = [_folder(_package(one)) for one in (name, module)]
     libraries = [Path(get_paths()[kind]) for kind in ("purelib", "platlib", "stdlib")]
     same = folders[0] is not None and folders[0] == folders[1] and folders[0] not in libraries
     return _package(name) == _package(module) or same
+
+
+def _is_numeric(name: str) -> bool:
+    """Whether a name in `bnnbench` is a module, and one of those in `NUMERIC`."""
+    path = PACKAGE.joinpath(*name.split("."))
+    listed = any(f"{name}.".startswith(f"{part}.") for part in NUMERIC)
+    return listed and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())
 
 
 def _folder(package: str) -> Path | None:
@@ -207,6 +231,12 @@ def _digest(module: str) -> str:
     source = _source(module)
     text = ast.dump(_without_docstrings(ast.parse(source))) if source else module
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def _native_digest() -> str:
+    sources = sorted([*(PACKAGE / "cpp").glob("*.cpp"), *(PACKAGE / "cpp").glob("*.h")])
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in sources)).hexdigest()[:16]
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -15,6 +15,7 @@ from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.folds import make_folds
 from bnnbench.experiment.protocol import SplitResult, final_fit, out_of_fold
 from bnnbench.experiment.provenance import hardware
+from bnnbench.experiment.reference_fit import reference_seconds
 from bnnbench.experiment.run_folder import Arrays
 from bnnbench.experiment.split_files import (
     OUT_OF_FOLD,
@@ -26,6 +27,9 @@ from bnnbench.experiment.split_search import TRIALS, SplitSearch, run_search
 from bnnbench.methods.shared.contract import Method
 from bnnbench.search.base import Trial, best
 from bnnbench.types import Split
+
+FINGERPRINTS = ("fingerprint", "training_fingerprint")
+"""Columns with the hashes of the test part and the training part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +64,6 @@ class SplitExperiment(SplitPlan, Stackable):
         Finished splits are computed again, but not saved again. There are several members only if
         nothing is searched and no folds are fitted.
         """
-        started = time.process_time()
         plans = [member.experiment for member in members]
         first, stores = plans[0], [member.store for member in members]
         assert isinstance(first, SplitExperiment)
@@ -68,22 +71,26 @@ class SplitExperiment(SplitPlan, Stackable):
         search = SplitSearch(
             first.search, first.space, first.fitting, workers if first.lockstep else 1
         )
+        logs = [stores[0].file(unit, TRIALS) for unit in units]
+        resumed, started = any(log.exists() for log in logs), time.process_time()
         folds = None
         if first.fits_folds:
             folds = make_folds(first.fitting, first.table, group, first.search.folds)
         histories: list[list[Trial]] = [[] for _ in group]
         if first.iterations and folds:
-            histories = run_search(search, group, folds, [stores[0].file(u, TRIALS) for u in units])
+            histories = run_search(search, group, folds, logs)
         values = [best(history).values if history else {} for history in histories]
         stacked = replace(first.fitting, method=_stacked_method(plans, len(group)))
         results = final_fit(stacked, first.table, group * len(plans), values, first.evaluation)
         held_out: list[Arrays] = [{} for _ in group]
         if first.evaluation.out_of_fold and folds:
             held_out = list(out_of_fold(first.fitting, first.table, group, folds, values))
-        tested = subset_fingerprints(first.table, [split.test for split in group])
-        trained = subset_fingerprints(first.table, [split.train for split in group])
+        seconds = time.process_time() - started
+        parts = [part for split in group for part in (split.test, split.train)]
+        prints = subset_fingerprints(first.table, parts)
         shared = {
-            "cpu_seconds": (time.process_time() - started) / len(results),
+            "cpu_seconds": math.nan if resumed else seconds / len(results),
+            "reference_seconds": reference_seconds(),
             **hardware(first.device),
             "bits": bits_depend_on(first.fitting),
         }
@@ -92,8 +99,8 @@ class SplitExperiment(SplitPlan, Stackable):
             for s, unit in enumerate(units):
                 if not store.finished(unit):
                     result, history = results[k * len(group) + s], histories[s]
-                    prints = {"fingerprint": tested[s], "training_fingerprint": trained[s]}
-                    row = _row(plan, group[s], prints, history, values[s], result, shared)
+                    both = dict(zip(FINGERPRINTS, prints[2 * s : 2 * s + 2], strict=True))
+                    row = _row(plan, group[s], both, history, values[s], result, shared)
                     tables = {SPLITS: [row], SEARCH: _search_rows(group[s], history)}
                     arrays = {**result.arrays, OUT_OF_FOLD: held_out[s]}
                     store.save(unit, tables, {name: a for name, a in arrays.items() if a})
@@ -125,7 +132,8 @@ def _row(
     """Return the row of a split in `splits.csv`.
 
     Its seconds are those of search, final fit and test predictions; `cpu_seconds` also include the
-    out-of-fold predictions. The fingerprints of its parts pair splits of different runs.
+    out-of-fold predictions, and are missing if the search was resumed. The fingerprints of its
+    parts pair splits of different runs.
     """
     search_seconds = math.fsum(trial.seconds for trial in history)
     searched = plan.space if history else ()

@@ -18,6 +18,7 @@ MACHINE_COLUMNS = [
     "predict_seconds",
     "total_seconds",
     "cpu_seconds",
+    "reference_seconds",
     "host",
     "device",
     "bits",

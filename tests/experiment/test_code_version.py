@@ -57,6 +57,9 @@ def test_the_code_version_covers_classes_and_their_bases(
     assert {"my_method", "bnnbench.methods.map", "bnnbench.methods.shared.contract"} <= first[
         "modules"
     ].keys()
+    assert {"bnnbench.cpp", "bnnbench.nn", "bnnbench.methods.shared.trainer"} <= set(
+        first["modules"]
+    ), "what the classes import counts, too"
     assert changed_files(first, retold) == [], "comments and docstrings do not count"
     assert changed_files(first, other) == ["my_method.py"]
     assert changed_files({}, other) == [], "the earlier code is unknown"
