@@ -1,7 +1,7 @@
 """The protocol for a stack of splits (Cinelli et al. 2021, section 4.7.3).
 
 For each split: search on cross-validation folds of the training part, a final fit on all of it,
-and scores on the test part. Only `scoring.score` reads test targets.
+and scores on the test part. Only `fitting.score` reads test targets.
 """
 
 from __future__ import annotations

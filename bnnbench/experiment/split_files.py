@@ -39,7 +39,7 @@ TRAINING = "training"
 
 MIXTURE = "mixture"
 """Arrays with an entry per test point: `split`, `row` and its predictive mixture in standardised
-units (see `scoring.mixture_arrays`); only with `evaluation.save_predictive_mixture`."""
+units (see `fitting.mixture_arrays`); only with `evaluation.save_predictive_mixture`."""
 
 DIAGNOSIS = "diagnosis"
 """Arrays with an entry per test point: `split`, `row` and diagnostics of its prediction."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -19,24 +19,6 @@ VERDICTS = {True: "confirmed", False: "not confirmed", None: "not tested"}
 CheckResult = tuple[bool | None, str]
 """Whether a rule holds (None if its runs are missing), and the numbers."""
 
-RunsT = TypeVar("RunsT", contravariant=True)
-"""Type of the runs that the rules of one publication read."""
-
-
-class Rule(Protocol[RunsT]):
-    """Decides whether a claim holds for some runs."""
-
-    @property
-    def rule(self) -> str:
-        """The criterion in words."""
-
-    def check(self, runs: RunsT) -> CheckResult:
-        """Applies the rule."""
-
-
-Statement = tuple[str, str, Rule[Any]]
-"""Text, source and rule of a claim."""
-
 CheckFunction = TypeVar("CheckFunction", bound=Callable[..., CheckResult])
 
 
@@ -45,8 +27,8 @@ class NotTestable(Exception):
 
 
 @dataclass(frozen=True)
-class FunctionRule:
-    """A rule that a function checks.
+class Rule:
+    """Decides whether a claim holds for the runs of a publication.
 
     Attributes:
         rule: the criterion in words.
@@ -63,6 +45,10 @@ class FunctionRule:
             return self.function(runs, **self.arguments)
         except NotTestable as reason:
             return None, str(reason)
+
+
+Statement = tuple[str, str, Rule]
+"""Text, source and rule of a claim."""
 
 
 class Claims(list[Statement]):
@@ -93,7 +79,7 @@ class Claims(list[Statement]):
         position = len(self)  # the same for all decorators of a function; the last is applied first
 
         def add(function: CheckFunction) -> CheckFunction:
-            self.insert(position, (text, source, FunctionRule(rule, function, arguments)))
+            self.insert(position, (text, source, Rule(rule, function, arguments)))
             return function
 
         return add
@@ -122,12 +108,9 @@ class Claim:
 
 
 def check_claims(
-    statements: Iterable[tuple[str, str, Rule[RunsT]]], runs: RunsT, theirs: RunsT | None = None
+    statements: Iterable[Statement], runs: Any, theirs: Any | None = None
 ) -> list[Claim]:
-    """Test every statement `(text, source, rule)`.
-
-    `theirs` are the publication's own numbers, in the type of `runs`.
-    """
+    """Test every statement on our runs and, where given, on the publication's own numbers."""
     claims = []
     for text, source, rule in statements:
         holds, evidence = rule.check(runs)
@@ -136,7 +119,7 @@ def check_claims(
     return claims
 
 
-def _describe(rule: Rule[RunsT], theirs: RunsT | None) -> str:
+def _describe(rule: Rule, theirs: Any | None) -> str:
     holds, evidence = (None, "") if theirs is None else rule.check(theirs)
     return "" if holds is None else f"{VERDICTS[holds]}: {evidence}"
 

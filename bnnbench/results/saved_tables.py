@@ -11,7 +11,7 @@ import pandas as pd
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.results.answers import ANSWERS, read_answers
 from bnnbench.results.claims import NotTestable
-from bnnbench.results.run_files import damaged_file_error, has_numeric_columns
+from bnnbench.results.run_files import read_table
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,15 @@ def table_reader(
 
     def read(folder: RunFolder) -> SavedTables:
         tables = {
-            name: read_table(folder, name, columns, optional) for name, columns in numbers.items()
+            name: read_saved_table(folder, name, columns, optional)
+            for name, columns in numbers.items()
         }
         return SavedTables({ANSWERS: read_answers(folder), **tables})
 
     return read
 
 
-def read_table(
+def read_saved_table(
     folder: RunFolder, name: str, numbers: Iterable[str], optional: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Read `<name>.csv`, in which missing texts become empty.
@@ -92,11 +93,6 @@ def read_table(
     path = folder.table(name)
     if name in optional and not path.exists():
         return pd.DataFrame(columns=list(numbers))
-    try:
-        table = pd.read_csv(path)
-        if len(table) and has_numeric_columns(table, numbers):
-            texts = table.select_dtypes(["object", "str"]).columns
-            return table.fillna(dict.fromkeys(texts, ""))
-    except (OSError, ValueError):
-        pass
-    raise damaged_file_error(path, f"is missing or is not a valid {name} table")
+    table = read_table(path, numbers, problem=f"is missing or is not a valid {name} table")
+    texts = table.select_dtypes(["object", "str"]).columns
+    return table.fillna(dict.fromkeys(texts, ""))

@@ -35,8 +35,8 @@ SUFFICIENT, SHRINKAGE, MIN_FRACTION = 1e-4, 0.4, 1e-8  # of the line search
 def minimise(function: Function, start: Array, bounds: Array) -> tuple[Array, float]:
     """Return a local minimum and its value, by projected BFGS (Bertsekas 1982) from one start.
 
-    scipy's L-BFGS-B calls BLAS, whose rounding depends on the processor, and its TNC does not
-    repeat. This one uses single operations and numpy's sums only.
+    scipy's L-BFGS-B calls BLAS, whose rounding depends on the processor. This function uses single
+    operations and numpy's sums only.
 
     Args:
         function: to minimise.

@@ -14,8 +14,8 @@ import pandas as pd
 from bnnbench.results.claims import (
     CheckResult,
     Claim,
-    FunctionRule,
     NotTestable,
+    Rule,
     check_better,
     check_claims,
     count_datasets,
@@ -43,7 +43,7 @@ def time_ratio(
     high: float,
     pick: str = "fastest",
     seconds: str = "total",
-) -> FunctionRule:
+) -> Rule:
     """The time of configurations relative to `base` lies between two numbers.
 
     Args:
@@ -66,14 +66,14 @@ def time_ratio(
         return bool(low < value < high), evidence
 
     subject = f"the {pick} of the others" if len(others) > 1 else join_names(others)
-    return FunctionRule(
+    return Rule(
         f"{seconds} time of {subject} / {CONFIGURATIONS[base]}, geometric mean over data sets, "
         f"is between {low:g} and {high:g}",
         check,
     )
 
 
-def is_better(a: str, b: str) -> FunctionRule:
+def is_better(a: str, b: str) -> Rule:
     """Configuration `a` scores better than `b`, even if slightly."""
 
     def check(suite: BookRuns) -> CheckResult:
@@ -82,14 +82,14 @@ def is_better(a: str, b: str) -> FunctionRule:
             raise NotTestable(f"no data set has runs of {join_names([a, b])} on all splits")
         return result
 
-    return FunctionRule(
+    return Rule(
         f"{CONFIGURATIONS[a]} has the better mean in three quarters of the comparisons (data sets "
         "x RMSE and log-likelihood) and loses no more t-tests than it wins",
         check,
     )
 
 
-def has_rank(name: str, rank: int) -> FunctionRule:
+def has_rank(name: str, rank: int) -> Rule:
     """A configuration has this rank among the six, without ties, in both scores."""
 
     def check(suite: BookRuns) -> CheckResult:
@@ -110,7 +110,7 @@ def has_rank(name: str, rank: int) -> FunctionRule:
         basis = f"{count_datasets(rows['dataset'].nunique())}, {describe_shared_splits(rows)}"
         return all(own == rank for own in ranks), f"{'; '.join(parts)} ({basis})"
 
-    return FunctionRule(
+    return Rule(
         f"rank {rank} without ties by t-tests won - lost against the other five, both in RMSE and "
         "in log-likelihood",
         check,
@@ -127,7 +127,7 @@ def ratio_range(excess: float) -> tuple[float, float]:
     return 1 + excess / 2, 1 + 2 * excess
 
 
-RULES: dict[str, tuple[str, FunctionRule]] = {
+RULES: dict[str, tuple[str, Rule]] = {
     "PBP trains fastest.": (TIME, time_ratio(all_except("pbp"), "pbp", 1, math.inf)),
     "PBP is 34 times faster than the runner-up.": (
         TIME,

@@ -16,8 +16,8 @@ from bnnbench.report.sections.interval_coverage import SMALL_HALF_WIDTH
 from bnnbench.results.claims import (
     MAJORITY,
     CheckResult,
-    FunctionRule,
     NotTestable,
+    Rule,
     check_better,
     count_datasets,
     head_to_head,
@@ -81,7 +81,7 @@ def rank_medians(table: pd.DataFrame) -> tuple[pd.Series, str]:
     return mean, f"mean ranks: {text} ({count_datasets(table.index.get_level_values(0).nunique())})"
 
 
-def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> FunctionRule:
+def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> Rule:
     """`a` is better than `b` at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -95,14 +95,14 @@ def is_better(a: str, b: str, depth: int, metrics: Names = SCORES) -> FunctionRu
         )
         return better >= MAJORITY * len(table) and won >= lost, evidence
 
-    return FunctionRule(
+    return Rule(
         f"{NAMES[a]} has the better median in three quarters of data sets x "
         f"{join_metrics(metrics)}, and loses no more t-tests than it wins",
         check,
     )
 
 
-def is_not_worse(names: Names, b: str, depth: int) -> FunctionRule:
+def is_not_worse(names: Names, b: str, depth: int) -> Rule:
     """Each of the names is as good as `b` or better, at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -117,9 +117,7 @@ def is_not_worse(names: Names, b: str, depth: int) -> FunctionRule:
         compared = rows[rows[["a", "b"]].isin([*names, b]).all(axis=1)]
         return all(holds), f"{'; '.join(parts)} ({describe_shared_splits(compared)})"
 
-    return FunctionRule(
-        f"each loses no more t-tests against {NAMES[b]} than it wins (RMSE and NLL)", check
-    )
+    return Rule(f"each loses no more t-tests against {NAMES[b]} than it wins (RMSE and NLL)", check)
 
 
 def has_rank(
@@ -130,7 +128,7 @@ def has_rank(
     *,
     last: bool = False,
     metrics: Names = SCORES,
-) -> FunctionRule:
+) -> Rule:
     """The first or last ranks among some contenders belong to the names, at one depth.
 
     Args:
@@ -151,16 +149,14 @@ def has_rank(
     condition = f"ranks {end}" if n_ranks == 1 else f"take the {end} {n_ranks} ranks"
     if len(names) > n_ranks:
         condition = f"one of {join_names(names)} ranks {end}"
-    return FunctionRule(
+    return Rule(
         f"{condition} of {len(among)} by the rank of medians, averaged over data sets x "
         f"{join_metrics(metrics)}",
         check,
     )
 
 
-def improves(
-    names: Names, depth: int, metrics: Names = SCORES, *, spread: bool = False
-) -> FunctionRule:
+def improves(names: Names, depth: int, metrics: Names = SCORES, *, spread: bool = False) -> Rule:
     """One more layer improves medians, or increases the spread over splits.
 
     Args:
@@ -186,14 +182,14 @@ def improves(
         return total >= MAJORITY * holds.size, evidence
 
     condition = "standard deviation over splits is larger" if spread else "median is better"
-    return FunctionRule(
+    return Rule(
         f"the {condition} than with one layer less in three quarters of "
         f"{'contenders x ' * (len(names) > 1)}data sets x {join_metrics(metrics)}",
         check,
     )
 
 
-def most_are_better(b: str, dataset: str, depth: int) -> FunctionRule:
+def most_are_better(b: str, dataset: str, depth: int) -> Rule:
     """Most divergences are better than `b` on one data set, at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -208,14 +204,14 @@ def most_are_better(b: str, dataset: str, depth: int) -> FunctionRule:
         )
         return bool(better.to_numpy().sum() >= MAJORITY * better.size), f"better: {evidence}"
 
-    return FunctionRule(
+    return Rule(
         f"on {dataset} three quarters of the other divergences x RMSE and NLL have a better "
         f"median than {NAMES[b]}",
         check,
     )
 
 
-def is_best(names: Names, rivals: Names, depth: int) -> FunctionRule:
+def is_best(names: Names, rivals: Names, depth: int) -> Rule:
     """The names together have a better mean rank than each of their rivals at one depth.
 
     The average is used because the thesis does not name a single divergence.
@@ -226,14 +222,14 @@ def is_best(names: Names, rivals: Names, depth: int) -> FunctionRule:
         together = mean[list(names)].mean()
         return bool(together < mean[list(rivals)].min()), f"average {together:.1f}; {evidence}"
 
-    return FunctionRule(
+    return Rule(
         f"the mean rank of {join_names(names)} is better than that of each of "
         f"{join_names(rivals)} (ranks of medians, averaged over data sets x RMSE and NLL)",
         check,
     )
 
 
-def gets_closer(names: Names, to: Names, depth: int) -> FunctionRule:
+def gets_closer(names: Names, to: Names, depth: int) -> Rule:
     """One more layer brings the RMSE of some contenders closer to that of others."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -248,7 +244,7 @@ def gets_closer(names: Names, to: Names, depth: int) -> FunctionRule:
         nearer = (after[common].abs() < before[common].abs()).sum()
         return bool(nearer >= MAJORITY * len(common)), f"differences: {evidence}"
 
-    return FunctionRule(
+    return Rule(
         "in three quarters of data sets the mean of the median RMSE of "
         f"{join_names(names)} is closer to that of {join_names(to)} than with one layer less",
         check,
@@ -264,7 +260,7 @@ def scores_by_order(suite: ThesisRuns) -> Iterator[tuple[str, pd.Series, float]]
                 yield str(family), losses, rope_width(metric, losses.abs().mean())
 
 
-def large_orders_are_better() -> FunctionRule:
+def large_orders_are_better() -> Rule:
     """Scores are better for orders above 1 than for those below, in every family."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -283,14 +279,14 @@ def large_orders_are_better() -> FunctionRule:
         )
         return all(signs.count(1) >= MAJORITY * len(signs) for signs in gains.values()), evidence
 
-    return FunctionRule(
+    return Rule(
         "in every family the mean score over orders above 1 is better than over orders below 1, "
         "by more than 1 % or 0.01 nats, in three quarters of data sets x RMSE and NLL",
         check,
     )
 
 
-def best_order_is_between(low: float, high: float) -> FunctionRule:
+def best_order_is_between(low: float, high: float) -> Rule:
     """The best order lies between two numbers."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -303,7 +299,7 @@ def best_order_is_between(low: float, high: float) -> FunctionRule:
         evidence = f"{inside} of {len(best)}; median best order {middle:g}; {excluded} left out"
         return inside >= MAJORITY * len(best), evidence
 
-    return FunctionRule(
+    return Rule(
         f"the order with the best mean is between {low:g} and {high:g} in three quarters of "
         "families x data sets x RMSE and NLL, except those whose orders all agree within 1 % or "
         "0.01 nats",
@@ -326,7 +322,7 @@ def toy_at_depth(table: pd.DataFrame, names: Sequence[str], depth: int) -> pd.Da
     return rows.loc[list(names)]
 
 
-def best_calibrated(names: Names, depth: int) -> FunctionRule:
+def best_calibrated(names: Names, depth: int) -> Rule:
     """These divergences are the best calibrated on the toy at one depth."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -339,14 +335,14 @@ def best_calibrated(names: Names, depth: int) -> FunctionRule:
         limit = min(WELL_CALIBRATED, difference[~is_named].min())
         return bool(difference[is_named].max() <= limit), f"differences: {evidence}"
 
-    return FunctionRule(
+    return Rule(
         f"of {len(DIVERGENCES)} divergences, these have the smallest differences between "
         f"coverage at one standard deviation and 0.68, each at most {WELL_CALIBRATED}",
         check,
     )
 
 
-def coverage_rises(names: Names, *, falls: bool = False) -> FunctionRule:
+def coverage_rises(names: Names, *, falls: bool = False) -> Rule:
     """Coverage at one standard deviation rises, or falls, from one hidden layer to three."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -361,14 +357,14 @@ def coverage_rises(names: Names, *, falls: bool = False) -> FunctionRule:
         return n_holds >= MAJORITY * len(table), f"{n_holds} of {len(table)}: {evidence}"
 
     most = " for three quarters of them" if len(names) > 1 else ""
-    return FunctionRule(
+    return Rule(
         f"coverage at one standard deviation is {'lower' if falls else 'higher'} at depth "
         f"{TOY_DEPTHS[-1]} than at depth {TOY_DEPTHS[0]}{most}",
         check,
     )
 
 
-def small_intervals_fail() -> FunctionRule:
+def small_intervals_fail() -> Rule:
     """Small intervals contain too few targets, which is overconfident."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -386,7 +382,7 @@ def small_intervals_fail() -> FunctionRule:
         all_low = pd.concat(low)
         return bool(all_low.sum() >= MAJORITY * len(all_low)), evidence
 
-    return FunctionRule(
+    return Rule(
         "coverage is below a Gaussian's on average over half-widths of 0.1 to "
         f"{SMALL_HALF_WIDTH - 0.1:g} standard deviations, for three quarters of divergences x "
         "depths",
@@ -394,7 +390,7 @@ def small_intervals_fail() -> FunctionRule:
     )
 
 
-def one_layer_is_best() -> FunctionRule:
+def one_layer_is_best() -> Rule:
     """Every criterion of every divergence is smallest with one hidden layer."""
 
     def check(suite: ThesisRuns) -> CheckResult:
@@ -406,4 +402,4 @@ def one_layer_is_best() -> FunctionRule:
         best = criteria.loc[criteria.groupby(["name", "variable"])["value"].idxmin(), "depth"]
         return bool((best == 1).all()), f"smallest at depth 1 in {(best == 1).sum()} of {len(best)}"
 
-    return FunctionRule("BIC, AIC and HQC of every divergence are smallest at depth 1", check)
+    return Rule("BIC, AIC and HQC of every divergence are smallest at depth 1", check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnnbench.results.claims import Claim, FunctionRule, check_claims
+from bnnbench.results.claims import Claim, Rule, check_claims
 from bnnbench.suites.felekis_gvi.checks import (
     NLL,
     best_calibrated,
@@ -25,7 +25,7 @@ from bnnbench.suites.felekis_gvi.thesis_tables import thesis_toy
 FIELD = (*VARIATIONAL, *OTHERS)
 GRID, BOXES, RIVALRY, TOY = "5.0.1, Fig. 5.2", "5.0.1, Figs. 5.4, 5.5", "5.0.1, Fig. 5.6", "5.0.2"
 
-RULES: dict[str, dict[str, FunctionRule]] = {
+RULES: dict[str, dict[str, Rule]] = {
     GRID: {
         "Performance improves for alpha > 1.": large_orders_are_better(),
         "Performance improves most for alpha from 1.75 to 3.": best_order_is_between(1.75, 3.0),

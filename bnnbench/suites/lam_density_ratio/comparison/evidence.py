@@ -14,7 +14,7 @@ from bnnbench.experiment.run_folder import RunFolder, read_record
 from bnnbench.results.claims import NotTestable
 from bnnbench.results.reader import Runs
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
-from bnnbench.results.saved_tables import read_table
+from bnnbench.results.saved_tables import read_saved_table
 from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.comparison import thesis
 from bnnbench.suites.lam_density_ratio.comparison.statistics import Sample, summarise
@@ -236,8 +236,8 @@ def read_sprinkler(folder: RunFolder) -> SprinklerRun:
         UserError: if a table is damaged.
     """
     record = read_record(folder)
-    repetitions = read_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
+    repetitions = read_saved_table(folder, names.REPETITIONS, REPETITION_COLUMNS)
     # There are no curves if all repetitions fail before the first evaluation.
     optional = () if (repetitions["status"] == names.OK).any() else (names.CURVES,)
-    curves = read_table(folder, names.CURVES, CURVE_COLUMNS, optional)
+    curves = read_saved_table(folder, names.CURVES, CURVE_COLUMNS, optional)
     return SprinklerRun(record.digest, record.metadata, folder, repetitions, curves)
