@@ -15,7 +15,7 @@ from bnnbench.suites.inference_toys.expectation_propagation import EPResult
 from bnnbench.suites.inference_toys.maths import Array
 
 PROGRESS, ORDERS, POWERS = "progress", "orders", "powers"
-DENSITY, POINTS = "density", "points"
+DENSITY, POINTS, DATA_SETS = "density", "points", "data_sets"
 
 NUMBERS = {
     # Work, estimates and errors of every algorithm after each step. A factor at one value of theta,
@@ -30,6 +30,10 @@ NUMBERS = {
     DENSITY: ("observations", "theta", "density"),
     # The observations.
     POINTS: ("observations", "value", "clutter"),
+    # Exact standard deviations, and by ADF and EP in the order of the data (missing if EP does not
+    # converge), for many simulated data sets; in how many random orders EP does not converge to the
+    # same mean.
+    DATA_SETS: ("observations", "data_seed", "exact", "adf", "ep", "deviating_orders"),
 }
 
 read_run = table_reader(NUMBERS)

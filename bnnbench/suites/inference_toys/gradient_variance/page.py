@@ -32,25 +32,25 @@ PANELS = {
 }
 """Title and horizontal axis of the panels of each objective."""
 
-BAR_WIDTH = 0.2
-"""Width of a bar in a group of up to four."""
+SPACING = 0.2
+"""Distance of neighbouring estimators in a group of up to four."""
 
 figures = Figures(tables.read_run)
 
 
 @figures(
-    "Variance of each estimator of the gradient (bars, on a log scale) with respect to the mean "
+    "Variance of each estimator of the gradient (dots, on a log scale) with respect to the mean "
     "(top) and log standard deviation (bottom) of q. Black lines: exact values where known; a "
     "grey 0 marks a variance of zero"
 )
 def variances(run: SavedTables) -> Figure:
-    """Plot measured variances as bars, with exact values as lines."""
+    """Plot measured variances as dots, with exact values as lines."""
     figure, panels = new_figure(11.0, 5.6, len(PANELS), 2)
     for axes, (parameter, objective) in zip(
         panels, product(tables.PARAMETERS, PANELS), strict=True
     ):
         rows = run.rows(tables.VARIANCES, objective=objective, parameter=parameter)
-        _draw_bars(axes, rows, PANELS[objective][1])
+        _draw_groups(axes, rows, PANELS[objective][1])
     upper, lower = panels[: len(PANELS)], panels[len(PANELS) :]
     for top, bottom, (title, column) in zip(upper, lower, PANELS.values(), strict=True):
         top.set_title(title, fontsize="medium")
@@ -61,17 +61,17 @@ def variances(run: SavedTables) -> Figure:
     return figure
 
 
-def _draw_bars(axes: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Draw a group of bars per value of a column, one bar per estimator."""
+def _draw_groups(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Draw a group of dots per value of a column, one dot per estimator."""
     values = sorted(rows[column].unique())
     names = [name for name in estimators.ESTIMATORS if name in set(rows["estimator"])]
     for k, name in enumerate(names):
         selected = rows[rows["estimator"] == name].set_index(column).loc[values]
-        positions = np.arange(len(values)) + (k - (len(names) - 1) / 2) * BAR_WIDTH
+        positions = np.arange(len(values)) + (k - (len(names) - 1) / 2) * SPACING
         heights = selected["variance"].where(selected["variance"] > 0)
-        axes.bar(positions, heights, BAR_WIDTH * 0.9, color=COLOURS[name], label=name)
+        axes.plot(positions, heights, "o", color=COLOURS[name], label=name)
         exact = selected["exact"].where(selected["exact"] > 0)
-        limits = positions - BAR_WIDTH / 2, positions + BAR_WIDTH / 2
+        limits = positions - SPACING / 2, positions + SPACING / 2
         axes.hlines(exact, *limits, "black", linewidth=1, label="_exact" if k else "exact")
         for position in positions[heights.isna()]:
             axes.text(

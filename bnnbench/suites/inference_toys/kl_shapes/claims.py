@@ -27,7 +27,6 @@ MEAN_IS_AT = (
     f"at the largest separation, the mean of q is within {MAX_LOC_DISTANCE:g} standard deviations "
     "of the component with the"
 )
-FACTOR_VARIANCE = "the variance of the factors that minimise reverse KL is"
 
 claims = Claims()
 
@@ -142,22 +141,14 @@ def widens_with_order(run: SavedTables, **components: float) -> CheckResult:
 @claims(
     "Mean field underestimates the variance",
     source=f"{BOOK}, 3.2.1.6",
-    rule=f"{FACTOR_VARIANCE} below the marginal's, 1",
-    is_exact=False,
+    rule="the variance of the factors that minimise reverse KL is below the marginal's, 1",
 )
-@claims(
-    "Mean field captures any marginal density",
-    source=f"{BOOK}, 3.2.1.3, about the optimum, not the family",
-    rule=f"{FACTOR_VARIANCE} within 1% of the marginal's, 1",
-    is_exact=True,
-)
-def factor_variance(run: SavedTables, is_exact: bool) -> CheckResult:
+def factor_variance(run: SavedTables) -> CheckResult:
     rows = run[tables.FACTORISED].set_index("divergence")
     reverse, forward = (rows["variance"][tables.ORDER_NAMES[order]] for order in (REVERSE, FORWARD))
-    holds = abs(reverse - 1) < 0.01 if is_exact else reverse < 1
     correlation = rows["correlation"].iloc[0]
     evidence = f"{reverse:.3f} at correlation {correlation:g}; {forward:.3f} for forward KL"
-    return bool(holds), evidence
+    return bool(reverse < 1), evidence
 
 
 def _separated(run: SavedTables, **values: float) -> pd.DataFrame:

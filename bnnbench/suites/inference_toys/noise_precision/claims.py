@@ -208,3 +208,18 @@ def interpolates(run: SavedTables, approximation: str, tolerance: float) -> Chec
         numbers = f"{row['mean']:.4g} ± {row['std']:.4g}, {name} {mean:.4g} ± {std:.4g}"
         results.append((bool(error < limit), f"alpha {row['alpha']:.3g}: {numbers}"))
     return combine(results)
+
+
+@claims(
+    "The fixed points of black-box alpha and power EP become equal in the limit of infinite data",
+    source=f"{BOOK}, 3.2.4.2",
+    rule="with known noise precision (power EP is then exact) and alpha = 0, the standard "
+    f"deviation of the weight is within a relative {RELATIVE_TOLERANCE:g} of the exact one for the "
+    "largest number of observations",
+)
+def approaches_power_ep(run: SavedTables) -> CheckResult:
+    table = run[tables.SIZES]
+    ratios = table["weight_std"] / table["exact"]
+    numbers = zip(ratios, table["observations"], strict=True)
+    evidence = ", ".join(f"{ratio:.3g} (N = {size})" for ratio, size in numbers)
+    return bool(abs(ratios.iloc[-1] - 1) < RELATIVE_TOLERANCE), f"ratio {evidence}"

@@ -20,7 +20,10 @@ from bnnbench.suites.inference_toys.noise_precision.exact import (
     factorised_posterior,
 )
 from bnnbench.suites.inference_toys.noise_precision.families import Belief
-from bnnbench.suites.inference_toys.noise_precision.message_passing import include_repeatedly
+from bnnbench.suites.inference_toys.noise_precision.message_passing import (
+    include_repeatedly,
+    tied_std_of_weight,
+)
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel
 from bnnbench.suites.inference_toys.noise_precision.stochastic_gradients import (
     Budget,
@@ -32,8 +35,14 @@ from bnnbench.suites.inference_toys.noise_precision.tables import Fit, Problem
 MAX_ROWS = 1000
 """Maximum number of observations; with more, message passing takes minutes."""
 
+MAX_SIZE = 10**6
+"""Maximum number of observations with known noise precision."""
+
 MAX_MAGNITUDE = 1e4
 """Limit of precisions, rates and shapes, for quadrature."""
+
+TIED_POWER = 0.5
+"""Power of black-box alpha with known noise precision: alpha = 0."""
 
 Real = Annotated[float, Between(-MAX_MAGNITUDE, MAX_MAGNITUDE)]
 Positive = Annotated[float, Between(0, MAX_MAGNITUDE)]
@@ -62,6 +71,7 @@ class NoisePrecision(TableExperiment):
     powers: Annotated[
         tuple[float, ...], ListOf(Between(0, 1, high_included=True), order="increasing")
     ]
+    sizes: Annotated[tuple[int, ...], ListOf(Whole(2, MAX_SIZE), order="increasing")]
     gradient_steps: Annotated[int, Whole()]
     samples: Annotated[int, Whole(2)]
     learning_rate: Annotated[float, Between(0, 1)]
@@ -94,7 +104,15 @@ class NoisePrecision(TableExperiment):
         q = include_repeatedly(model, self.noise_precision, 0, inclusions)
         single = tables.repeated_inclusions(tables.ONE_FACTOR, q.weight_mean, q.weight_std)
         saved[tables.REPEATED] = pd.concat([single, saved[tables.REPEATED]])
+        saved[tables.SIZES] = pd.DataFrame(self.known_noise_rows())
         return saved | ({tables.POWERS: fits.power_table(powers)} if is_joint else {})
+
+    def known_noise_rows(self) -> Iterator[dict[str, float]]:
+        """Yield the rows of `sizes.csv`."""
+        for size in self.sizes:
+            values = tied_std_of_weight(self.model(size), self.noise_precision, TIED_POWER)
+            columns = ("observations", "power", "weight_std", "exact")
+            yield dict(zip(columns, (size, TIED_POWER, *values), strict=True))
 
     def gradient_fits(self, problem: Problem) -> Iterator[Fit]:
         """Yield ADVI with both families, and black-box VI."""
@@ -105,12 +123,16 @@ class NoisePrecision(TableExperiment):
         beliefs = black_box_vi(model, self.budget("black-box"))
         yield fits.trajectory_fit(problem, tables.BLACK_BOX_VI, "", beliefs)
 
-    def problem(self) -> Problem:
-        """Return data, prior and exact posteriors."""
+    def model(self, rows: int) -> LinearModel:
+        """Return this number of observations, and the prior."""
         moments = (self.prior_mean, 1 / self.prior_precision)
         prior = Belief(self.prior_shape, self.prior_rate, *moments)
-        data = simulate_line(self.rows, self.weight, self.noise_precision, self.data_seed)
-        model = LinearModel(*data, prior)
+        data = simulate_line(rows, self.weight, self.noise_precision, self.data_seed)
+        return LinearModel(*data, prior)
+
+    def problem(self) -> Problem:
+        """Return data, prior and exact posteriors."""
+        model = self.model(self.rows)
         exact = exact_posterior(model)
         target = exact if self.target == tables.JOINT else factorised_posterior(model)
         return Problem(model, exact, target)

@@ -20,7 +20,7 @@ JOINT, FACTORISED = "joint", "factorised"
 """Targets of the approximation: the posterior, or equation (3.48)."""
 
 POINTS, DENSITIES, STEPS = "points", "densities", "steps"
-ORDERS, REPEATED, POWERS = "orders", "repeated", "powers"
+ORDERS, REPEATED, POWERS, SIZES = "orders", "repeated", "powers", "sizes"
 
 read_run = table_reader(
     {
@@ -36,6 +36,8 @@ read_run = table_reader(
         REPEATED: ("inclusions", "mean", "std"),
         # Power EP and black-box alpha; empty unless the target is the posterior.
         POWERS: ("power", "alpha", "mean", "std", "weight_std", "log_evidence"),
+        # Standard deviation of the weight by black-box alpha, with known noise precision.
+        SIZES: ("observations", "power", "weight_std", "exact"),
     },
     optional=(POWERS,),
 )

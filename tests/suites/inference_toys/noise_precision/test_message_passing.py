@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from bnnbench.suites.inference_toys.expectation_propagation import ep_pass, flat_sites
+from bnnbench.suites.inference_toys.maths import simulate_line
 from bnnbench.suites.inference_toys.noise_precision.coordinate_ascent import run_cavi
 from bnnbench.suites.inference_toys.noise_precision.exact import (
     exact_posterior,
@@ -26,6 +27,7 @@ from bnnbench.suites.inference_toys.noise_precision.message_passing import (
     run_adf,
     run_expectation_propagation,
     tied_log_evidence,
+    tied_std_of_weight,
 )
 from bnnbench.suites.inference_toys.noise_precision.model import LinearModel, evidence_lower_bound
 from bnnbench.suites.inference_toys.noise_precision.moment_matching import (
@@ -244,3 +246,14 @@ def test_the_same_factor_repeatedly_collapses_the_belief(model: LinearModel) -> 
     assert q.weight_mean[1] == pytest.approx(mean, abs=1e-8)
     stds = repeat_adf(Factors(model), np.arange(20), 10).std
     assert all(b < a for a, b in pairwise(stds)) and stds[-1] < 0.55
+
+
+def test_equal_sites_with_known_noise() -> None:
+    """Exact without powers; with powers, too wide by a factor that more data do not remove."""
+    prior = Belief(2.0, 1.0, 0.0, 1.0)
+    few, many = (LinearModel(*simulate_line(n, 0.8, 4.0, 0), prior) for n in (20, 20_000))
+    std, exact = tied_std_of_weight(few, 4.0, power=1e-4)
+    assert std == pytest.approx(exact, rel=1e-3)
+    assert exact == pytest.approx((1 + 4.0 * few.products[0]) ** -0.5)
+    std, exact = tied_std_of_weight(many, 4.0, power=0.5)
+    assert std / exact == pytest.approx(2**0.5, rel=0.02)
