@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,13 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import checksum
 from bnnbench.notes import status_message
+from bnnbench.prediction.held_out import held_out_rows
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
 from bnnbench.results.settings import flatten
 from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
-
-HELD_OUT_FRACTION = 0.2
-"""Fraction of the rows held out for conformal intervals."""
-
-MIN_HELD_OUT = 19
-"""Held-out rows needed for a 90 % conformal interval."""
 
 TABLE_SETTINGS = ("table.name", "table.content")
 """Names in the identity of a run that depend on its data."""
@@ -108,26 +102,19 @@ def _fit_and_save(
     experiment.check()
     table = experiment.table
     _check_identity(run, experiment)
-    rows = np.arange(len(table.targets))
-    held_out = rows[:0]
+    held_out, kind = np.zeros(0, int), "rows"
     if conformal:
+        by_time = getattr(experiment.dataset, "time", None) is not None
         seed = derive_seed(experiment.seed, "held out") % 2**32
-        order = np.random.RandomState(seed).permutation(len(rows))
-        count = math.ceil(HELD_OUT_FRACTION * len(rows))
-        if count < MIN_HELD_OUT:
-            raise UserError(
-                f"{table.name} has {len(rows)} rows, too few to hold out {MIN_HELD_OUT}; use "
-                "--calibrate isotonic.",
-                "--calibrate",
-                "few_rows",
-            )
-        held_out, rows = np.sort(order[:count]), np.sort(order[count:])
+        held_out, kind = held_out_rows(table, by_time, seed)
+    rows = np.setdiff1d(np.arange(len(table.targets)), held_out)
     model = fit_model(experiment.fitting, table, chosen_values(run.splits), rows)
     encodings = table.encodings or [Encoding(name, NUMBER) for name in table.features]
     about: dict[str, Any] = {
         "source": source,
         "label": experiment.title,
         "target": table.target,
+        "held_out": kind,
         "encodings": [asdict(encoding) for encoding in encodings],
     }
     scores = np.zeros(0)

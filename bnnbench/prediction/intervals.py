@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bnnbench.prediction.held_out import HELD_OUT_NOTES
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from bnnbench.prediction.final_model import FinalModel
 
 CALIBRATIONS = ("none", "isotonic", "conformal")
+
+ROUNDING_ERROR = 1e-9
+"""Of the product of a level and a number of rows."""
 
 
 def predict_frame(
@@ -88,14 +92,15 @@ def _interval_ends(
     """Return the ends of the interval, in predictive standard deviations from the mean.
 
     Returns:
-        Both ends, and a warning if the data for the calibration end before the interval.
+        Both ends, and notes on what the calibration does not promise.
     """
     import numpy as np
     from scipy.special import ndtri
 
     if calibrate == "conformal":
         half = conformal_half_width(fitted.saved.scores, level)
-        return -half, half, []
+        note = HELD_OUT_NOTES[fitted.saved.about["held_out"]]
+        return -half, half, [note] if note else []
     notes = []
     levels = np.array([(1 - level) / 2, (1 + level) / 2])
     if calibrate == "isotonic":
@@ -131,7 +136,7 @@ def conformal_half_width(scores: np.ndarray, level: float) -> float:
     Raises:
         UserError: if there are too few rows for the level.
     """
-    place = math.ceil((len(scores) + 1) * level)
+    place = math.ceil((len(scores) + 1) * level - ROUNDING_ERROR)
     if place > len(scores):
         raise UserError(
             f"--interval must be at most {len(scores) / (len(scores) + 1):.3f} with "

@@ -14,6 +14,7 @@ def test_conformal_half_widths() -> None:
     scores = np.arange(1.0, 20)
     assert conformal_half_width(scores, 0.9) == 18
     assert conformal_half_width(scores, 0.5) == 10
+    assert conformal_half_width(np.arange(1.0, 100), 0.55) == 55, "100 * 0.55 is above 55 in floats"
     with pytest.raises(UserError) as error:
         conformal_half_width(scores, 0.99)
     assert_user_error(error, "--interval", "few_rows")

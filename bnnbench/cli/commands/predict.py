@@ -38,9 +38,10 @@ with -o has the format of FILE: semicolons and decimal commas, if FILE has them.
 The interval is Gaussian with this mean and standard deviation, unless it is calibrated:
 
   isotonic    by isotonic regression on the run's out-of-fold predictions
-  conformal   by split conformal prediction: a fifth of the rows is held out, and the interval
-              covers new rows of the same distribution with at least the given probability, on
-              average over rows: less where the noise is large, unless the method predicts that
+  conformal   by split conformal prediction: a fifth of the rows is held out (whole groups with
+              dataset.group, the latest rows with dataset.time), and the interval covers new rows
+              of the same distribution with at least the given probability, on average over rows:
+              less where the noise is large, unless the method predicts that
 """
 
 SIX_DIGITS = "%.6g"
