@@ -19,7 +19,7 @@ from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import checksum
 from bnnbench.notes import status_message
-from bnnbench.prediction.held_out import held_out_rows
+from bnnbench.prediction.held_out import HeldOut, hold_out
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
@@ -102,24 +102,25 @@ def _fit_and_save(
     experiment.check()
     table = experiment.table
     _check_identity(run, experiment)
-    held_out, kind = np.zeros(0, int), "rows"
+    held_out = HeldOut(np.zeros(0, int), np.zeros(0, int), "rows")
     if conformal:
         by_time = getattr(experiment.dataset, "time", None) is not None
         seed = derive_seed(experiment.seed, "held out") % 2**32
-        held_out, kind = held_out_rows(table, by_time, seed)
-    rows = np.setdiff1d(np.arange(len(table.targets)), held_out)
+        held_out = hold_out(table, by_time, seed)
+    rows = np.setdiff1d(np.arange(len(table.targets)), held_out.rows)
     model = fit_model(experiment.fitting, table, chosen_values(run.splits), rows)
     encodings = table.encodings or [Encoding(name, NUMBER) for name in table.features]
     about: dict[str, Any] = {
         "source": source,
         "label": experiment.title,
         "target": table.target,
-        "held_out": kind,
+        "held_out": held_out.kind,
+        "held_out_groups": held_out.groups.tolist(),
         "encodings": [asdict(encoding) for encoding in encodings],
     }
     scores = np.zeros(0)
     if conformal:
-        scores = _distances(model, table.inputs[held_out], table.targets[held_out])
+        scores = _distances(model, table.inputs[held_out.rows], table.targets[held_out.rows])
     save_model(path, model, scores, about)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,26 +12,47 @@ from bnnbench.types import Table
 HELD_OUT_FRACTION = 0.2
 """Fraction of the rows, or of the groups, that is held out."""
 
+MIN_GROUPS = 19
+"""Groups held out, unless this is more than half of them; 9 are enough for a 90 % interval."""
+
 HELD_OUT_NOTES = {
     "rows": "",
-    "groups": "whole groups were held out: the intervals hold on average over new groups that are "
-    "like those of the table, approximately if there are few groups",
+    "groups": "whole groups were held out, so that the intervals are for rows of new groups",
     "time": "the latest rows were held out: the intervals hold as long as new rows deviate from "
     "the predictions as these did; there is no guarantee",
 }
 """What conformal intervals promise, by what was held out."""
 
 
-def held_out_rows(table: Table, by_time: bool, seed: int) -> tuple[np.ndarray, str]:
-    """Return the numbers of the held-out rows, sorted, and a key of `HELD_OUT_NOTES`.
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out rows.
+
+    Attributes:
+        rows: their numbers, `[n]`, sorted.
+        groups: the group number of each, `[n]`; without groups, every row is one.
+        kind: a key of `HELD_OUT_NOTES`.
+    """
+
+    rows: np.ndarray
+    groups: np.ndarray
+    kind: str
+
+
+def hold_out(table: Table, by_time: bool, seed: int) -> HeldOut:
+    """Choose the rows to hold out.
 
     Groups are held out whole, because rows of a group resemble each other more than rows of
     different groups. Of a table split by time, the test part of the last split is held out.
     """
+    numbers = np.arange(len(table.targets))
     if by_time:
-        return np.sort(table.splits[-1].test), "time"
-    groups = np.arange(len(table.targets)) if table.groups is None else table.groups
+        rows = np.sort(table.splits[-1].test)
+        return HeldOut(rows, rows, "time")
+    groups = numbers if table.groups is None else table.groups
     order = np.random.RandomState(seed).permutation(np.unique(groups))
-    chosen = order[: math.ceil(HELD_OUT_FRACTION * len(order))]
-    key = "rows" if table.groups is None else "groups"
-    return np.flatnonzero(np.isin(groups, chosen)), key
+    count = math.ceil(HELD_OUT_FRACTION * len(order))
+    if table.groups is not None:
+        count = min(max(count, MIN_GROUPS), len(order) // 2)
+    rows = np.flatnonzero(np.isin(groups, order[:count]))
+    return HeldOut(rows, groups[rows], "rows" if table.groups is None else "groups")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from bnnbench.prediction.held_out import HELD_OUT_NOTES
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 CALIBRATIONS = ("none", "isotonic", "conformal")
 
 ROUNDING_ERROR = 1e-9
-"""Of the product of a level and a number of rows."""
+"""Of a sum of weights."""
 
 
 def predict_frame(
@@ -98,8 +97,10 @@ def _interval_ends(
     from scipy.special import ndtri
 
     if calibrate == "conformal":
-        half = conformal_half_width(fitted.saved.scores, level)
-        note = HELD_OUT_NOTES[fitted.saved.about["held_out"]]
+        about = fitted.saved.about
+        groups = np.asarray(about["held_out_groups"])
+        half = conformal_half_width(fitted.saved.scores, groups, level)
+        note = HELD_OUT_NOTES[about["held_out"]]
         return -half, half, [note] if note else []
     notes = []
     levels = np.array([(1 - level) / 2, (1 + level) / 2])
@@ -127,21 +128,34 @@ def _interval_ends(
     return float(low), float(high), notes
 
 
-def conformal_half_width(scores: np.ndarray, level: float) -> float:
+def conformal_half_width(scores: np.ndarray, groups: np.ndarray, level: float) -> float:
     """Return half the width, in predictive deviations, that covers a new row with `level`.
 
-    This is the `ceil((n + 1) level)`-th smallest of `n` held-out distances, since every rank of a
-    new row is equally likely (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, eq. 3).
+    With `n` rows in groups of their own, this is the `ceil((n + 1) level)`-th smallest distance,
+    since every rank of a new row is equally likely (Vovk, Gammerman & Shafer 2005; Lei et al. 2018,
+    eq. 3). With `K` groups, every group has the weight `1 / (K + 1)`, divided evenly among its
+    rows; the interval covers a row of a new group (Lee, Barber & Willett 2023, hierarchical
+    conformal prediction).
+
+    Args:
+        scores: distances of the held-out targets, in predictive deviations, `[n]`.
+        groups: their groups, `[n]`.
+        level: probability of the interval.
 
     Raises:
-        UserError: if there are too few rows for the level.
+        UserError: if there are too few groups for the level.
     """
-    place = math.ceil((len(scores) + 1) * level - ROUNDING_ERROR)
-    if place > len(scores):
+    import numpy as np
+
+    _, index, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    order = np.argsort(scores, kind="stable")
+    covered = np.cumsum(1 / counts[index[order]]) / (len(counts) + 1)
+    place = int(np.searchsorted(covered, level - ROUNDING_ERROR))
+    if place == len(scores):
         raise UserError(
-            f"--interval must be at most {len(scores) / (len(scores) + 1):.3f} with "
-            f"{len(scores)} held-out rows, not {level:g}.",
+            f"--interval must be at most {len(counts) / (len(counts) + 1):.3f} with "
+            f"{len(counts)} held-out rows or groups, not {level:g}; or use --calibrate isotonic.",
             "--interval",
             "few_rows",
         )
-    return float(sorted(scores)[place - 1])
+    return float(scores[order[place]])
