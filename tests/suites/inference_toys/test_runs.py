@@ -101,7 +101,7 @@ def verdicts(name: str, run: SavedTables) -> list[tuple[str, str]]:
         ("kl_shapes", "ynyyyyny", [8, 16, 4, 2]),
         ("kl_shapes, few", "-nnyy-yy", [1, 3, 1, 2]),
         ("noise_precision", "nnyynynnyyynn", [3, 3, 2, 2]),
-        ("noise_precision, factorised", "-n-ynnnnyn--n", [2, 1, 2, 2]),
+        ("noise_precision, factorised", "-n-ynnnnyn---", [2, 1, 2, 2]),
     ],
 )
 def test_verdicts_and_figures(

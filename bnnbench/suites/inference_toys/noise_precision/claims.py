@@ -218,6 +218,7 @@ def interpolates(run: SavedTables, approximation: str, tolerance: float) -> Chec
     "largest number of observations",
 )
 def approaches_power_ep(run: SavedTables) -> CheckResult:
+    _require_joint(run)
     table = run[tables.SIZES]
     ratios = table["weight_std"] / table["exact"]
     numbers = zip(ratios, table["observations"], strict=True)
