@@ -65,6 +65,11 @@ class DVI(SoftplusMethod):
 
         s = (sum (mu^2 + sigma^2) + 2 * 10) / (n + 2 * 1 + 2)
 
+    Since s is the maximiser, the gradient of the whole objective is that of the KL divergence at
+    fixed s. The authors' program differentiates through s but leaves the hyperprior's density out,
+    and has one s for a weight matrix and one for its biases. `complexity` records the KL
+    divergence without the hyperprior.
+
     Attributes:
         prior_precision: of the weights, biases included, standardised units: a number, None to
             search it, or `learned`.

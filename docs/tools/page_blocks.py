@@ -163,6 +163,25 @@ def posterior_distances() -> str:
     return to_markdown(text.rename_axis(columns=None).reset_index())
 
 
+def chain_diagnostics() -> str:
+    """Return the diagnostics of the HMC chains in the worst split of each data set."""
+    chains = splits("gold_standard").query("method == 'hmc'")
+    good = (chains["diag.r_hat"] < 1.01) & (chains[["diag.bulk_ess", "diag.tail_ess"]] > 400).all(1)
+    rows = [
+        {
+            "data set": dataset,
+            "largest R-hat": f"{own['diag.r_hat'].max():.3f}",
+            "least bulk ESS": f"{own['diag.bulk_ess'].min():.0f}",
+            "least tail ESS": f"{own['diag.tail_ess'].min():.0f}",
+            "most divergences": f"{own['diag.divergences'].max():.0f}",
+            "least acceptance": f"{own['diag.acceptance'].min():.2f}",
+            "splits that meet both limits": f"{good[own.index].sum()} of {len(own)}",
+        }
+        for dataset, own in chains.groupby("dataset")
+    ]
+    return to_markdown(rows)
+
+
 def exceptions() -> str:
     """Return the published scores that are not reproduced."""
     rows = comparisons()
@@ -262,7 +281,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
-        exceptions, toy_claims, toy_deviations, straight_line, run_path,
+        chain_diagnostics, exceptions, toy_claims, toy_deviations, straight_line, run_path,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),
