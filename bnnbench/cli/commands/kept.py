@@ -191,21 +191,12 @@ def _print_findings(findings: Sequence[Finding]) -> int:
 
 
 def _tracks(edition: Edition) -> Any:
-    runs = edition.runs
-    state = "frozen" if edition.frozen else "open"
-    rows = [
-        (
-            track,
-            (runs["track"] == track).sum(),
-            ((runs["track"] == track) & (runs["unranked"] == "")).sum(),
-            description,
-        )
-        for track, description in edition.tracks.items()
-    ]
-    columns = ["track", "runs", "in ranks", "description"]
-    return _table(
-        f"tracks of edition {edition.name} ({state})", pd.DataFrame(rows, columns=columns)
-    )
+    title = f"tracks of edition {edition.name} ({'frozen' if edition.frozen else 'open'})"
+    ranked = (edition.runs["unranked"] == "").groupby(edition.runs["track"])
+    counts = ranked.agg(["size", "sum"]).reindex(list(edition.tracks), fill_value=0)
+    table = counts.assign(description=list(edition.tracks.values())).reset_index()
+    columns = dict(zip(table, ["track", "runs", "in ranks", "description"], strict=True))
+    return _table(title, table.rename(columns=columns))
 
 
 def _table(title: str, frame: pd.DataFrame) -> Any:
