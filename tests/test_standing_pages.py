@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,13 @@ def test_pages_and_json_have_the_same_numbers(edition: Edition) -> None:
     (_, datasets, methods) = navigation(made)
     assert datasets == {"Data sets": ["standing/data/boston.md"]}
     assert len(methods["Methods"]) == 4
+
+
+def test_text_of_others_is_shown_as_text(edition: Edition) -> None:
+    from standing_pages import method_page, tracks
+
+    found = tracks(edition)
+    text = "<script>alert(1)</script>"
+    runs = edition.runs.assign(by=text, environment=[{"processor": text}] * len(edition.runs))
+    page = method_page(replace(edition, runs=runs), "vadam", found)
+    assert text not in page and page.count("&lt;script&gt;") == 2

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from bnnbench.results.kept.edition import Edition, kept_runs
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric
+from bnnbench.results.metrics import BY_KEY, Metric
 from bnnbench.results.pairing import DatasetPairs, SplitScores, dataset_pairs
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
 from bnnbench.results.reader import Runs
@@ -53,6 +53,12 @@ def tracks(edition: Edition) -> list[Track]:
 
 METRICS = RANKED_METRICS
 """Metrics that have a table."""
+
+PARETO_METRIC = BY_KEY["log_likelihood"]
+"""Metric of the ranks in the figure of ranks and times."""
+
+MIN_POINTS = 3
+"""Methods in that figure."""
 
 
 def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
@@ -131,6 +137,16 @@ def best_on(rows: pd.DataFrame) -> pd.Series:
     """Return on how many data sets no ranked method is credibly better, by method."""
     ranked = rows[rows["note"] == ""]
     return (~(ranked["p_best"] > DECISION_PROBABILITY)).groupby(ranked["method"]).sum()
+
+
+def ranks_and_times(track: Track) -> pd.DataFrame | None:
+    """Return columns `rank` and `ratio` of the ranked methods; None for too few methods."""
+    rows = track.tables[PARETO_METRIC.key]
+    ranks, over = mean_ranks(rows, PARETO_METRIC)
+    own = rows[(rows["note"] == "") & rows["dataset"].isin(over)]
+    ratios = np.exp(np.log(own["ratio"]).groupby(own["method"]).mean())
+    points = pd.DataFrame({"rank": ranks, "ratio": ratios}).dropna()
+    return points if len(points) >= MIN_POINTS else None
 
 
 def as_json(edition: Edition, found: list[Track]) -> dict[str, Any]:

@@ -11,23 +11,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from figures import png
-from matplotlib.figure import Figure
-from standing import METRICS, Track, as_json, best_on, mean_ranks, tracks
+from figures import png, ranks_and_times_figure
+from standing import METRICS, Track, as_json, best_on, mean_ranks, ranks_and_times, tracks
 
 from bnnbench.cli.kept_cells import MISSING as EMPTY
 from bnnbench.cli.kept_cells import cells_of
 from bnnbench.config.published_protocol import use_published_protocols
 from bnnbench.report import templates
 from bnnbench.report.blocks import MISSING, format_number, plus_minus
-from bnnbench.report.sections.time_against_score import pareto_front
 from bnnbench.results.kept.edition import Edition, read_edition
 from bnnbench.results.metrics import BY_KEY, Metric
 
 WIDE = "---\nhide:\n  - toc\n---"
 """Front matter of pages with wide tables."""
-
-PARETO_METRIC = BY_KEY["log_likelihood"]
 
 PARETO_CAPTION = (
     "Mean rank by log-likelihood against the CPU time of a split (search, fit and prediction; "
@@ -35,12 +31,12 @@ PARETO_CAPTION = (
     "methods that no other method beats in both."
 )
 
-MIN_POINTS = 3
-"""Methods in a figure of ranks and times."""
-
 SORT = """\
 for (const table of document.querySelectorAll(".standing table")) sortable(table);
 """
+
+MACHINE = {"Processor": "processor", "Cores": "cores", "Commit": "commit"}
+"""Headings of the table of machines, and the keys of an environment."""
 
 Cells = Mapping[str, str]
 """Cells of a row in HTML, by heading."""
@@ -65,7 +61,7 @@ def pages(edition: Edition) -> dict[str, str | bytes]:
     }
     for track in found:
         if (points := ranks_and_times(track)) is not None:
-            made[f"pareto_{track.name}.png"] = png(pareto_figure(points))
+            made[f"pareto_{track.name}.png"] = png(ranks_and_times_figure(points))
     return {f"standing/{name}": content for name, content in made.items()}
 
 
@@ -259,44 +255,16 @@ def settings(edition: Edition, method: str) -> list[str]:
         and name.split(".")[0] not in ("dataset", "table")
         and all(other.get(name) == value for other in every)
     }
+    lines = escape("\n".join(f"{name}: {value}" for name, value in shared.items()))
     machines = {
-        f"- {machine.get('processor')}, {machine.get('cores')} cores, commit "
-        f"`{str(machine.get('commit'))[:12]}`"
+        tuple(escape(str(machine.get(key, MISSING))) for key in MACHINE.values())
         for machine in runs["environment"]
     }
-    lines = "\n".join(f"{name}: {value}" for name, value in shared.items())
-    parts = [f"## Settings\n\nThose that all its runs share:\n\n```yaml\n{lines}\n```"]
-    return [*parts, "## Machines\n\n" + "\n".join(sorted(machines))]
-
-
-def ranks_and_times(track: Track) -> pd.DataFrame | None:
-    """Return columns `rank` and `ratio` of the ranked methods; None for too few methods."""
-    rows = track.tables[PARETO_METRIC.key]
-    ranks, over = mean_ranks(rows, PARETO_METRIC)
-    own = rows[(rows["note"] == "") & rows["dataset"].isin(over)]
-    ratios = np.exp(np.log(own["ratio"]).groupby(own["method"]).mean())
-    points = pd.DataFrame({"rank": ranks, "ratio": ratios}).dropna()
-    return points if len(points) >= MIN_POINTS else None
-
-
-def pareto_figure(points: pd.DataFrame) -> Figure:
-    """Draw mean ranks against time ratios, with the Pareto front."""
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    front = points[pareto_front(points["ratio"].to_numpy(), points["rank"].to_numpy())]
-    front = front.sort_values("ratio")
-    axes.plot(front["ratio"], front["rank"], color="grey", linewidth=0.8, zorder=0)
-    axes.plot(points["ratio"], points["rank"], "o", markersize=5)
-    for name, point in points.iterrows():
-        axes.annotate(
-            str(name), (point["ratio"], point["rank"]), (4, 4), textcoords="offset points",
-            fontsize="x-small",
-        )  # fmt: skip
-    axes.set(xscale="log", xlabel="CPU time of a split / reference fit", ylabel="mean rank")
-    axes.margins(0.12)
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return [
+        f"## Settings\n\nThose that all its runs share:\n\n<pre><code>{lines}</code></pre>",
+        "## Machines",
+        html_table([dict(zip(MACHINE, row, strict=True)) for row in sorted(machines)], MACHINE),
+    ]
 
 
 def missing_cells(edition: Edition) -> list[str]:
