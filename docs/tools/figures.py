@@ -142,6 +142,9 @@ def ranks_and_times_figure(points: pd.DataFrame) -> Figure:
             fontsize="x-small",
         )  # fmt: skip
     axes.set(xscale="log", xlabel="CPU time of a split / reference fit", ylabel="mean rank")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.margins(0.12)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
