@@ -107,15 +107,31 @@ def options(group: str) -> dict[str, str]:
 def read_option(group: str, name: str) -> dict[str, Any]:
     """Return the content of an option of ours, with those that it is based on; empty if none.
 
-    Interpolations are not resolved.
+    Interpolations are not resolved, and options that it chooses in other groups are not included.
     """
     from omegaconf import OmegaConf  # slow
 
     file = config_folder() / group / f"{name}.yaml"
     own: Any = OmegaConf.load(file) if file.is_file() else OmegaConf.create()
-    bases = [base for base in own.pop("defaults", ()) if base != "_self_"]
+    defaults = own.pop("defaults", ())
+    bases = [base for base in defaults if isinstance(base, str) and base != "_self_"]
     merged: Any = OmegaConf.merge(*(read_option(group, base) for base in bases), own)
     return OmegaConf.to_container(merged)  # type: ignore[return-value]
+
+
+@cache
+def chosen_options(group: str, name: str) -> dict[str, str]:
+    """Return the options that an option of ours chooses in other groups.
+
+    A preset does so by `override /likelihood@_global_.likelihood: heteroscedastic` in `defaults`.
+    """
+    from omegaconf import OmegaConf  # slow
+
+    file = config_folder() / group / f"{name}.yaml"
+    own: Any = OmegaConf.load(file) if file.is_file() else {}
+    defaults = own.get("defaults", ())
+    overrides = (item for one in defaults if not isinstance(one, str) for item in one.items())
+    return {key.removeprefix("override /").split("@")[0]: option for key, option in overrides}
 
 
 def _check_unique(folders: Sequence[Path]) -> None:

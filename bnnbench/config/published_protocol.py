@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from bnnbench.config.configs import CONFIG_NAME, config_folder, read_option
+from bnnbench.config.configs import CONFIG_NAME, chosen_options, config_folder, read_option
 
 SETTINGS = (
     *("network.width", "training.epochs", "training.final_epochs", "training.batch_size"),
@@ -24,7 +24,8 @@ HYPER_PARAMETERS = ("prior_precision", "noise_precision", "dropout")
 def published_protocol(method: str, family: str, dataset: str) -> dict[str, Any]:
     """Return the settings of a method on a data set under the published protocol.
 
-    The protocol is the default option. Merging a few files is far faster than composing.
+    The protocol is the default option, or the one that a preset chooses. Merging a few files is
+    far faster than composing.
 
     Args:
         method: an option of `method`.
@@ -35,7 +36,7 @@ def published_protocol(method: str, family: str, dataset: str) -> dict[str, Any]
         Values by dotted name, such as `training.epochs`, and search bounds such as
         `bounds.dropout`; `search` is the option, or `none` if all hyper-parameters are fixed.
     """
-    defaults = _default_options()
+    defaults = {**_default_options(), **chosen_options("method", method)}
     config = OmegaConf.merge(
         {group: {"label": defaults[group]} for group in ("likelihood", "loss")},
         {
@@ -71,7 +72,8 @@ def _is_searched(config: DictConfig) -> bool:
     """Return whether the protocol leaves a hyper-parameter open."""
     fixed = OmegaConf.select(config, "method.protocol.fixed_original_units") or {}
     method = config.method
-    given = [name for name in HYPER_PARAMETERS if name in method]
+    has_noise = config.likelihood.label == _default_options()["likelihood"]
+    given = [n for n in HYPER_PARAMETERS if n in method and (has_noise or n != "noise_precision")]
     return not given or any(method[n] is None and fixed.get(n) is None for n in given)
 
 

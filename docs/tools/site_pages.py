@@ -3,6 +3,8 @@
 - README, CONTRIBUTING and CHANGELOG become pages, and so does the notebook.
 - Every module gets a page with its docstrings.
 - The command-line and configuration references come from the argument parsers and the YAML files.
+- `<!-- standing NAME -->` becomes a part of the standing table, from the newest edition of kept
+  results; every data set and method of the edition gets a page.
 - `<!-- list GROUP -->` becomes the table that `bnnbench list GROUP` prints.
 - `<!-- figure NAME: CAPTION -->` becomes a figure drawn from the stored tables.
 """
@@ -22,6 +24,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import standing_pages
 from figures import DRAWN, MARK, png
 from notebook import page as notebook_page
 
@@ -39,6 +42,8 @@ TOP_LEVEL = {
 """Files of the top level, and the pages that show them."""
 
 NOTEBOOK = ROOT / "docs" / "tutorials" / "tour.ipynb"
+
+STANDING = re.compile(r"<!-- standing (\w+) -->")
 
 LIST = re.compile(r"^<!-- list (\w+) -->$", re.MULTILINE)
 
@@ -63,7 +68,7 @@ def page_of(module: str) -> str:
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Append the API reference to the navigation: a section for each part of the package."""
+    """Add the standing table and the API reference to the navigation."""
     found = modules()
     single = [{part: page_of(names[0])} for part, names in found.items() if len(names) == 1]
     several: list[dict[str, Any]] = [
@@ -72,6 +77,8 @@ def on_config(config: MkDocsConfig) -> None:
         if len(names) > 1
     ]
     assert config.nav is not None
+    standing = standing_pages.pages(standing_pages.newest())
+    config.nav.insert(-2, {"Standing table": standing_pages.navigation(standing)})
     config.nav.append({"API reference": [*several, *single]})
 
 
@@ -93,6 +100,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         add(f"tutorials/{name}", picture)
     add("reference/cli.md", command_line())
     add("reference/configuration.md", configuration())
+    for name, content in standing_pages.pages(standing_pages.newest()).items():
+        add(name, content)
     for name, draw in DRAWN.items():
         add(f"results/figures/{name}.png", png(draw()))
 
@@ -107,6 +116,7 @@ def moved(text: str) -> str:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in tables of options and figures."""
     shown = MARK.sub(r"[![\2](figures/\1.png)](figures/\1.png)\n\n*\2*\n", markdown)
+    shown = STANDING.sub(lambda match: standing_pages.main_page()[match[1]], shown)
     return LIST.sub(lambda match: options_table(match[1]), shown)
 
 

@@ -51,7 +51,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the log-likelihood (default: 0.01)",
     )
     parser.add_argument(
-        "--published", action="store_true", help="compare with published results instead"
+        "--published",
+        action="store_true",
+        help="compare with published results instead: with means of the same method, and with any "
+        "method whose scores of the same splits were published",
     )
 
 
@@ -77,7 +80,8 @@ def run(given: Namespace) -> int:
         require_scores(runs)
     console = stdout()
     if given.published:
-        console.print(_published_table(folders[0]))
+        for table in _published_tables(folders[0], given.rope):
+            console.print(table)
         return 0
     pairs = _pairs(folders, given.rope)
     if pairs.empty:
@@ -178,18 +182,25 @@ def _table(title: str, pairs: pd.DataFrame) -> Any:
     return _plain(title, shown[list(names)].rename(columns=names))
 
 
-def _published_table(runs: Runs) -> Any:
+def _published_tables(runs: Runs, rope: float) -> list[Any]:
+    """Return the comparison of means, and the comparisons split by split by metric."""
     from bnnbench.report.sections.results import COMPARISON_COLUMNS, comparison_tables
     from bnnbench.results.published.comparison import with_published
+    from bnnbench.results.published.splits import pairs_with_published
 
     tables = comparison_tables(with_published(runs))
     rows = [(dataset, *row) for dataset, table in tables.items() for row in table.rows]
-    if not rows:
+    pairs = pairs_with_published(runs, rope)
+    if not rows and pairs.empty:
         raise UserError(
             f"no published result is comparable with the runs below {runs.path}.", "--published"
         )
     names = ["data set", *(column.title for column in COMPARISON_COLUMNS)]
-    return _grid("our results and published ones", names, rows)
+    means = [_grid("our results and published ones", names, rows)] if rows else []
+    return means + [
+        _table(f"{metric}, published scores of the same splits (ROPE {rope:g})", group)
+        for metric, group in pairs.groupby("metric", sort=False)
+    ]
 
 
 def _plain(title: str, frame: pd.DataFrame) -> Any:

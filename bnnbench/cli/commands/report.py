@@ -49,6 +49,8 @@ PATH/report:
                       for runs with a family of divergences: scores against its order, spread over
                       splits by depth, objectives by epoch
   published.csv       with --all-published or --published-values: all published values and ours
+  published_splits.csv
+                      with --all-published: our runs and published scores of the same splits
   criteria.csv        BIC, AIC and HQC of runs that scored their training rows
 
 Unfinished runs are left out, and so are damaged ones, which are named. Nothing is trained, so a

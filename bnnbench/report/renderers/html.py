@@ -53,7 +53,7 @@ def page(
         title=title,
         version=__version__,
         style=_template("page.css"),
-        script=_template("page.js"),
+        script=_template("sort.js") + _template("page.js"),
         items=items,
         contents=_contents(headings),
         filters=any(item["kind"] == "Table" for item in items),

@@ -11,6 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import BY_KEY, Metric, printed_in
 from bnnbench.results.published.protocol import has_protocol
+from bnnbench.results.published.splits import pairs_with_published
 from bnnbench.results.published.values import published_modern, published_uci
 from bnnbench.results.reader import Runs
 
@@ -30,6 +31,23 @@ LEADERBOARD_STATEMENT = (
     "hyper-parameters by test scores. Values without an error were published without one, or with "
     "one of unknown kind. The column seen_in of published/uci.csv and published/modern.csv, in "
     "the package, gives the location of each value."
+)
+
+SPLITS_STATEMENT = (
+    "Our runs compared with methods whose scores of single splits were published, on splits with "
+    "the same test rows: ours minus published, and the probabilities of the Bayesian correlated "
+    "t-test with a region of practical equivalence of 1 % (RMSE) or 0.01 nats."
+)
+
+PAIR_COLUMNS = blocks.columns(
+    {"Data set": "{dataset}", "Method": "{a}", "Metric": "{title}"},
+    {
+        "Splits": "{splits}",
+        "Ours - published": "{difference:+.3g}",
+        "P(ours better)": "{p_better:.3f}",
+        "P(published better)": "{p_worse:.3f}",
+    },
+    {"Published": "{b}"},
 )
 
 USER_STATEMENT = (
@@ -125,3 +143,11 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         yield blocks.Heading(f"{dataset}: {metric.inline_title}", 3)
         yield blocks.fill(columns, group)
     yield blocks.DataFile("published", table)
+    pairs = pairs_with_published(runs) if everything else pd.DataFrame()
+    if pairs.empty:
+        return
+    yield blocks.Heading("Published scores of single splits", 3)
+    yield blocks.Paragraph(SPLITS_STATEMENT)
+    titles = pairs["metric"].map(lambda key: BY_KEY[key].heading)
+    yield blocks.fill(PAIR_COLUMNS, pairs.assign(title=titles))
+    yield blocks.DataFile("published_splits", pairs)

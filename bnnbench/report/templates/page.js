@@ -1,5 +1,4 @@
-"use strict";
-// Sorting, filtering and run pages. Charts are drawn from the numbers in #data.
+// Filtering and run pages. Charts are drawn from the numbers in #data.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
@@ -12,38 +11,6 @@
     return made;
   };
   const shape = (name, attributes, ...children) => make(name, { svg: true, ...attributes }, ...children);
-
-  // The number in a cell: the first one in "3.18 ± 0.15". NaN sorts last.
-  const numberOf = (text) => {
-    const match = text.replaceAll("\u2212", "-").match(/^[^\d+-]*([+-]?\d+(\.\d+)?(e[+-]?\d+)?)/i);
-    return match ? Number(match[1]) : NaN;
-  };
-  const order = (numbers, falling) => (a, b) => {
-    const sign = falling ? -1 : 1;
-    if (!numbers) return sign * a.text.localeCompare(b.text, "en", { numeric: true });
-    if (Number.isNaN(a.value) || Number.isNaN(b.value)) return Number.isNaN(a.value) - Number.isNaN(b.value);
-    return sign * (a.value - b.value);
-  };
-
-  const sortable = (table) => {
-    const body = table.tBodies[0];
-    if (!body || body.rows.length < 2) return;
-    [...table.tHead.rows[0].cells].forEach((head, place) => {
-      const button = make("button", { type: "button" }, head.textContent);
-      head.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const falling = head.getAttribute("aria-sort") === "ascending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-        const rows = [...body.rows].map((row) => {
-          const text = row.cells[place].textContent;
-          return { row, text, value: numberOf(text) };
-        });
-        rows.sort(order(head.classList.contains("number"), falling));
-        body.append(...rows.map((one) => one.row));
-      });
-    });
-  };
 
   // A row is shown if every word occurs in it, in its table's caption or in the heading above.
   const filterable = (input, output, report) => {

@@ -25,6 +25,7 @@ VADAM, VPROP, BBVI = "Vadam", "Vprop", "BBVI"
 SLANG = "BBB (SLANG paper baseline)"
 DROPOUT = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
 PBP = "PBP"
+DEEP_ENSEMBLE = "Deep Ensembles (M=5, 40 epochs, adv. training)"
 """Names of methods in `published/uci.csv`."""
 
 HMC = "HMC (1x50 BNN, HMC-1)"
@@ -37,11 +38,13 @@ PRESETS: Mapping[str, str] = {
     BBVI: "bbb_x2",
     SLANG: "bbb_slang",
     DROPOUT: "mc_dropout_gal2016",
+    DEEP_ENSEMBLE: "deep_ensemble_2017",
 }
 """The method configuration with the published settings, by the paper's name of the method."""
 
 PUBLISHED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)
+    **{name: {"search.objective": "joint"} for name in (VADAM, VPROP, BBVI)},
+    DEEP_ENSEMBLE: {"method.adversarial": True, "method.members": 5},
 }
 """Deviations of published runs from the protocol, by the paper's name of the method."""
 

@@ -21,6 +21,7 @@ import pandas as pd
 from bnnbench.results.published.protocol import PLAIN_DIVERGENCES, has_protocol, noise_differences
 from bnnbench.results.published.settings import (
     BBVI,
+    DEEP_ENSEMBLE,
     DROPOUT,
     HMC,
     PBP,
@@ -38,6 +39,7 @@ COUNTERPARTS = {
     "bbb": (BBVI, SLANG),
     "mc_dropout": (DROPOUT,),
     "pbp": (PBP,),
+    "deep_ensemble": (DEEP_ENSEMBLE,),
     "hmc": (HMC,),
 }
 """Published names of each of our method families, best match first; all with one hidden layer."""

@@ -108,7 +108,7 @@ def test_coverage_of_known_quantiles() -> None:
 
 def test_published_values_of_later_methods() -> None:
     rows = published_modern()
-    assert len(rows) == 394 and set(rows["splits"]) == {"public", "own", "unknown"}
+    assert len(rows) == 587 and set(rows["splits"]) == {"public", "own", "unknown"}
     by_method = rows.set_index(["method", "dataset", "metric"])
     hmc = by_method.loc[("HMC (1x50 BNN, HMC-1)", "boston", "rmse")]
     assert hmc["splits"] == "public" and hmc["source"] == "Bui et al."

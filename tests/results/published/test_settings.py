@@ -13,6 +13,7 @@ from bnnbench.report.split_run_page import published_notes
 from bnnbench.results.published.protocol import protocol_differences
 from bnnbench.results.published.settings import (
     BBVI,
+    DEEP_ENSEMBLE,
     DROPOUT,
     PBP,
     PRESETS,
@@ -58,6 +59,10 @@ def test_every_method_with_known_settings_is_published() -> None:
          "width 20, search objective per_point", False),
         ("dataset=yacht method=vadam search=none method.noise_precision=3 method.prior_precision=1",
          VADAM, "search none, noise precision 3, prior precision 1", False),
+        ("dataset=yacht method=deep_ensemble_2017", DEEP_ENSEMBLE, "", True),
+        ("dataset=protein method=deep_ensemble_2017", DEEP_ENSEMBLE, "", True),
+        ("dataset=yacht method=deep_ensemble_2017 method.adversarial=false", DEEP_ENSEMBLE,
+         "method.adversarial false", False),
     ],
 )  # fmt: skip
 def test_presets_have_the_settings_of_the_published_value(
@@ -71,7 +76,7 @@ def test_presets_have_the_settings_of_the_published_value(
 
 def test_presets_of_published_settings_follow_the_protocol(data: Path) -> None:
     cases = (("yacht", 20, "experiment=gal_uci"), ("protein", 5, "experiment=gal_uci"),
-             ("yacht", 20, "method=hmc"),
+             ("yacht", 20, "method=hmc"), ("yacht", 20, "method=deep_ensemble_2017"),
              ("yacht", 20, "method=bbb_slang"), ("protein", 5, "method=bbb_slang"))  # fmt: skip
     for dataset, splits, words in cases:
         made = build(compose(words, f"dataset={dataset}", f"data_dir={data}"))

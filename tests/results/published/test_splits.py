@@ -6,34 +6,63 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.runs import make_run
 
 from bnnbench.data.splits import subset_fingerprints
 from bnnbench.data.uci import UCI
-from bnnbench.results.published.splits import paired_with_published, published_splits
-from bnnbench.results.published.values import published_uci
+from bnnbench.results.published.splits import (
+    paired_with_published,
+    pairs_with_published,
+    published_splits,
+)
+from bnnbench.results.published.values import published_modern, published_uci
 from bnnbench.results.reader import read_runs
 
+DROPOUT_2016 = "MC-Dropout original (1x50, 400 epochs, BO tau shared across splits)"
 DROPOUT = {"method": "mc_dropout_x1", "family": "mc_dropout"}
 
 
-def theirs(dataset: str = "boston") -> Any:
+WGBOOST = "WGBoost (trees, Normal, 10 particles)"
+
+
+def theirs(dataset: str = "boston", method: str = DROPOUT_2016) -> Any:
     rows = published_splits()
-    return rows[rows["dataset"] == dataset].head(4)
+    return rows[(rows["dataset"] == dataset) & (rows["method"] == method)].head(4)
 
 
 def test_scores_by_split_have_the_published_means_and_errors() -> None:
-    """The published standard deviations have divisor n, not n - 1."""
-    splits, means = published_splits(), published_uci().set_index(["method", "dataset", "metric"])
+    """Gal & Ghahramani's standard deviations have divisor n, not n - 1."""
+    tables = pd.concat([published_uci(), published_modern()])
+    splits, means = published_splits(), tables.set_index(["method", "dataset", "metric"])
     for (method, dataset), rows in splits.groupby(["method", "dataset"]):
         assert rows["split"].tolist() == list(range(5 if dataset == "protein" else 20))
         for metric in ("rmse", "log_likelihood"):
             row = means.loc[(method, dataset, metric)]
             assert rows[metric].mean() == pytest.approx(row["mean"], rel=1e-3)
-            error = rows[metric].std(ddof=0) / np.sqrt(len(rows))
+            error = rows[metric].std(ddof=int(method == WGBOOST)) / np.sqrt(len(rows))
             assert error == pytest.approx(row["error"], rel=0.01)
-    assert splits["dataset"].nunique() == 9
+    counts = splits.groupby("method")["dataset"].nunique()
+    assert counts.to_dict() == {DROPOUT_2016: 9, WGBOOST: 8}
+
+
+def test_power_of_another_sheet_is_not_of_the_public_splits() -> None:
+    """WGBoost and NGBoost read the rows of power in another order."""
+    assert theirs("power", WGBOOST).empty and len(theirs("power")) == 4
+    modern = published_modern().query("dataset == 'power'").set_index("method")
+    assert WGBOOST not in modern.index
+    assert set(modern.loc["NGBoost (trees, Normal)", "splits"]) == {"own"}
+
+
+def test_any_method_is_paired_with_published_splits(tmp_path: Path) -> None:
+    rows = theirs(method=WGBOOST)
+    make_run(tmp_path, method="vadam", rmse=rows["rmse"] + 1, fingerprint=rows["fingerprint"])
+    pairs = pairs_with_published(read_runs(tmp_path)).set_index(["b", "metric"])
+    row = pairs.loc[("WGBoost, Matsubara 2024", "rmse")]
+    assert (row["a"], row["splits"], row["difference"]) == ("vadam", 4, pytest.approx(1))
+    assert row["p_worse"] == 1
+    assert {b.split(",")[0] for b, _ in pairs.index} == {"WGBoost", "MC-Dropout original"}
 
 
 def test_differences_are_paired_by_split(tmp_path: Path) -> None:
@@ -69,6 +98,6 @@ def test_fingerprints_are_those_of_the_public_splits(data: Path) -> None:
     published = published_splits()
     for name in ("boston", "concrete", "energy", "yacht"):
         table = UCI(name=name, directory=str(data)).load()
-        rows = published[published["dataset"] == name].sort_values("split")
         test_rows = [split.test for split in table.splits]
-        assert rows["fingerprint"].tolist() == subset_fingerprints(table, test_rows)
+        for _, rows in published[published["dataset"] == name].groupby("method"):
+            assert rows["fingerprint"].tolist() == subset_fingerprints(table, test_rows)

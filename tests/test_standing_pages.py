@@ -1,0 +1,90 @@
+"""The standing table of the documentation site."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+from support.kept import kept_run
+
+from bnnbench.report.blocks import plus_minus
+from bnnbench.results.kept.candidates import Claims
+from bnnbench.results.kept.edition import Edition, read_edition
+from bnnbench.results.kept.write import add
+
+TOOLS = Path(__file__).parents[1] / "docs" / "tools"
+
+
+@pytest.fixture
+def edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edition:
+    """An edition with two ranked methods, one that lacks two splits, and a second preset."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    outputs = tmp_path / "outputs"
+    kept_run(outputs, "a", method="bbb_x1", family="bbb")
+    kept_run(outputs, "b", method="bbb_x2", family="bbb")
+    kept_run(outputs, "c", method="vadam")
+    kept_run(outputs, "d", method="vprop", n_splits=18)
+    add(tmp_path / "kept", outputs, Claims("me"))
+    return read_edition(str(tmp_path / "kept"))
+
+
+def rows_of(edition: Edition) -> Any:
+    from standing import tracks
+
+    (track,) = tracks(edition)
+    return track.tables["rmse"].set_index("method")
+
+
+def test_only_complete_representatives_are_ranked(edition: Edition) -> None:
+    rows = rows_of(edition)
+    assert sorted(rows["rank"].dropna()) == [1, 2]
+    assert rows["rank"].notna().to_dict() == {
+        "bbb_x1": True, "bbb_x2": False, "vadam": True, "vprop": False,
+    }  # fmt: skip
+    assert rows.loc["vprop", "note"] == "18 of 20 splits"
+    assert "bbb_x1" in rows.loc["bbb_x2", "note"]
+
+
+def test_differences_are_those_of_the_splits(edition: Edition) -> None:
+    rows = rows_of(edition)
+    methods = edition.runs["method"]
+    rmse = edition.splits.assign(method=edition.splits["run"].map(methods))
+    wide = rmse.pivot(index="split", columns="method", values="rmse")
+    best, second = rows.sort_values("rank").index[:2]
+    assert rows.loc[best, "mean"] == pytest.approx(wide[best].mean())
+    difference = wide[second] - wide[best]
+    assert rows.loc[second, "difference"] == pytest.approx(difference.mean())
+    share = (rmse["test_rows"] / (rmse["test_rows"] + rmse["training_rows"])).mean()
+    scale = difference.std() * (1 / 20 + share / (1 - share)) ** 0.5
+    low, high = stats.t.interval(0.95, 19, difference.mean(), scale)
+    assert rows.loc[second, "interval"] == pytest.approx((high - low) / 2)
+
+
+def test_pages_and_json_have_the_same_numbers(edition: Edition) -> None:
+    from standing_pages import navigation, pages
+
+    made = pages(edition)
+    (track,) = json.loads(made["standing/standing.json"])["tracks"].values()
+    for row in track["rmse"]:
+        printed = plus_minus(row["mean"], row["stderr"])
+        assert printed in made[f"standing/methods/{row['method']}.md"]
+        assert printed in made["standing/data/boston.md"]
+    boston = str(made["standing/data/boston.md"])
+    assert boston.count('<tr class="faint">') == 2 * len(track)
+    (_, datasets, methods) = navigation(made)
+    assert datasets == {"Data sets": ["standing/data/boston.md"]}
+    assert len(methods["Methods"]) == 4
+
+
+def test_text_of_others_is_shown_as_text(edition: Edition) -> None:
+    from standing_pages import method_page, tracks
+
+    found = tracks(edition)
+    text = "<script>alert(1)</script>"
+    runs = edition.runs.assign(by=text, environment=[{"processor": text}] * len(edition.runs))
+    page = method_page(replace(edition, runs=runs), "vadam", found)
+    assert text not in page and page.count("&lt;script&gt;") == 2
