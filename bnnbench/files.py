@@ -20,7 +20,7 @@ UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
 class LimitedFile(io.RawIOBase):
     """A decompressing file that raises `OSError` beyond the limit of unpacked sizes."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes] | io.BufferedIOBase) -> None:
         self._file, self._total = file, 0
 
     def readable(self) -> bool:

@@ -1,0 +1,305 @@
+"""Read editions of kept results.
+
+An edition is a folder with these files; its name is that of the folder:
+
+- `edition.toml`: whether it is frozen, its tracks, and the preset that represents a family in ranks
+- `runs.jsonl.gz`: one line per run, see `RUN_COLUMNS`
+- `splits.csv.gz`: one row per run and split, see `SPLIT_COLUMNS`; seven digits
+- `fingerprints.csv`: the published splits, see `FINGERPRINT_COLUMNS`
+- `SHA256SUMS`: checksums of these files, as `sha256sum --check` reads them
+
+Rows are compared within a track only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tomllib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bnnbench.experiment.split_files import KIND
+from bnnbench.files import LimitedFile
+from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
+from bnnbench.results.settings import flatten
+from bnnbench.types import UserError
+
+EDITION, RUNS, SPLITS, FINGERPRINTS, SUMS = (
+    "edition.toml", "runs.jsonl.gz", "splits.csv.gz", "fingerprints.csv", "SHA256SUMS",
+)  # fmt: skip
+
+PACKAGED = Path(__file__).parent
+"""Folder of the editions of the package."""
+
+TEXT_COLUMNS = ("run", "dataset", "fingerprint", "training_fingerprint")
+
+SCORES = ("rmse", "log_likelihood", "log_likelihood_joint", "log_likelihood_gaussian", "crps")
+
+SECONDS = ("search_seconds", "fit_seconds", "predict_seconds", "cpu_seconds", "reference_seconds")
+
+SPLIT_COLUMNS = (
+    *("run", "dataset", "split", "fingerprint", "training_fingerprint", "training_rows"),
+    *("test_rows", *SCORES, *SECONDS, "diverged", "at_bound"),
+)
+"""Columns of `splits.csv.gz`; `hp.*`, the chosen hyper-parameters, follow."""
+
+FINGERPRINT_COLUMNS = (
+    *("dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows"),
+    "target_deviation",
+)
+"""Columns of `fingerprints.csv`; the last is the standard deviation of the training targets."""
+
+RUN_COLUMNS = (
+    *("run", "track", "protocol", "tuning", "fits", "level", "by", "reference", "bits", "splits"),
+    *("rows", "environment", "record"),
+)
+"""Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
+was tuned, fits per split, level, who added it, a reference, whether its bits depend on the
+processor, its number of splits, SHA-256 of its rows, machine and software, and `record.json`."""
+
+UNRANKED_TUNING = ("test", "unknown")
+"""Kinds of tuning that may have seen the test parts."""
+
+READ_ERRORS = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Kept results.
+
+    Attributes:
+        name: such as `2026.11`.
+        folder: its files.
+        meta: the content of `edition.toml`.
+        runs: a row per run, with `RUN_COLUMNS` except `record`; the metadata of its record (such as
+            `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `unranked`,
+            the reason why ranks leave it out, or empty.
+        splits: a row per split, `SPLIT_COLUMNS`, `hp.*`, and `cpu_ratio`, the CPU seconds divided
+            by the median of the run's `reference_seconds`: comparable between machines.
+        fingerprints: the published splits.
+    """
+
+    name: str
+    folder: Path
+    meta: Mapping[str, Any]
+    runs: pd.DataFrame
+    splits: pd.DataFrame
+    fingerprints: pd.DataFrame
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its rows are final."""
+        return bool(self.meta["frozen"])
+
+    @property
+    def tracks(self) -> Mapping[str, str]:
+        """Description of each track; the first is the default."""
+        return dict(self.meta["tracks"])
+
+
+def editions() -> dict[str, Path]:
+    """Return the folders of the package's editions by name, the newest first."""
+    folders = sorted((file.parent for file in PACKAGED.glob(f"*/{EDITION}")), reverse=True)
+    return {folder.name: folder for folder in folders}
+
+
+def find_edition(name: str | None = None) -> Path:
+    """Return the folder of an edition.
+
+    Args:
+        name: of an edition of the package, or a path; the newest of the package by default.
+
+    Raises:
+        UserError: if there is none.
+    """
+    packaged = editions()
+    if name is None and packaged:
+        return next(iter(packaged.values()))
+    if name in packaged:
+        return packaged[name]
+    path = Path(name or "kept").expanduser()
+    if is_folder(path) and (path / EDITION).is_file():
+        return path
+    available = ", ".join(packaged) or "none"
+    raise UserError(
+        f"unknown edition {name!r} (available: {available}); give one of these, or a folder with "
+        f"a file {EDITION}.",
+        "edition",
+        "unknown_edition",
+    )
+
+
+def read_edition(name: str | None = None) -> Edition:
+    """Read an edition and verify its checksums.
+
+    Args:
+        name: as for `find_edition`.
+
+    Raises:
+        UserError: if there is no such edition, or a file of it was changed or is damaged.
+    """
+    folder = find_edition(name)
+    verify(folder)
+    try:
+        meta = tomllib.loads((folder / EDITION).read_text("utf-8"))
+        fingerprints = pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
+        splits = as_numbers(read_rows(folder / SPLITS))
+        runs = runs_table(read_lines(folder / RUNS), meta, fingerprints)
+    except READ_ERRORS as error:
+        raise damaged(folder, f"cannot be read ({error})") from None
+    if set(runs.index) != set(splits["run"]):
+        raise damaged(folder, "has rows without a run or runs without rows")
+    return Edition(folder.resolve().name, folder, meta, runs, splits, fingerprints)
+
+
+def verify(folder: Path) -> None:
+    """Raise a `UserError` if a file does not have the SHA-256 that `SHA256SUMS` lists."""
+    names = (EDITION, RUNS, SPLITS, FINGERPRINTS)
+    try:
+        lines = (folder / SUMS).read_text("utf-8").splitlines()
+        expected = {name: digest for digest, name in (line.split() for line in lines)}
+        wrong = [name for name in names if sha256(folder / name) != expected[name]]
+    except READ_ERRORS as error:
+        raise damaged(folder, f"cannot be verified ({error})") from None
+    if wrong:
+        raise damaged(folder, f"was changed: {', '.join(wrong)}")
+
+
+def damaged(folder: Path, problem: str) -> UserError:
+    """Return the error for an edition whose files are not those that were written."""
+    text = f"the edition in {folder} {problem}; restore it from its source."
+    return UserError(text, "edition", "damaged_edition")
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_rows(path: Path) -> pd.DataFrame:
+    """Read the rows of splits as text, exactly as written; empty where missing."""
+    return pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read the lines of the runs.
+
+    Raises:
+        ValueError: if two lines have the same run.
+    """
+    lines = [json.loads(line) for line in read_text(path).splitlines()]
+    if len({line["run"] for line in lines}) < len(lines):
+        raise ValueError("a run occurs twice")
+    return lines
+
+
+def read_text(path: Path) -> str:
+    """Read a gzipped text whose unpacked size is limited."""
+    with path.open("rb") as packed, gzip.open(packed) as unpacked:
+        return LimitedFile(unpacked).readall().decode()
+
+
+def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return text rows with numbers, and the column `cpu_ratio`."""
+    text = {*TEXT_COLUMNS, "at_bound"}
+    table = rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text})
+    reference = table.groupby("run")["reference_seconds"].transform("median")
+    return table.assign(cpu_ratio=table["cpu_seconds"] / reference)
+
+
+def runs_table(
+    lines: list[dict[str, Any]], meta: Mapping[str, Any], fingerprints: pd.DataFrame
+) -> pd.DataFrame:
+    """Return `Edition.runs`, sorted by data set and method."""
+    rows = [
+        {
+            **line["record"]["metadata"],
+            **{name: line[name] for name in RUN_COLUMNS if name != "record"},
+            "settings": flatten(line["record"]["identity"]),
+            "code_versions": line["record"]["code_versions"],
+        }
+        for line in lines
+    ]
+    table = pd.DataFrame(rows).sort_values(["dataset", "method", "run"], kind="stable")
+    return with_ranked(table.set_index("run"), meta, fingerprints)
+
+
+def with_ranked(
+    runs: pd.DataFrame, meta: Mapping[str, Any], fingerprints: pd.DataFrame
+) -> pd.DataFrame:
+    """Add the column `unranked`: why ranks leave a run out, or empty.
+
+    Ranks contain scores of level A and B on all splits of a data set that were not tuned on test
+    parts, of one preset per family: the one that `edition.toml` names, else the one with the name
+    of the family, else the first in alphabetical order.
+    """
+    named = meta.get("representatives", {})
+    published = fingerprints.groupby("dataset").size()
+
+    def representative(group: pd.DataFrame) -> str:
+        family, methods = group["family"].iloc[0], sorted(group["method"].unique())
+        return str(named.get(family, family if family in methods else methods[0]))
+
+    groups = runs.groupby(["track", "family"])
+    chosen = {key: representative(group) for key, group in groups}
+
+    def reason(run: Mapping[str, Any]) -> str:
+        first = chosen[run["track"], run["family"]]
+        if run["level"] not in "AB":
+            return "scores without predictions"
+        if run["tuning"] in UNRANKED_TUNING:
+            return f"tuning {run['tuning']}"
+        if run["splits"] < published[run["dataset"]]:
+            return f"{run['splits']} of {published[run['dataset']]} splits"
+        return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
+
+    return runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
+
+
+def kept_runs(edition: Edition, track: str | None = None) -> Runs:
+    """Return the runs of a track in the form that comparisons, ranks and reports read.
+
+    `bnnbench.results.published.protocol.set_protocol_reader` must have been called. There are no
+    folders of runs.
+
+    Args:
+        edition: the edition.
+        track: its track, by default the first.
+
+    Raises:
+        UserError: if the track is unknown or has no runs.
+    """
+    track = check_track(edition, track)
+    table = edition.runs[edition.runs["track"] == track]
+    if table.empty:
+        raise UserError(
+            f"edition {edition.name} has no run in track {track}.", "track", "empty_track"
+        )
+    splits = edition.splits[edition.splits["run"].isin(table.index)].reset_index(drop=True)
+    parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
+    splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
+    diverged = splits.groupby("run")["diverged"].sum()
+    variant = edition.name + "/" + table.index.astype(str)
+    table = table.assign(variant=variant, diverged=diverged)
+    scores = to_wide(summarise_runs(splits))
+    return Runs(edition.folder, {KIND: with_differences(table).join(scores)}, splits, {})
+
+
+def check_track(edition: Edition, track: str | None) -> str:
+    """Return a track of an edition, the first if None; raise a `UserError` if it is unknown."""
+    if track is None:
+        return next(iter(edition.tracks))
+    if track not in edition.tracks:
+        available = ", ".join(edition.tracks)
+        raise UserError(
+            f"unknown track {track!r} (available: {available}).", "track", "unknown_track"
+        )
+    return track
