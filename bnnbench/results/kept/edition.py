@@ -53,17 +53,18 @@ SPLIT_COLUMNS = (
 
 FINGERPRINT_COLUMNS = (
     *("dataset", "split", "fingerprint", "training_fingerprint", "training_rows", "test_rows"),
-    "target_deviation",
+    *("target_deviation", "test_target_mean", "test_target_deviation"),
 )
-"""Columns of `fingerprints.csv`; the last is the standard deviation of the training targets."""
+"""Columns of `fingerprints.csv`; the last three are the standard deviation of the training targets,
+and mean and standard deviation of the test targets (divisor n), in original units."""
 
 RUN_COLUMNS = (
     *("run", "track", "protocol", "tuning", "fits", "level", "by", "reference", "bits", "splits"),
-    *("rows", "environment", "record"),
+    *("rows", "marks", "environment", "record"),
 )
 """Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
 was tuned, fits per split, level, who added it, a reference, whether its bits depend on the
-processor, its number of splits, SHA-256 of its rows, machine and software, and `record.json`."""
+processor, its number of splits, SHA-256 of its rows, marks of the check, machine, `record.json`."""
 
 UNRANKED_TUNING = ("test", "unknown")
 """Kinds of tuning that may have seen the test parts."""
@@ -237,9 +238,10 @@ def with_ranked(
 ) -> pd.DataFrame:
     """Add the column `unranked`: why ranks leave a run out, or empty.
 
-    Ranks contain scores of level A and B on all splits of a data set that were not tuned on test
-    parts, of one preset per family: the one that `edition.toml` names, else the one with the name
-    of the family, else the first in alphabetical order.
+    Ranks contain unmarked scores of level A and B on all splits of a data set that were not tuned
+    on test parts, of one preset per family and one run per preset: the preset that `edition.toml`
+    names, else the one with the name of the family, else the first in alphabetical order; the run
+    with the lowest seed.
     """
     named = meta.get("representatives", {})
     published = fingerprints.groupby("dataset").size()
@@ -259,9 +261,15 @@ def with_ranked(
             return f"tuning {run['tuning']}"
         if run["splits"] < published[run["dataset"]]:
             return f"{run['splits']} of {published[run['dataset']]} splits"
+        if run["marks"]:
+            return str(run["marks"][0])
         return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
 
-    return runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
+    table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
+    ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
+    repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
+    table.loc[repeated, "unranked"] = "repeats a run"
+    return table
 
 
 def kept_runs(edition: Edition, track: str | None = None) -> Runs:

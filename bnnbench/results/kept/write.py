@@ -6,15 +6,16 @@ import gzip
 import hashlib
 import json
 import tomllib
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from bnnbench.experiment.run_folder import read_environment
-from bnnbench.experiment.split_files import KIND
 from bnnbench.files import write_atomically, write_text
+from bnnbench.results.kept.candidates import Candidate, Claims, Known, Submission
 from bnnbench.results.kept.edition import (
     EDITION,
     FINGERPRINT_COLUMNS,
@@ -29,15 +30,11 @@ from bnnbench.results.kept.edition import (
     sha256,
     verify,
 )
-from bnnbench.results.kept.tracks import TRACKS, TUNINGS, fits_of, protocol_of, track_of, tuning_of
-from bnnbench.results.reader import folders_below, metadata_row
-from bnnbench.results.verified_run import VerifiedRun, read_verified
+from bnnbench.results.kept.plausibility import Finding
+from bnnbench.results.kept.run_folders import read_run_folders
+from bnnbench.results.kept.score_files import SUBMISSION, read_score_files
+from bnnbench.results.kept.tracks import TRACKS
 from bnnbench.types import UserError
-
-DIGITS = 7
-
-ENVIRONMENT = ("processor", "cores", "platform", "python", "cuda", "commit", "versions")
-"""Entries of `environment.json` that a line keeps."""
 
 Line = dict[str, Any]
 """A line of `runs.jsonl.gz`."""
@@ -62,62 +59,73 @@ class Content:
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the runs of a folder.
+    """What became of the runs.
 
     Attributes:
         added: digests of new runs.
         replaced: digests of runs that replaced rows of the same code.
         unchanged: digests of runs that were already kept.
-        refused: a sentence on each run that was refused.
-        skipped: number of runs on data that the edition does not have.
+        findings: faults of refused runs, and marks.
+        skipped: number of runs that are not on published splits of the edition.
     """
 
-    added: tuple[str, ...]
-    replaced: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    refused: tuple[str, ...]
+    added: Sequence[str]
+    replaced: Sequence[str]
+    unchanged: Sequence[str]
+    findings: Sequence[Finding]
     skipped: int
 
 
-def add_runs(edition: Path, folder: Path, by: str, reference: str = "", tuning: str = "") -> Added:
-    """Add all finished runs at or below a folder to an open edition, which is created if missing.
+def check(path: Path, content: Content, claims: Claims) -> Submission:
+    """Read and check runs that may be kept.
+
+    Args:
+        path: a CSV file, a folder with `submission.toml`, or a folder of finished runs.
+        content: of the edition, with the published splits.
+        claims: what is said about the runs.
+
+    Raises:
+        UserError: if there is nothing to check.
+    """
+    if path.is_file() or (path / SUBMISSION).is_file():
+        known = Known(content.fingerprints, best_rmse(read_content(find_edition())))
+        return read_score_files(path, claims, known)
+    return read_run_folders(path, claims, content.fingerprints)
+
+
+def add(edition: Path, path: Path, claims: Claims) -> Added:
+    """Add runs to an open edition, which is created if it does not exist.
 
     Args:
         edition: its folder.
-        folder: of the runs.
-        by: who adds them.
-        reference: of a paper, optional.
-        tuning: one of `TUNINGS`; by default each run's settings determine it.
+        path: as for `check`.
+        claims: what is said about the runs.
 
     Raises:
-        UserError: if the edition is frozen or damaged, or the folder contains no finished run.
+        UserError: if the edition is frozen or damaged, or there is nothing to add.
     """
-    check_tuning(tuning)
     content = open_edition(edition)
-    known = set(content.fingerprints["dataset"])
-    outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "refused": []}
-    skipped = 0
-    for run_folder in folders_below(folder):
+    submission = check(path, content, claims)
+    findings = list(submission.findings)
+    outcome: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
+    for candidate in submission.candidates:
         try:
-            run = read_verified(run_folder)
-            if run.record.kind != KIND or run.record.metadata["dataset"] not in known:
-                skipped += 1
-                continue
-            line, rows = line_of(run, by, reference, tuning), text_rows(run)
-            check_splits(run_folder.root, rows, content.fingerprints)
-            outcome[keep(content, line, rows)].append(line["run"])
+            outcome[keep(content, candidate)].append(candidate.line["run"])
         except UserError as error:
-            outcome["refused"].append(str(error))
+            findings.append(Finding(str(error)))
     if outcome["added"] or outcome["replaced"]:
         write_edition(edition, content)
-    return Added(**{name: tuple(values) for name, values in outcome.items()}, skipped=skipped)
+    return Added(findings=findings, skipped=submission.skipped, **outcome)
 
 
-def check_tuning(tuning: str) -> None:
-    """Raise a `UserError` if it is neither empty nor one of `TUNINGS`."""
-    if tuning not in ("", *TUNINGS):
-        text = f"--tuning must be one of {', '.join(TUNINGS)}, not {tuning!r}."
-        raise UserError(text, "--tuning")
+def best_rmse(content: Content) -> dict[str, float]:
+    """Return the lowest mean RMSE of the level A runs by data set."""
+    means: dict[str, list[float]] = {}
+    for run, line in content.lines.items():
+        if line["level"] == "A":
+            rmse = pd.to_numeric(content.rows[run]["rmse"]).mean()
+            means.setdefault(line["record"]["metadata"]["dataset"], []).append(rmse)
+    return {dataset: float(np.nanmin(values)) for dataset, values in means.items()}
 
 
 def open_edition(folder: Path) -> Content:
@@ -129,17 +137,27 @@ def open_edition(folder: Path) -> Content:
     if not (folder / EDITION).exists():
         source = folder if (folder / FINGERPRINTS).exists() else find_edition()
         return Content(new_meta(), read_fingerprints(source))
-    verify(folder)
-    meta = (folder / EDITION).read_text("utf-8")
-    if tomllib.loads(meta)["frozen"]:
+    content = read_content(folder)
+    if tomllib.loads(content.meta)["frozen"]:
         raise UserError(
             f"the edition in {folder} is frozen; add to another folder (--edition DIR), which is "
             "created if it does not exist.",
             "--edition",
             "frozen",
         )
+    return content
+
+
+def read_content(folder: Path) -> Content:
+    """Read an edition as it is written.
+
+    Raises:
+        UserError: if it is damaged.
+    """
+    verify(folder)
     lines = {line["run"]: line for line in read_lines(folder / RUNS)}
     rows = {str(run): group for run, group in read_rows(folder / SPLITS).groupby("run")}
+    meta = (folder / EDITION).read_text("utf-8")
     return Content(meta, read_fingerprints(folder), lines, rows)
 
 
@@ -154,78 +172,14 @@ def new_meta() -> str:
     return f"frozen = false\n\n[tracks]\n{tracks}\n\n[representatives]\n"
 
 
-def line_of(run: VerifiedRun, by: str, reference: str, tuning: str) -> Line:
-    """Return the line of a finished run of this package.
-
-    Raises:
-        UserError: if its code changed while it ran.
-    """
-    record, root = run.record, run.folder.root
-    if len(record.code_versions) != 1:
-        text = (
-            f"{root}: its splits were computed by {len(record.code_versions)} versions of the code"
-        )
-        raise UserError(f"{text}; run it again in a new folder.", "code_versions", "several_codes")
-    described = metadata_row(run.folder, record)
-    tuning = tuning or tuning_of(described["settings"])
-    found = read_environment(run.folder)
-    machine = {name: found.get(name) for name in ENVIRONMENT}
-    for name in ("host", "device"):
-        machine[name] = ", ".join(sorted(run.splits[name].astype(str).unique()))
-    return {
-        "run": record.digest,
-        "track": track_of(described, tuning),
-        "protocol": protocol_of(described),
-        "tuning": tuning,
-        "fits": fits_of(described["settings"]),
-        "level": "A",
-        "by": by,
-        "reference": reference,
-        "bits": ", ".join(sorted(run.splits["bits"].unique())),
-        "splits": len(run.splits),
-        "environment": machine,
-        "record": asdict(record),
-    }
-
-
-def text_rows(run: VerifiedRun) -> pd.DataFrame:
-    """Return the rows of a run as they are written, seven digits, sorted by split."""
-    splits = run.splits.assign(run=run.record.digest, dataset=run.record.metadata["dataset"])
-    hyper = sorted(name for name in splits if name.startswith("hp."))
-    table = splits.sort_values("split").reindex(columns=[*SPLIT_COLUMNS, *hyper])
-    return pd.DataFrame({name: [as_text(cell) for cell in table[name]] for name in table})
-
-
-def as_text(cell: Any) -> str:
-    """Return a cell as written: seven digits, empty if missing."""
-    if isinstance(cell, float):
-        return "" if pd.isna(cell) else format(cell, f".{DIGITS}g")
-    return "" if cell is None else str(cell)
-
-
-def check_splits(root: Path, rows: pd.DataFrame, fingerprints: pd.DataFrame) -> None:
-    """Raise a `UserError` if a split is not one of the published splits."""
-    keys = ["dataset", "fingerprint", "training_fingerprint"]
-    known = set(fingerprints[keys].itertuples(index=False, name=None))
-    foreign = [
-        row.split for row in rows.itertuples() if tuple(getattr(row, k) for k in keys) not in known
-    ]
-    if foreign:
-        raise UserError(
-            f"{root}: split {', '.join(foreign)} has other training or test rows than the "
-            "published splits; only those are kept.",
-            "fingerprint",
-            "other_splits",
-        )
-
-
-def keep(content: Content, line: Line, rows: pd.DataFrame) -> str:
+def keep(content: Content, candidate: Candidate) -> str:
     """Put a run into an edition; return whether it was `added`, `replaced` or `unchanged`.
 
     Raises:
         UserError: if a run of this digest was computed by other code.
     """
-    run, line = line["run"], {**line, "rows": rows_digest(rows)}
+    rows = candidate.rows
+    run, line = candidate.line["run"], {**candidate.line, "rows": rows_digest(rows)}
     before = content.lines.get(run)
     if before and before["record"]["code_versions"] != line["record"]["code_versions"]:
         metadata = line["record"]["metadata"]
