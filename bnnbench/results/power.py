@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
-from bnnbench.results.significance import SIGNIFICANCE_LEVEL, mean_error
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL, intervals, mean_error
 
 POWER = 0.8
 """Probability of detecting a difference, of a two-sided test at `SIGNIFICANCE_LEVEL`."""
@@ -79,3 +79,12 @@ def splits_needed(pairs: pd.DataFrame) -> pd.Series:
     few = enough.any(0)
     result[few] = MIN_COMMON_SPLITS + enough.argmax(0)[few]
     return pd.Series(result, pairs.index)
+
+
+def with_power(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Add `interval`, `detectable` and `needed` to pairs with `significance.COLUMNS`."""
+    return pairs.assign(
+        interval=intervals(pairs),
+        detectable=detectable_differences(pairs),
+        needed=splits_needed(pairs),
+    )

@@ -1,15 +1,17 @@
-"""Renders tables for a terminal."""
+"""Renders blocks for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from bnnbench.notes import one_line
-from bnnbench.report.blocks import Table
+from bnnbench.report.blocks import Block, Heading, ItemList, Paragraph, Table
 
 MIN_FIRST_COLUMN = 17
 """Minimum width of the first column in characters."""
@@ -49,3 +51,21 @@ def grid(parts: Sequence[Table]) -> Grid:
 def plain(text: str, style: str = "") -> Text:
     """Return text in which neither markup, such as "[s]", nor escape sequences have an effect."""
     return Text("\n".join(map(one_line, text.split("\n"))), style=style)
+
+
+def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
+    """Yield headings, paragraphs, lists and tables for a console, without figures and files."""
+    tables: list[Table] = []
+    for block in (*blocks, None):
+        is_part = isinstance(block, Table) and block.group and tables
+        if tables and not (is_part and block.title == tables[0].title):
+            yield grid(tables)
+            tables = []
+        if isinstance(block, Table):
+            tables.append(block)
+        elif isinstance(block, Heading):
+            yield plain(block.text, style="bold")
+        elif isinstance(block, Paragraph):
+            yield plain(block.text)
+        elif isinstance(block, ItemList):
+            yield from (Padding(plain(text), (0, 0, 0, 2)) for text in block.texts)
