@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bnnbench.api import FinishedRun, fit, load_run, predict
+    from bnnbench.api import FinishedRun, fit, kept, load_run, predict
 
 __version__ = "0.1.0"
 
-__all__ = ["FinishedRun", "fit", "load_run", "predict"]
+__all__ = ["FinishedRun", "fit", "kept", "load_run", "predict"]
 
 
 def __getattr__(name: str) -> Any:

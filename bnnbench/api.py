@@ -1,4 +1,4 @@
-"""The Python interface: `from bnnbench import fit, load_run, predict`.
+"""The Python interface: `from bnnbench import fit, kept, load_run, predict`.
 
 The functions do what the commands do, with pandas frames as input and output. Mistakes raise
 `UserError` with the message that the command line prints.
@@ -142,3 +142,29 @@ def predict(
     """Predict new rows with a run or with the run in a folder; see `FinishedRun.predict`."""
     finished = run if isinstance(run, FinishedRun) else load_run(run)
     return finished.predict(rows, interval, calibrate)
+
+
+def kept(edition: str | None = None, track: str | None = "book") -> pd.DataFrame:
+    """Return the kept scores of all splits.
+
+    Args:
+        edition: its name or folder, by default the newest of the package.
+        track: of the runs; None for all.
+
+    Returns:
+        A row per run and split: `method`, `family`, `track`, `tuning`, `fits`, `level`, `unranked`
+        (why ranks leave the run out), then the columns of `splits.csv.gz`.
+
+    Raises:
+        UserError: if there is no such edition or track.
+    """
+    from bnnbench.results.kept.edition import check_track, read_edition
+
+    found = read_edition(edition)
+    columns = ["method", "family", "track", "tuning", "fits", "level", "unranked"]
+    runs = (
+        found.runs
+        if track is None
+        else found.runs[found.runs["track"] == check_track(found, track)]
+    )
+    return runs[columns].merge(found.splits, left_index=True, right_on="run").reset_index(drop=True)

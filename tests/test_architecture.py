@@ -29,8 +29,8 @@ OTHER_USERS_OF_HYDRA = {"experiment/provenance.py"}
 """For the YAML of a run's settings."""
 
 GENERIC = ("experiment", "results", "report", "config", "prediction", "cli")
-SOURCES = re.compile(r"book(?!tabs)|gvi|cinelli|felekis|thesis", re.IGNORECASE)
-"""Names of publications; booktabs is a LaTeX package."""
+SOURCES = re.compile(r"(?<![\":])book(?!tabs)|gvi|cinelli|felekis|thesis", re.IGNORECASE)
+"""Names of publications; booktabs is a LaTeX package, and a track has the name of a protocol."""
 
 MAX_LINES = 60
 """Lines of a function, including its docstring."""

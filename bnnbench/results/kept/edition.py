@@ -268,7 +268,7 @@ def with_ranked(
     table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
     ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
     repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
-    table.loc[repeated, "unranked"] = "repeats a run"
+    table.loc[repeated, "unranked"] = "another run of this method is ranked"
     return table
 
 

@@ -19,15 +19,18 @@ from bnnbench.results.published.protocol import (
     with_search,
 )
 
-BOOK, FIXED, POSTERIOR, FREE = "book", "fixed", "posterior", "free"
+PUBLISHED, FIXED, POSTERIOR, FREE = "book", "fixed", "posterior", "free"
 
 TRACKS: Mapping[str, str] = {
-    BOOK: "the published protocol; hyper-parameters searched on folds, or learned",
+    PUBLISHED: "the published protocol; hyper-parameters searched on folds, or learned",
     FIXED: "the published protocol with hyper-parameters that the authors of a method fixed",
     POSTERIOR: "one model with fixed precisions for all methods, nothing searched",
     FREE: "tuned in any way that never used the test part",
 }
 """Descriptions; the first track is the default."""
+
+PROTOCOL_TRACKS = (PUBLISHED, FIXED)
+"""Tracks of the published protocol."""
 
 TUNINGS = ("none", "folds", "evidence", "authors", "test", "unknown")
 """How hyper-parameters were chosen: not at all, by cross-validation, by a marginal likelihood or a
@@ -89,7 +92,7 @@ def track_of(run: Mapping[str, Any], tuning: str) -> str:
         tuning: one of `TUNINGS`.
     """
     if follows_protocol(run):
-        return FIXED if tuning == "authors" else BOOK
+        return FIXED if tuning == "authors" else PUBLISHED
     precisions = all(is_number(run["settings"].get(name)) for name in PRECISIONS)
     return POSTERIOR if precisions and not is_searched(run["settings"]) else FREE
 
