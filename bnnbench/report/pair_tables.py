@@ -9,8 +9,14 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.report import blocks
+from bnnbench.results.metrics import Metric
 from bnnbench.results.power import POWER, limit_ratio, with_power
-from bnnbench.results.significance import DECISION_PROBABILITY, SIGNIFICANCE_LEVEL, verdicts
+from bnnbench.results.significance import (
+    DECISION_PROBABILITY,
+    SIGNIFICANCE_LEVEL,
+    describe_shared_splits,
+    verdicts,
+)
 
 MAX_LISTED = 4
 """Methods named in a sentence; more are counted."""
@@ -39,9 +45,10 @@ PROBABILITY_COLUMNS: Mapping[str, blocks.Cell] = {
 PAIR_COLUMNS = blocks.columns(
     {"a": "{a}", "b": "{b}"},
     {
-        "Splits": "{splits}",
         "a - b": difference_cell,
-        **PROBABILITY_COLUMNS,
+        "P(a)": "{p_better:.2f}",
+        "P(=)": "{p_equivalent:.2f}",
+        "P(b)": "{p_worse:.2f}",
         "Detects": lambda pair: blocks.format_std(pair["detectable"]),
         "Needs": needed_cell,
     },
@@ -49,8 +56,8 @@ PAIR_COLUMNS = blocks.columns(
 
 PAIR_STATEMENT = (
     f"a - b: mean difference on the shared splits and its {1 - SIGNIFICANCE_LEVEL:.0%} interval. "
-    "Better, equal, worse: probabilities by the Bayesian correlated t-test that a is better, that "
-    "both are practically equivalent, and that b is better; a verdict needs more than "
+    "P(a), P(=), P(b): probabilities by the Bayesian correlated t-test that a is better, that both "
+    "are practically equivalent, and that b is better; a verdict needs more than "
     f"{DECISION_PROBABILITY:g}."
 )
 
@@ -76,7 +83,7 @@ def pair_tables(pairs: pd.DataFrame, title: str) -> list[blocks.Table]:
     ]
 
 
-def describe_verdicts(pairs: pd.DataFrame) -> str:
+def describe_verdicts(pairs: pd.DataFrame, metric: Metric) -> str:
     """Say which method is better than which on one data set by one metric."""
     found = verdicts(pairs)
     won = pd.concat([
@@ -95,7 +102,8 @@ def describe_verdicts(pairs: pd.DataFrame) -> str:
         for kind in ("equivalent", "undecided")
         if (count := int((found == kind).sum()))
     ]
-    return "; ".join(parts) + "."
+    where = f"{pairs['dataset'].iloc[0]}, {metric.inline_title}, {describe_shared_splits(pairs)}"
+    return f"{where}: {'; '.join(parts)}."
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -23,9 +23,7 @@ def test_probabilities_equal_those_of_baycomp(n_datasets: int, shift: float) -> 
 
 def test_probabilities_without_a_region_of_equivalence_equal_those_of_baycomp() -> None:
     differences = np.array([0.3, 0.2, -0.1, 0.05])
-    worse, better = SignedRankTest.probs(
-        np.zeros(4), differences, nsamples=10_000, random_state=1
-    )
+    worse, better = SignedRankTest.probs(np.zeros(4), differences, nsamples=10_000, random_state=1)
     found = signed_rank_test(differences, 0.0)
     np.testing.assert_allclose(found, (better, 0, worse), atol=0.02)
 

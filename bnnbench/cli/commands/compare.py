@@ -170,8 +170,8 @@ def _pair_blocks(folders: Sequence[Runs], run_filter: RunFilter, rope: float) ->
     if pairs.empty:
         raise _nothing_to_compare(folders)
     yield ItemList(tuple(
-        f"{dataset}, {BY_KEY[metric].inline_title}: {describe_verdicts(own)}"
-        for (metric, dataset), own in pairs.groupby(["metric", "dataset"], sort=False)
+        describe_verdicts(own, BY_KEY[metric])
+        for (metric, _), own in pairs.groupby(["metric", "dataset"], sort=False)
     ))  # fmt: skip
     for metric, own in pairs.groupby("metric", sort=False):
         yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -14,7 +13,7 @@ from bnnbench.notes import one_line
 from bnnbench.report.blocks import Block, Heading, ItemList, Paragraph, Table
 
 MIN_FIRST_COLUMN = 17
-"""Minimum width of the first column in characters."""
+"""Minimum width of the first column in characters, if the others are numbers."""
 
 
 def grid(parts: Sequence[Table]) -> Grid:
@@ -29,6 +28,7 @@ def grid(parts: Sequence[Table]) -> Grid:
         box=SIMPLE_HEAD,
         collapse_padding=True,
     )
+    n_texts = sum(column.kind != "number" for column in first.columns)
     for place, column in enumerate(first.columns):
         is_number = column.kind == "number"
         table.add_column(
@@ -36,7 +36,7 @@ def grid(parts: Sequence[Table]) -> Grid:
             justify="right" if is_number else "left",
             no_wrap=is_number,
             overflow="fold",
-            min_width=None if place else MIN_FIRST_COLUMN,
+            min_width=MIN_FIRST_COLUMN if place == 0 and n_texts == 1 else None,
         )
     for part in parts:
         if part.group:
@@ -68,4 +68,4 @@ def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
         elif isinstance(block, Paragraph):
             yield plain(block.text)
         elif isinstance(block, ItemList):
-            yield from (Padding(plain(text), (0, 0, 0, 2)) for text in block.texts)
+            yield from (plain(f"- {text}") for text in block.texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
@@ -18,6 +19,7 @@ from bnnbench.report.pair_tables import (
 )
 from bnnbench.results.kept.comparison import MINE, KeptComparison, kept_rankings, over_datasets
 from bnnbench.results.metrics import Metric
+from bnnbench.results.signed_rank import signed_rank_test
 from bnnbench.results.significance import (
     DECISION_PROBABILITY,
     SIGNIFICANCE_LEVEL,
@@ -184,13 +186,7 @@ def overall(
     if not tables:
         return
     yield from tables
-    n = by_metric[0][1]["dataset"].nunique()
-    few = (
-        f" {n} data sets are few: even if all agree, they are weak evidence."
-        if n < FEW_DATASETS
-        else ""
-    )
-    yield blocks.Paragraph(OVERALL_STATEMENT + few)
+    yield blocks.Paragraph(OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique()))
     ranked = kept_rankings(comparison, [metric for metric, _ in by_metric])
     places = [
         f"{ranking.mean_ranks[name + MINE]:.1f} by {ranking.metric.inline_title}"
@@ -203,6 +199,17 @@ def overall(
             f"Mean rank of {name} among {methods} methods on {rows} data sets, one preset per "
             f"family: {', '.join(places)}."
         )
+
+
+def few_datasets(n: int) -> str:
+    """Say how little the signed-rank test requires on few data sets; empty for more."""
+    if n >= FEW_DATASETS:
+        return ""
+    certainty = signed_rank_test(np.ones(n), 0)[0]
+    return (
+        f" With {n} data sets this is weak evidence: if all agree, the signed-rank test gives "
+        f"{certainty:.2f}, however uncertain each is."
+    )
 
 
 def power_table(metric: Metric, pairs: pd.DataFrame) -> blocks.Table:

@@ -138,11 +138,11 @@ def compare_with_kept(
 
 
 def with_track(table: pd.DataFrame) -> pd.DataFrame:
-    """Add `track`, `tuning` and `level` to the rows of `Runs.scored`."""
+    """Add to the rows of `Runs.scored` those columns of `Edition.runs` that `with_ranked` reads."""
     tunings = [tuning_of(settings) for settings in table["settings"]]
     runs = zip(table.to_dict("records"), tunings, strict=True)
     tracks = [track_of(run, tuning) for run, tuning in runs]
-    return table.assign(track=tracks, tuning=tunings, level="A")
+    return table.assign(track=tracks, tuning=tunings, level="A", marks="")
 
 
 def select(kept: Runs, datasets: pd.Series, methods: tuple[str, ...]) -> Runs | None:

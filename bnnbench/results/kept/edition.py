@@ -28,6 +28,8 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import LimitedFile
+from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
+from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
 from bnnbench.results.settings import flatten
 from bnnbench.types import UserError
@@ -297,8 +299,12 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     diverged = splits.groupby("run")["diverged"].sum()
     variant = edition.name + "/" + table.index.astype(str)
     table = table.assign(variant=variant, diverged=diverged)
-    scores = to_wide(summarise_runs(splits))
-    return Runs(edition.folder, {KIND: with_differences(table).join(scores)}, splits, {})
+    if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
+        missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
+        table = table.assign(settings_differ=missing, mark=missing)
+    else:
+        table = with_differences(table)
+    return Runs(edition.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
 
 
 def check_track(edition: Edition, track: str | None) -> str:
