@@ -120,16 +120,14 @@ def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Ran
     rows = table[~table["synthetic"].astype(bool) & table["rmse_mean"].notna()]
     groups = rows.groupby("experiment", sort=False)
     return [
-        ranking
-        for name, group in groups
-        if (ranking := _rank_experiment(str(name), group, metrics))
+        ranking for name, group in groups if (ranking := rank_experiment(str(name), group, metrics))
     ]
 
 
-def _rank_experiment(
+def rank_experiment(
     experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]
 ) -> Rankings | None:
-    """Rank the runs of one experiment by their labels within it."""
+    """Rank the runs of one experiment, rows of `Runs.scored`; None with too few of them."""
     table = table.assign(label=marked_labels(table))
 
     def scores(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_errors import note_omitted_runs
-from bnnbench.cli.report_options import split_names
+from bnnbench.cli.report_options import KEPT_OPTION, split_names
 from bnnbench.constraints import check_between
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -65,13 +66,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--published", action="store_true", help="compare with published results instead"
     )
-    parser.add_argument(
-        "--with",
-        dest="kept",
-        metavar="kept[:TRACK][@EDITION]",
-        help="compare with kept results: of the track of each run, or of a named one; of the "
-        "newest edition, or of a named one or its folder",
-    )
+    parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
     parser.add_argument(
         "--methods",
         metavar="A,B",
@@ -131,12 +126,18 @@ def run(given: Namespace) -> int:
 
 def _kept_blocks(runs: Runs, with_kept: str, run_filter: RunFilter, rope: float) -> Iterator[Block]:
     """Yield the comparison of every run with the kept results of its track."""
-    from bnnbench.report.sections.kept_results import kept_blocks
+    from bnnbench.report.kept_tables import kept_blocks
     from bnnbench.results.kept.comparison import compare_with_kept
+    from bnnbench.results.labels import full_name
     from bnnbench.results.metrics import printed_in
 
     metrics = run_filter.metrics_or(printed_in("figures"))
-    for comparison in compare_with_kept(runs, with_kept, metrics, rope, run_filter.methods):
+    comparisons = compare_with_kept(runs, with_kept, metrics, rope, run_filter.methods)
+    compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
+    rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
+    if rest:
+        note(f"no kept results to compare with: {'; '.join(map(full_name, rest))}.")
+    for comparison in comparisons:
         yield from kept_blocks(comparison, metrics)
 
 

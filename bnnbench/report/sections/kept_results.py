@@ -1,230 +1,73 @@
-"""Comparison with kept results: verdicts in words, a table per data set, and over data sets."""
+"""Comparison with kept results, with ranks and a Pareto plot of score against time."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.pair_tables import (
-    PROBABILITY_COLUMNS,
-    UNLIMITED,
-    difference_cell,
-    list_names,
-    needed_cell,
-    power_statement,
+from bnnbench.report.kept_tables import kept_blocks
+from bnnbench.report.sections.ranking import ranking_blocks
+from bnnbench.report.sections.time_against_score import time_figure, with_fronts
+from bnnbench.results.kept.comparison import (
+    MINE,
+    RATIO,
+    KeptComparison,
+    compare_with_kept,
+    kept_rankings,
+    times_and_scores,
 )
-from bnnbench.results.kept.comparison import MINE, KeptComparison, kept_rankings, over_datasets
-from bnnbench.results.metrics import Metric
-from bnnbench.results.signed_rank import signed_rank_test
-from bnnbench.results.significance import (
-    DECISION_PROBABILITY,
-    SIGNIFICANCE_LEVEL,
-    verdicts,
-)
+from bnnbench.results.labels import labels
+from bnnbench.results.metrics import printed_in
+from bnnbench.results.ranking import RANKED_METRICS
+from bnnbench.results.reader import Runs
+from bnnbench.results.significance import ROPE
 
-VERDICTS = {
-    "a": "better than",
-    "equivalent": "equivalent to",
-    "b": "worse than",
-    "undecided": "undecided against",
-}
-
-UNRANKED, DIVERGED = " *", " †"
-"""Marks of methods that are not ranked, and of pairs in which one run diverged."""
-
-FEW_DATASETS = 5
-"""With fewer data sets, tests over data sets say little."""
-
-
-def verdict(pairs: pd.DataFrame, metric: Metric) -> str:
-    """Summarise the pairs of one run on one data set, in a sentence or three."""
-    counted = pairs[pairs["counted"]]
-    dataset, better = pairs["dataset"].iloc[0], metric.sign * counted["mean_b"]
-    head = f"{dataset}, {metric.inline_title}: "
-    if counted.empty:
-        return f"{head}no kept method of the same track, so there is no verdict."
-    found = verdicts(counted)
-    parts = [
-        f"{words} {list_names(list(counted.loc[found == key, 'b']))}"
-        for key, words in VERDICTS.items()
-        if (found == key).any()
-    ]
-    significant = int((counted["p_holm"] < SIGNIFICANCE_LEVEL).sum())
-    best = counted.loc[better.idxmin()]
-    return (
-        f"{head}{'; '.join(parts)}. After Holm's correction {significant} of {len(counted)} "
-        f"differences are significant. Best kept method: {best['b']}, difference "
-        f"{difference_cell(best)}."
-    )
-
-
-def p_value_text(p: float) -> str:
-    """Return a p-value with three decimals."""
-    return "<0.001" if p < 0.001 else blocks.format_number(p, ".3f")
-
-
-STATEMENT = (
-    "Difference: mine minus kept on the splits with the same test and training rows, with its "
-    f"{1 - SIGNIFICANCE_LEVEL:.0%} interval. Better, equal, worse: probabilities by the Bayesian "
-    "correlated t-test that mine is better, that both are practically equivalent, and that the "
-    f"kept method is better; a verdict needs more than {DECISION_PROBABILITY:g}. Holm: two-sided "
-    "p-value of that test, adjusted over the methods of the table. Needs: splits, see power."
-)
-
-OVERALL_STATEMENT = (
-    "A data set is won or lost by its verdict; a run that alone diverged on some split loses. "
-    "Better, equal, worse: probabilities by the Bayesian signed-rank test over data sets."
-)
-
-DATASET_COLUMNS = blocks.columns(
-    {"Method": "{name}"},
-    {
-        "Mean": "{mean_b:.4g}",
-        "Difference": difference_cell,
-        **PROBABILITY_COLUMNS,
-        "Holm": lambda pair: p_value_text(pair["p_holm"]),
-        "Needs": needed_cell,
-    },
-)
-
-OVERALL_COLUMNS = blocks.columns(
-    {"Method": "{b}"},
-    {
-        "Data sets": "{datasets}",
-        "Wins": "{wins}",
-        "Ties": "{ties}",
-        "Losses": "{losses}",
-        **PROBABILITY_COLUMNS,
-    },
-)
-
-POWER_COLUMNS = blocks.columns(
-    {"Data set": "{dataset}"},
-    {
-        "Splits": "{splits}",
-        "Detects: least": lambda row: blocks.format_std(row["least"]),
-        "median": lambda row: blocks.format_std(row["median"]),
-        "most": lambda row: blocks.format_std(row["most"]),
-        "Need more": "{more}",
-        f"Need {UNLIMITED}": "{never}",
-    },
+TIME_STATEMENT = (
+    "Time: CPU seconds of a split (search, final fit, prediction), divided by those of a fixed "
+    "fit on the same machine at the same time, so that machines compare. Runs on a GPU, and runs "
+    "without a reference time, are left out. A run is on the Pareto front if no other run on the "
+    "data set is at least as fast and as good, and better in one of the two. Stars: mine."
 )
 
 
-def kept_blocks(comparison: KeptComparison, metrics: Sequence[Metric]) -> Iterator[blocks.Block]:
-    """Yield, for each method of mine, verdicts, tables and power."""
-    for name, pairs in comparison.pairs.groupby("a", sort=False):
-        by_metric = [(m, pairs[pairs["metric"] == m.key]) for m in metrics]
-        by_metric = [(metric, own) for metric, own in by_metric if len(own)]
-        where = f"track {comparison.track} of edition {comparison.edition.name}"
-        yield blocks.Heading(f"{name} and {pairs['b'].nunique()} kept methods: {where}")
-        yield blocks.ItemList(tuple(
-            verdict(own, metric)
-            for metric, every in by_metric
-            for _, own in every.groupby("dataset", sort=False)
-        ))  # fmt: skip
-        for metric, every in by_metric:
-            for _, own in every.groupby("dataset", sort=False):
-                yield dataset_table(own, comparison.mine.scored, metric)
-        yield blocks.Paragraph(STATEMENT)
-        if found := tuple(remarks(pairs)):
-            yield blocks.ItemList(found)
-        yield from overall(comparison, str(name), by_metric)
-        yield from map(power_table, *zip(*by_metric, strict=True))
-        yield blocks.Paragraph(power_statement())
-
-
-def dataset_table(pairs: pd.DataFrame, mine: pd.DataFrame, metric: Metric) -> blocks.Table:
-    """Return the pairs of one run, best kept method first, with a row for the run itself.
-
-    Args:
-        pairs: those of the run by one metric.
-        mine: rows of `Runs.scored` with the run.
-        metric: the metric.
-    """
-    run = mine.loc[pairs["run_a"].iloc[0]]
-    lost = (pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)
-    marks = pairs["remark"].map(lambda text: UNRANKED * bool(text)) + lost.map(
-        {True: DIVERGED, False: ""}
-    )
-    rows = pairs.assign(name=pairs["b"] + marks)
-    rows.loc[~rows["counted"], ["p_better", "p_equivalent", "p_worse", "p_holm", "needed"]] = (
-        math.nan
-    )
-    own = {"name": f"{pairs['a'].iloc[0]}{MINE}", "mean_b": run[f"{metric.key}_mean"]}
-    rows = pd.concat([rows, pd.DataFrame([own])])
-    rows = rows.sort_values("mean_b", key=lambda mean: metric.sign * mean, kind="stable")
-    unit = blocks.unit_suffix(run["target"]) if metric.unit == "target" else f" [{metric.unit}]"
-    return blocks.fill(
-        DATASET_COLUMNS, rows, title=f"{run['dataset']}, {metric.inline_title}{unit}"
-    )
-
-
-def remarks(pairs: pd.DataFrame) -> Iterator[str]:
-    """Explain the marks of the methods."""
-    for remark, own in pairs[pairs["remark"] != ""].groupby("remark", sort=False):
-        yield f"{UNRANKED.strip()} {', '.join(own['b'].unique())}: not ranked, {remark}"
-    lost = pairs[(pairs["diverged_a"] > 0) | (pairs["diverged_b"] > 0)]
-    for dataset, own in lost.groupby("dataset", sort=False):
-        names = ", ".join(own["b"].unique())
-        yield f"{DIVERGED.strip()} {names} on {dataset}: one run diverged on some split and loses"
-
-
-def overall(
-    comparison: KeptComparison, name: str, by_metric: Sequence[tuple[Metric, pd.DataFrame]]
-) -> Iterator[blocks.Block]:
-    """Yield wins, ties, losses and the signed-rank test over data sets, and the mean rank."""
-    tables = [
-        blocks.fill(OVERALL_COLUMNS, rows, title=f"over data sets, {metric.inline_title}")
-        for metric, pairs in by_metric
-        if len(rows := over_datasets(pairs, metric, comparison.rope))
-    ]
-    if not tables:
+def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """Comparison with kept results on request: tables, ranks, and score against time."""
+    if not style.kept or runs.scored.empty:
         return
-    yield from tables
-    yield blocks.Paragraph(OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique()))
-    ranked = kept_rankings(comparison, [metric for metric, _ in by_metric])
-    places = [
-        f"{ranking.mean_ranks[name + MINE]:.1f} by {ranking.metric.inline_title}"
-        for ranking in (ranked.by_metric if ranked else ())
-        if name + MINE in ranking.mean_ranks
-    ]
-    if ranked and places:
-        rows, methods = ranked.by_metric[0].ranks.shape
-        yield blocks.Paragraph(
-            f"Mean rank of {name} among {methods} methods on {rows} data sets, one preset per "
-            f"family: {', '.join(places)}."
-        )
+    metrics = style.run_filter.metrics_or(printed_in("figures"))
+    comparisons = compare_with_kept(runs, style.kept, metrics, ROPE)
+    for number, comparison in enumerate(comparisons, 1):
+        yield from kept_blocks(comparison, metrics)
+        yield from rank_and_time_blocks(comparison, style, number)
+    pairs = pd.concat([one.pairs.assign(track=one.track) for one in comparisons])
+    yield blocks.DataFile("kept_comparison", pairs, "All comparisons with kept results:")
 
 
-def few_datasets(n: int) -> str:
-    """Say how little the signed-rank test requires on few data sets; empty for more."""
-    if n >= FEW_DATASETS:
-        return ""
-    certainty = signed_rank_test(np.ones(n), 0)[0]
-    return (
-        f" With {n} data sets this is weak evidence: if all agree, the signed-rank test gives "
-        f"{certainty:.2f}, however uncertain each is."
-    )
-
-
-def power_table(metric: Metric, pairs: pd.DataFrame) -> blocks.Table:
-    """Return the smallest detectable differences to the kept methods, by data set."""
-    rows = []
-    for dataset, own in pairs.groupby("dataset", sort=False):
-        counts = own["splits"].min(), own["splits"].max()
-        never = ~own["needed"].map(math.isfinite)
-        rows.append({
-            "dataset": dataset,
-            "splits": f"{counts[0]}" if counts[0] == counts[1] else "{} to {}".format(*counts),
-            "least": own["detectable"].min(),
-            "median": own["detectable"].median(),
-            "most": own["detectable"].max(),
-            "more": int((own["needed"] > own["splits"]).sum() - never.sum()),
-            "never": int(never.sum()),
-        })  # fmt: skip
-    return blocks.fill(POWER_COLUMNS, rows, title=f"power, {metric.inline_title}")
+def rank_and_time_blocks(
+    comparison: KeptComparison, style: blocks.Style, number: int
+) -> Iterator[blocks.Block]:
+    """Yield ranks and a Pareto plot of one comparison, with my methods highlighted."""
+    metrics = style.run_filter.metrics_or(printed_in("figures"))
+    ranked = kept_rankings(comparison, style.run_filter.metrics_among(RANKED_METRICS))
+    if ranked:
+        mine = [name for name in ranked.by_metric[0].mean_ranks.index if MINE in name]
+        yield blocks.Heading(f"Ranks among kept methods, track {comparison.track}", 3)
+        table = pd.concat([comparison.mine.scored, comparison.kept.scored])
+        name = blocks.numbered_name("kept_ranks", number)
+        yield from ranking_blocks(ranked, table[~table.index.duplicated()], name, mine)
+    times = times_and_scores(comparison)
+    times = times[times[f"{RATIO}_mean"].notna()]
+    if times.empty:
+        return
+    yield blocks.Heading(f"Time against score of kept methods, track {comparison.track}", 3)
+    yield blocks.Paragraph(TIME_STATEMENT)
+    times = with_fronts(times.assign(label=labels(times)), metrics, RATIO)
+    for metric in metrics:
+        caption = f"Test {metric.inline_title} against CPU time per split. Filled: Pareto front"
+        own = tuple(comparison.mine.scored.index)
+        draw = partial(time_figure, times, metric, style.error_bars, RATIO, own)
+        name = blocks.numbered_name(f"kept_time_{metric.key}", number)
+        yield blocks.FigureBlock(name, caption, draw)

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
 from bnnbench.results.kept.edition import (
     UNRANKED_TUNING,
     Edition,
     kept_runs,
     read_edition,
+    with_cpu_ratio,
     with_ranked,
 )
 from bnnbench.results.kept.tracks import track_of, tuning_of
@@ -26,8 +28,8 @@ from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import dataset_pairs
 from bnnbench.results.power import with_power
-from bnnbench.results.ranking import Rankings, rankings
-from bnnbench.results.reader import Runs
+from bnnbench.results.ranking import Rankings, rank_experiment
+from bnnbench.results.reader import STATISTICS, Runs
 from bnnbench.results.run_filter import NO_FILTER, RunFilter, filter_runs
 from bnnbench.results.signed_rank import signed_rank_test
 from bnnbench.results.significance import (
@@ -43,6 +45,9 @@ KEPT = "kept"
 
 MINE = " (mine)"
 """Follows the names of the runs that are compared with kept ones, in ranks and figures."""
+
+RATIO = "cpu_ratio"
+"""CPU seconds of a split in multiples of a fixed fit on the same machine."""
 
 MIN_DATASETS = 2
 """Data sets for the signed-rank test."""
@@ -120,7 +125,8 @@ def compare_with_kept(
         kept = select(kept_runs(edition, one), own["dataset"], methods)
         if kept is None:
             continue
-        mine = with_table(runs, own[own["dataset"].isin(kept.scored["dataset"])])
+        own = own[own["dataset"].isin(kept.scored["dataset"])]
+        mine = with_table(runs, with_ranked(own, edition.meta, edition.fingerprints))
         pairs = compare_pairs(dataset_pairs(mine, kept, metrics=metrics), rope, metrics)
         if len(pairs):
             described = describe_pairs(pairs, mine.scored, kept.scored)
@@ -207,35 +213,49 @@ def over_datasets(pairs: pd.DataFrame, metric: Metric, rope: float) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns)
 
 
-def ranked_runs(comparison: KeptComparison) -> Runs:
-    """Return the kept runs that are ranked and mine, whose methods end in `MINE`.
-
-    My method represents its family in place of the kept one.
-    """
-    edition, mine = comparison.edition, comparison.mine.scored
-    own = mine[mine["track"] == comparison.track]
-    own = with_ranked(own, edition.meta, edition.fingerprints)
-    own = own[own["unranked"] == ""]
-    kept = comparison.kept.scored
-    kept = kept[(kept["unranked"] == "") & ~kept["family"].isin(own["family"])]
-    return joined(comparison, own, kept)
-
-
-def joined(comparison: KeptComparison, mine: pd.DataFrame, kept: pd.DataFrame) -> Runs:
-    """Return runs of mine, whose methods end in `MINE`, and kept runs as those of one experiment.
-
-    A run that is in both is mine.
-    """
-    named = mine.assign(method=mine["method"].astype(str) + MINE)
-    table = pd.concat([named, kept[~kept.index.isin(named.index)]])
-    table = table.assign(experiment=f"track {comparison.track}")
-    splits = pd.concat([
-        comparison.mine.splits[comparison.mine.splits["run"].isin(named.index)],
-        comparison.kept.splits[comparison.kept.splits["run"].isin(table.index.difference(named.index))],
-    ])  # fmt: skip
-    return replace(comparison.mine, tables={KIND: table}, splits=splits, folders={}, _cache={})
-
-
 def kept_rankings(comparison: KeptComparison, metrics: Sequence[Metric]) -> Rankings | None:
-    """Rank mine among the kept methods; None with too few methods or data sets."""
-    return next(iter(rankings(ranked_runs(comparison), metrics)), None)
+    """Rank mine and the kept methods, one of each family; None with too few of them.
+
+    My method represents its family in place of the kept one; its name ends in `MINE`.
+    """
+    mine, kept = comparison.mine.scored, comparison.kept.scored
+    mine = mine[(mine["unranked"] == "") & (mine["track"] == comparison.track)]
+    kept = kept[(kept["unranked"] == "") & ~kept["family"].isin(mine["family"])]
+    return rank_experiment(comparison.track, joined(mine, kept), metrics)
+
+
+def times_and_scores(comparison: KeptComparison) -> pd.DataFrame:
+    """Return mine and the tested kept runs on CPUs, with mean, std and stderr of `cpu_ratio`.
+
+    The names of my methods end in `MINE`; `experiment` is the track.
+    """
+    mine, kept = comparison.mine.scored, comparison.kept.scored
+    tested = comparison.pairs.loc[comparison.pairs["counted"], "run_b"]
+    table = joined(mine[mine["track"] == comparison.track], kept[kept.index.isin(tested)])
+    table = table[~table.index.isin(gpu_runs(comparison))]
+    own, theirs = with_cpu_ratio(comparison.mine.splits), comparison.kept.splits
+    splits = pd.concat([own, theirs[~theirs["run"].isin(own["run"])]])
+    ratios = splits[splits["diverged"] == 0].groupby("run")["cpu_ratio"]
+    statistics = ratios.agg(["mean", "std", "sem"]).reindex(table.index)
+    names = [f"{RATIO}_{name}" for name in STATISTICS]
+    return table.join(statistics.set_axis(names, axis=1)).assign(experiment=comparison.track)
+
+
+def gpu_runs(comparison: KeptComparison) -> set[str]:
+    """Return the digests of the runs on a GPU, whose work CPU seconds do not measure."""
+    own = {
+        str(run): {**read_environment(comparison.mine.folders[str(run)]), "device": device}
+        for run, device in comparison.mine.splits.groupby("run")["device"].first().items()
+    }
+    environments = {**comparison.kept.scored["environment"], **own}
+    return {
+        run
+        for run, found in environments.items()
+        if found.get("cuda") and found.get("device") == found["cuda"]
+    }
+
+
+def joined(mine: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `Runs.scored`, without kept copies of my runs; my names end in `MINE`."""
+    named = mine.assign(method=mine["method"].astype(str) + MINE)
+    return pd.concat([named, kept[~kept.index.isin(named.index)]])

@@ -213,9 +213,13 @@ def read_text(path: Path) -> str:
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return text rows with numbers, and the column `cpu_ratio`."""
     text = {*TEXT_COLUMNS, "at_bound"}
-    table = rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text})
-    reference = table.groupby("run")["reference_seconds"].transform("median")
-    return table.assign(cpu_ratio=table["cpu_seconds"] / reference)
+    return with_cpu_ratio(rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text}))
+
+
+def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
+    """Add `cpu_ratio` to the rows of runs, as in `Edition.splits`."""
+    reference = splits.groupby("run")["reference_seconds"].transform("median")
+    return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
 
 
 def runs_table(
