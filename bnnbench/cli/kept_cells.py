@@ -61,8 +61,8 @@ def cells_of(edition: Edition) -> Cells:
     cells = {dataset: [cell(name, dataset) for name in ours] for dataset in published.index}
     table = pd.DataFrame(cells, index=ours)
     refused = table == NOT_APPLICABLE
-    open_cells = ~refused & (table != published.astype(str))
-    missing = {dataset: tuple(table.index[open_cells[dataset]]) for dataset in table}
+    finished = pd.DataFrame({name: table[name] == str(published[name]) for name in table})
+    missing = {name: tuple(table.index[~(refused | finished)[name]]) for name in table}
     return Cells(
         table[~refused.all(axis=1)],
         {name: limits[name].reason for name in ours if refused.loc[name].any()},

@@ -11,12 +11,14 @@ from functools import partial
 import pandas as pd
 from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
 
+from bnnbench.cli.kept_cells import cells_of
 from bnnbench.config.published_protocol import published_protocol
 from bnnbench.experiment.execution import execute
 from bnnbench.report.blocks import MISSING, format_z, plus_minus
 from bnnbench.report.renderers import markdown
 from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
+from bnnbench.results.kept.edition import read_edition
 from bnnbench.results.metrics import BY_KEY
 
 SMALL_MEAN = 0.2
@@ -258,11 +260,28 @@ def run_path() -> str:
     return "\n".join(["```python", *(line.removeprefix("    ") for line in body), "```"])
 
 
+def kept_tracks() -> str:
+    """Return the tracks of the newest edition of kept results."""
+    edition = read_edition()
+    counts = edition.runs["track"].value_counts()
+    rows = [
+        {"track": f"`{name}`", "runs": str(counts.get(name, 0)), "protocol": text}
+        for name, text in edition.tracks.items()
+    ]
+    return to_markdown(rows)
+
+
+def kept_cells() -> str:
+    """Return the number of kept splits of every method on every data set."""
+    cells = cells_of(read_edition()).table
+    return to_markdown(cells.rename_axis(index="method", columns=None).reset_index())
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
-        exceptions, toy_claims, toy_deviations, straight_line, run_path,
+        exceptions, toy_claims, toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),

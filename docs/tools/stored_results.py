@@ -10,6 +10,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
+from bnnbench.results.kept.edition import read_edition
 from bnnbench.results.reader import Runs
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -192,5 +193,5 @@ VALUES = {
         compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
         distance, count, pbp_authors, paired_within, renyi_within,
     )
-} | {"len": len, "table": table}  # fmt: skip
+} | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +101,7 @@ def run(given: Namespace) -> int:
     from bnnbench.config.published_protocol import use_published_protocols
     from bnnbench.report.renderers.terminal import render
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.run_filter import RunFilter, filter_runs
+    from bnnbench.results.run_filter import RunFilter
 
     use_published_protocols()
     run_filter = RunFilter(given.methods, metrics=given.metric)
@@ -109,19 +109,22 @@ def run(given: Namespace) -> int:
     for runs in folders:
         note_omitted_runs(runs)
         require_scores(runs)
-    if given.kept:
-        blocks = _kept_blocks(folders[0], given.kept, run_filter, given.rope)
-    else:
-        folders = [filter_runs(runs, run_filter) for runs in folders]
-        blocks = (
-            _published_blocks(folders[0])
-            if given.published
-            else _pair_blocks(folders, run_filter, given.rope)
-        )
     console = stdout()
-    for renderable in render(blocks):
+    for renderable in render(_blocks(folders, given, run_filter)):
         console.print(renderable, highlight=False)
     return 0
+
+
+def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
+    """Return the blocks of the comparison that the options ask for."""
+    from bnnbench.results.run_filter import filter_runs
+
+    if given.kept:
+        return _kept_blocks(folders[0], given.kept, run_filter, given.rope)
+    selected = [filter_runs(runs, run_filter) for runs in folders]
+    if given.published:
+        return _published_blocks(selected[0])
+    return _pair_blocks(selected, run_filter, given.rope)
 
 
 def _kept_blocks(runs: Runs, with_kept: str, run_filter: RunFilter, rope: float) -> Iterator[Block]:

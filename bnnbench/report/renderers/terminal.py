@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
@@ -55,14 +56,19 @@ def plain(text: str, style: str = "") -> Text:
 
 def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
     """Yield headings, paragraphs, lists and tables for a console, without figures and files."""
-    tables: list[Table] = []
-    for block in (*blocks, None):
-        is_part = isinstance(block, Table) and block.group and tables
-        if tables and not (is_part and block.title == tables[0].title):
-            yield grid(tables)
-            tables = []
+    for _, parts in groupby(blocks, lambda block: (type(block), getattr(block, "name", ""))):
+        yield from _render(list(parts))
+
+
+def _render(parts: Sequence[Block]) -> Iterator[RenderableType]:
+    """Yield blocks of one type; tables with a name are parts of one table."""
+    tables = [block for block in parts if isinstance(block, Table)]
+    if tables and tables[0].name:
+        yield grid(tables)
+        return
+    for block in parts:
         if isinstance(block, Table):
-            tables.append(block)
+            yield grid([block])
         elif isinstance(block, Heading):
             yield plain(block.text, style="bold")
         elif isinstance(block, Paragraph):

@@ -199,8 +199,14 @@ def _name_points(
         if run in highlighted:
             axes.plot(*place, "*", color="black", markersize=13, zorder=4)
             style["fontweight"] = "bold"
-        if run in highlighted or row[f"{metric.key}_front"]:
-            axes.annotate(row["label"], place, (6, 6), textcoords="offset points", **style)
+            offset = (8, 8)
+        elif row[f"{metric.key}_front"]:  # on the side of the front where there are no points
+            offset = (-4, -4 * metric.sign)
+            style |= {"ha": "right", "va": "top" if metric.sign > 0 else "bottom"}
+            style |= {"rotation": 45 * metric.sign, "rotation_mode": "anchor"}
+        else:
+            continue
+        axes.annotate(row["label"], place, offset, textcoords="offset points", **style)
 
 
 def _ticks(ratio: float) -> Locator:

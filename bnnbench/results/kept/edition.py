@@ -83,8 +83,8 @@ class Edition:
         folder: its files.
         meta: the content of `edition.toml`.
         runs: a row per run, with `RUN_COLUMNS` except `record`; the metadata of its record (such as
-            `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `unranked`,
-            the reason why ranks leave it out, or empty.
+            `method`, `family`, `dataset`); `settings` by dotted name; `code_versions`; `diverged`,
+            its number of diverged splits; `unranked`, the reason why ranks leave it out, or empty.
         splits: a row per split, `SPLIT_COLUMNS`, `hp.*`, and `cpu_ratio`, the CPU seconds divided
             by the median of the run's `reference_seconds`: comparable between machines.
         fingerprints: the published splits.
@@ -155,11 +155,14 @@ def read_edition(name: str | None = None) -> Edition:
         meta = tomllib.loads((folder / EDITION).read_text("utf-8"))
         fingerprints = pd.read_csv(folder / FINGERPRINTS)[list(FINGERPRINT_COLUMNS)]
         splits = as_numbers(read_rows(folder / SPLITS))
-        runs = runs_table(read_lines(folder / RUNS), meta, fingerprints)
+        lines = read_lines(folder / RUNS)
+        diverged = splits.groupby("run")["diverged"].sum()
+        table = runs_table([{**line, "diverged": diverged[line["run"]]} for line in lines])
+        runs = with_ranked(table, meta, fingerprints)
+        if len(runs) < len(diverged):
+            raise ValueError("rows without a run")
     except READ_ERRORS as error:
         raise damaged(folder, f"cannot be read ({error})") from None
-    if set(runs.index) != set(splits["run"]):
-        raise damaged(folder, "has rows without a run or runs without rows")
     return Edition(folder.resolve().name, folder, meta, runs, splits, fingerprints)
 
 
@@ -222,21 +225,19 @@ def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
     return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
 
 
-def runs_table(
-    lines: list[dict[str, Any]], meta: Mapping[str, Any], fingerprints: pd.DataFrame
-) -> pd.DataFrame:
-    """Return `Edition.runs`, sorted by data set and method."""
+def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return `Edition.runs` without the column `unranked`, sorted by data set and method."""
     rows = [
         {
             **line["record"]["metadata"],
-            **{name: line[name] for name in RUN_COLUMNS if name != "record"},
+            **{name: value for name, value in line.items() if name != "record"},
             "settings": flatten(line["record"]["identity"]),
             "code_versions": line["record"]["code_versions"],
         }
         for line in lines
     ]
     table = pd.DataFrame(rows).sort_values(["dataset", "method", "run"], kind="stable")
-    return with_ranked(table.set_index("run"), meta, fingerprints)
+    return table.set_index("run")
 
 
 def with_ranked(
@@ -244,10 +245,10 @@ def with_ranked(
 ) -> pd.DataFrame:
     """Add the column `unranked`: why ranks leave a run out, or empty.
 
-    Ranks contain unmarked scores of level A and B on all splits of a data set that were not tuned
-    on test parts, of one preset per family and one run per preset: the preset that `edition.toml`
-    names, else the one with the name of the family, else the first in alphabetical order; the run
-    with the lowest seed.
+    Ranks contain unmarked scores of level A and B on all splits of a data set, none of which
+    diverged, that were not tuned on test parts. Of each family they contain one preset: the one
+    that `edition.toml` names, else the one with the name of the family, else the first in
+    alphabetical order; and of each preset the run with the lowest seed.
     """
     named = meta.get("representatives", {})
     published = fingerprints.groupby("dataset").size()
@@ -267,6 +268,8 @@ def with_ranked(
             return f"tuning {run['tuning']}"
         if run["splits"] < published[run["dataset"]]:
             return f"{run['splits']} of {published[run['dataset']]} splits"
+        if run["diverged"]:
+            return f"{run['diverged']} diverged splits"
         if run["marks"]:
             return str(run["marks"][0])
         return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
@@ -300,9 +303,7 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     splits = edition.splits[edition.splits["run"].isin(table.index)].reset_index(drop=True)
     parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
     splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
-    diverged = splits.groupby("run")["diverged"].sum()
-    variant = edition.name + "/" + table.index.astype(str)
-    table = table.assign(variant=variant, diverged=diverged)
+    table = table.assign(variant=edition.name + "/" + table.index.astype(str))
     if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
         missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
         table = table.assign(settings_differ=missing, mark=missing)

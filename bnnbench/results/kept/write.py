@@ -33,7 +33,7 @@ from bnnbench.results.kept.edition import (
 from bnnbench.results.kept.plausibility import Finding
 from bnnbench.results.kept.run_folders import read_run_folders
 from bnnbench.results.kept.score_files import SUBMISSION, read_score_files
-from bnnbench.results.kept.tracks import TRACKS
+from bnnbench.results.kept.tracks import FREE, POSTERIOR, TRACKS
 from bnnbench.types import UserError
 
 Line = dict[str, Any]
@@ -179,7 +179,8 @@ def keep(content: Content, candidate: Candidate) -> str:
         UserError: if a run of this digest was computed by other code.
     """
     rows = candidate.rows
-    run, line = candidate.line["run"], {**candidate.line, "rows": rows_digest(rows)}
+    line = {**candidate.line, "rows": rows_digest(rows), "track": final_track(content, candidate)}
+    run = line["run"]
     before = content.lines.get(run)
     if before and before["record"]["code_versions"] != line["record"]["code_versions"]:
         metadata = line["record"]["metadata"]
@@ -193,6 +194,18 @@ def keep(content: Content, candidate: Candidate) -> str:
         return "unchanged"
     content.lines[run], content.rows[run] = line, rows
     return "replaced" if before else "added"
+
+
+def final_track(content: Content, candidate: Candidate) -> str:
+    """Return the track of a run: `FREE` if it fixes another model than those of `POSTERIOR`."""
+    line, dataset = candidate.line, candidate.line["record"]["metadata"]["dataset"]
+    models = {
+        other["protocol"]
+        for other in content.lines.values()
+        if other["track"] == POSTERIOR and other["record"]["metadata"]["dataset"] == dataset
+    }
+    other_model = line["track"] == POSTERIOR and models and line["protocol"] not in models
+    return FREE if other_model else str(line["track"])
 
 
 def rows_digest(rows: pd.DataFrame) -> str:

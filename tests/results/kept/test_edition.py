@@ -1,0 +1,192 @@
+"""Editions: what is written is read, compared within a track, and protected by checksums."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.kept import CODE, OTHER_CODE, kept_run, published
+from support.user_errors import raises_user_error
+
+from bnnbench.experiment.split_files import SPLITS
+from bnnbench.results.kept.candidates import Claims
+from bnnbench.results.kept.edition import SPLITS as KEPT_SPLITS
+from bnnbench.results.kept.edition import SUMS, Edition, editions, kept_runs, read_edition
+from bnnbench.results.kept.write import add, freeze, read_content, rows_digest
+from bnnbench.results.ranking import rankings
+from bnnbench.results.reader import read_runs
+from bnnbench.results.significance import pairs_between
+
+BY = Claims(by="A. Author")
+
+
+def edition_of(outputs: Path) -> Edition:
+    """Return a new edition with all runs of a folder."""
+    result = add(outputs.parent / "kept", outputs, BY)
+    assert not result.findings and not result.skipped
+    return read_edition(str(outputs.parent / "kept"))
+
+
+def test_an_edition_equals_its_run_folders(tmp_path: Path) -> None:
+    outputs = tmp_path / "out"
+    for dataset in ("boston", "yacht"):
+        for method in ("bbb_x1", "vadam", "pbp"):
+            kept_run(outputs, dataset=dataset, method=method)
+    edition = edition_of(outputs)
+    ours, theirs = read_runs(outputs), kept_runs(edition)
+    assert set(ours.scored.index) == set(theirs.scored.index) and len(edition.splits) == 120
+    columns = ["rmse_mean", "log_likelihood_mean", "crps_stderr", "total_seconds_mean", "splits"]
+    expected, found = (r.scored[columns].sort_index().astype(float) for r in (ours, theirs))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert (theirs.scored["settings_differ"] == ours.scored["settings_differ"].iloc[0]).all()
+    (here,), (there,) = rankings(ours), rankings(theirs)
+    pd.testing.assert_frame_equal(here.by_metric[0].ranks, there.by_metric[0].ranks)
+    assert (edition.splits["cpu_ratio"] == 90 / 0.02).all()
+
+
+def test_a_run_equals_itself(tmp_path: Path) -> None:
+    kept_run(tmp_path / "out")
+    runs = kept_runs(edition_of(tmp_path / "out"))
+    pairs = pairs_between(runs, runs)
+    assert len(pairs) == 3 and (pairs["splits"] == 20).all()
+    assert (pairs["difference"] == 0).all() and (pairs["p_equivalent"] == 1).all()
+
+
+def test_splits_are_paired_by_fingerprint_not_by_number(tmp_path: Path) -> None:
+    folder = kept_run(tmp_path / "out")
+    kept = kept_runs(edition_of(tmp_path / "out"))
+    table = pd.read_csv(folder.table(SPLITS))
+    table.assign(split=table["split"].to_numpy()[::-1]).to_csv(folder.table(SPLITS), index=False)
+    pairs = pairs_between(read_runs(tmp_path / "out"), kept)
+    assert np.allclose(pairs["difference"], 0, atol=1e-5) and (pairs["splits"] == 20).all()
+
+
+def test_adding_again_changes_nothing(tmp_path: Path) -> None:
+    folder = kept_run(tmp_path / "out")
+    edition = edition_of(tmp_path / "out").folder
+    before = {path.name: path.read_bytes() for path in edition.iterdir()}
+    assert len(add(edition, tmp_path / "out", BY).unchanged) == 1
+    assert before == {path.name: path.read_bytes() for path in edition.iterdir()}
+    table = pd.read_csv(folder.table(SPLITS))
+    table.assign(rmse=table["rmse"] + 0.1).to_csv(folder.table(SPLITS), index=False)
+    assert len(add(edition, tmp_path / "out", BY).replaced) == 1
+    found = read_edition(str(edition)).splits["rmse"]
+    assert np.allclose(found, table["rmse"] + 0.1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("codes", [(OTHER_CODE,), (CODE, OTHER_CODE), ()])
+def test_two_codes_under_one_digest_are_refused(tmp_path: Path, codes: tuple[dict, ...]) -> None:
+    kept_run(tmp_path / "out")
+    edition = edition_of(tmp_path / "out").folder
+    kept_run(tmp_path / "other", codes=codes)
+    before = (edition / KEPT_SPLITS).read_bytes()
+    result = add(edition, tmp_path / "other", BY)
+    assert len(result.findings) == 1 and result.findings[0].fault
+    assert not result.added and not result.replaced
+    assert (edition / KEPT_SPLITS).read_bytes() == before
+
+
+def test_other_rows_are_refused_and_other_data_skipped(tmp_path: Path) -> None:
+    same_test_rows = published().assign(training_fingerprint="0" * 16)
+    kept_run(tmp_path / "out")
+    folder = kept_run(tmp_path / "out", "v2")
+    table = pd.read_csv(folder.table(SPLITS))
+    table["training_fingerprint"] = same_test_rows["training_fingerprint"]
+    table.to_csv(folder.table(SPLITS), index=False)
+    kept_run(tmp_path / "out", "v3", settings={"dataset__seeded_splits": 30})
+    result = add(tmp_path / "kept", tmp_path / "out", BY)
+    assert len(result.added) == 1 and len(result.findings) == 1 and result.skipped == 1
+
+
+def test_ranks_leave_out_presets_missing_splits_and_test_tuning(tmp_path: Path) -> None:
+    outputs = tmp_path / "out"
+    for method in ("bbb", "bbb_x1"):
+        kept_run(outputs, method=method)
+    kept_run(outputs, method="vadam", n_splits=18)
+    kept_run(outputs, method="dvi", diverged=[0, 0, 0, 1])
+    kept_run(outputs, method="pbp", variant="s1", seed=1)
+    kept_run(outputs, method="pbp", variant="s0", seed=0)
+    edition = edition_of(outputs).folder
+    kept_run(tmp_path / "test", method="map")
+    add(edition, tmp_path / "test", Claims(by="A. Author", tuning="test"))
+    runs = read_edition(str(edition)).runs
+    ranked = runs[runs["unranked"] == ""]
+    assert sorted(zip(ranked["method"], ranked["seed"], strict=True)) == [("bbb", 7), ("pbp", 0)]
+    reasons = runs.set_index("method")["unranked"]
+    assert reasons["dvi"] == "5 diverged splits"
+    assert reasons["vadam"] == "18 of 20 splits" and reasons["map"] == "tuning test"
+    named = (
+        (edition / "edition.toml")
+        .read_text()
+        .replace("[representatives]", '[representatives]\nbbb = "bbb_x1"')
+    )
+    (edition / "edition.toml").write_text(named)
+    with raises_user_error("edition", "damaged_edition"):
+        read_edition(str(edition))
+
+
+def test_tracks(tmp_path: Path) -> None:
+    """A run of another fixed model than the first is not in the track of that model."""
+    outputs = tmp_path / "out"
+    unsearched = {"search": None, "method__prior_precision": 2.0}
+    one, two = ({**unsearched, "method__noise_precision": value} for value in (5.0, 6.0))
+    for variant, method, settings in (
+        ("searched", "bbb_x1", {}),
+        ("epochs", "vadam", {"training__epochs": 7}),
+        ("prior", "vprop", {**unsearched, "training__epochs": 7}),
+        ("one", "map", one),
+        ("one", "hmc", one),
+        ("two", "sgld", two),
+    ):
+        kept_run(outputs, variant, method=method, settings=settings)
+    tracks = edition_of(outputs).runs.set_index("method")["track"].to_dict()
+    assert tracks == {
+        **{"bbb_x1": "book", "vadam": "free", "vprop": "free"},
+        **{"map": "posterior", "hmc": "posterior", "sgld": "free"},
+    }
+
+
+def test_a_frozen_edition_accepts_nothing(tmp_path: Path) -> None:
+    kept_run(tmp_path / "out")
+    edition = edition_of(tmp_path / "out").folder
+    freeze(edition)
+    assert read_edition(str(edition)).frozen
+    for change in (lambda: add(edition, tmp_path / "out", BY), lambda: freeze(edition)):
+        with raises_user_error("--edition", "frozen"):
+            change()
+    (edition / KEPT_SPLITS).write_bytes((edition / KEPT_SPLITS).read_bytes() + b"\0")
+    with raises_user_error("edition", "damaged_edition"):
+        read_edition(str(edition))
+
+
+def test_editions_and_tracks_that_do_not_exist(tmp_path: Path) -> None:
+    for name in ("1999.01", str(tmp_path)):
+        with raises_user_error("edition", "unknown_edition"):
+            read_edition(name)
+    kept_run(tmp_path / "out")
+    edition = edition_of(tmp_path / "out")
+    for track, code in (("magic", "unknown_track"), ("free", "empty_track")):
+        with raises_user_error("track", code):
+            kept_runs(edition, track)
+
+
+@pytest.mark.parametrize("name", editions())
+def test_the_files_of_our_editions(name: str) -> None:
+    """Checksums, digests of rows, splits and codes of every edition of the package."""
+    folder = editions()[name]
+    for line in (folder / SUMS).read_text().splitlines():
+        digest, file = line.split()
+        assert hashlib.sha256((folder / file).read_bytes()).hexdigest() == digest
+    content, edition = read_content(folder), read_edition(name)
+    for run, line in content.lines.items():
+        assert rows_digest(content.rows[run]) == line["rows"], run
+        assert len(line["record"]["code_versions"]) == 1
+    keys = ["dataset", "fingerprint", "training_fingerprint"]
+    assert len(edition.splits.merge(edition.fingerprints, on=keys)) == len(edition.splits)
+    assert not edition.splits.duplicated(["run", *keys]).any()
+    protocols = edition.runs[edition.runs["track"] != "free"].groupby(["track", "dataset"])
+    assert (protocols["protocol"].nunique() == 1).all()
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 400_000
