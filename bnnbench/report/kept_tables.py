@@ -197,7 +197,9 @@ def overall(
     for metric, rows in tables:
         yield blocks.Heading(f"Over data sets, {metric.inline_title}", 3)
         yield blocks.fill(OVERALL_COLUMNS, rows)
-    yield blocks.Paragraph(OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique()))
+    yield blocks.Paragraph(
+        OVERALL_STATEMENT + few_datasets(by_metric[0][1]["dataset"].nunique(), comparison.rope)
+    )
     yield blocks.Paragraph(mean_rank(comparison, name, [metric for metric, _ in by_metric]))
 
 
@@ -221,14 +223,14 @@ def mean_rank(comparison: KeptComparison, name: str, metrics: Sequence[Metric]) 
     )
 
 
-def few_datasets(n: int) -> str:
+def few_datasets(n: int, rope: float) -> str:
     """Say how little the signed-rank test requires on few data sets; empty for more."""
     if n >= FEW_DATASETS:
         return ""
-    certainty = signed_rank_test(np.ones(n), 0)[0]
+    certainty = signed_rank_test(np.ones(n), rope)[0]
     return (
         f" With {n} data sets this is weak evidence: if all agree, the signed-rank test gives "
-        f"{certainty:.2f}, however uncertain each is."
+        f"{certainty:.2f}, however uncertain each difference is."
     )
 
 

@@ -118,7 +118,8 @@ def compare_with_kept(
     track, name = parse_kept(with_kept)
     edition = read_edition(name)
     table = with_track(runs.scored)
-    tracks = [track] if track else [t for t in edition.tracks if t in set(table["track"])]
+    shared = {*table["track"]} & {*edition.runs["track"]}
+    tracks = [track] if track else [one for one in edition.tracks if one in shared]
     found = []
     for one in tracks:
         own = table if track else table[table["track"] == one]
