@@ -6,13 +6,21 @@ from argparse import ArgumentParser
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     from bnnbench.results.reader import Runs
     from bnnbench.results.run_filter import RunFilter
+
+
+KEPT_OPTION: dict[str, Any] = {
+    "metavar": "kept[:TRACK][@EDITION]",
+    "help": "compare with kept results: of the track of each run, or of a named one; of the newest "
+    "edition, or of a named one or its folder",
+}
+"""Options of `--with`, of several commands."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """Pair the scores of runs on the splits that they share.
 
-Splits are paired by the fingerprint of their test rows, not by number: split 3 of one seed is not
-split 3 of another.
+Splits are paired by the fingerprints of their test and training rows, not by number: split 3 of one
+seed is not split 3 of another.
 """
 
 from __future__ import annotations
@@ -74,12 +74,13 @@ def dataset_pairs(
 
 
 def index_splits(splits: pd.DataFrame) -> pd.DataFrame:
-    """Index rows of `Runs.splits` by fingerprint and its number of earlier occurrences.
+    """Index rows of `Runs.splits` by their fingerprints and the number of earlier occurrences.
 
-    On small data sets, several splits of a run may test the same rows.
+    On small data sets, several splits of a run may consist of the same rows.
     """
-    earlier = splits.groupby(["run", "fingerprint"]).cumcount().rename("earlier")
-    return splits.set_index([splits["fingerprint"], earlier])
+    columns = ["fingerprint", "training_fingerprint"]
+    earlier = splits.groupby(["run", *columns]).cumcount().rename("earlier")
+    return splits.set_index([*(splits[column] for column in columns), earlier])
 
 
 def split_scores(

@@ -15,8 +15,7 @@ import pandas as pd
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import METRICS, Metric
 from bnnbench.results.reader import Runs
-
-SIGNIFICANCE_LEVEL = 0.05
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL
 
 MIN_DATASETS, MIN_METHODS = 2, 3
 """Minimum numbers for a ranking; for two methods the pairwise t-test is more informative."""
@@ -121,16 +120,14 @@ def rankings(runs: Runs, metrics: Sequence[Metric] = RANKED_METRICS) -> list[Ran
     rows = table[~table["synthetic"].astype(bool) & table["rmse_mean"].notna()]
     groups = rows.groupby("experiment", sort=False)
     return [
-        ranking
-        for name, group in groups
-        if (ranking := _rank_experiment(str(name), group, metrics))
+        ranking for name, group in groups if (ranking := rank_experiment(str(name), group, metrics))
     ]
 
 
-def _rank_experiment(
+def rank_experiment(
     experiment: str, table: pd.DataFrame, metrics: Sequence[Metric]
 ) -> Rankings | None:
-    """Rank the runs of one experiment by their labels within it."""
+    """Rank the runs of one experiment, rows of `Runs.scored`; None with too few of them."""
     table = table.assign(label=marked_labels(table))
 
     def scores(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:

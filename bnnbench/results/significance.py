@@ -3,7 +3,7 @@
 Corani & Benavoli (2015). The splits of one data set share training rows, so their scores are
 correlated; the test inflates the variance by `rho / (1 - rho)`, with `rho` the fraction of rows in
 the test part (Nadeau & Bengio 2003). A difference inside the region of practical equivalence (ROPE)
-does not count.
+does not count. Intervals and p-values are those of the same Student distribution.
 
 Pairs are rows that identify both runs by their digests; `add_names` adds names, for printing or to
 count several runs as one.
@@ -23,6 +23,7 @@ from bnnbench.results.reader import Runs
 
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
 DECISION_PROBABILITY = 0.95  # above it, a comparison is won, lost or equivalent
+SIGNIFICANCE_LEVEL = 0.05  # of two-sided tests; intervals contain 1 - SIGNIFICANCE_LEVEL
 
 ScoreT = TypeVar("ScoreT", float, np.ndarray)
 
@@ -33,14 +34,31 @@ COLUMNS = (
     "run_b",
     "splits",
     "of_splits",
+    "diverged_a",
+    "diverged_b",
+    "mean_a",
+    "mean_b",
     "difference",
+    "std",
+    "rho",
     "rope",
     "p_better",
     "p_equivalent",
     "p_worse",
 )
 """Columns of pairs: `splits` counts the shared splits on which neither run diverged, `of_splits`
-those of the run that has more; `difference` is the mean of `a - b`."""
+those of the run that has more, `diverged_a` those on which `a` diverged but `b` did not. Over the
+shared splits, `mean_a` and `mean_b` are the mean scores, `difference` and `std` mean and standard
+deviation of `a - b`, and `rho` is the mean test fraction."""
+
+
+def mean_error(std: ScoreT, splits: ScoreT, rho: ScoreT) -> ScoreT:
+    """Return the standard error of a mean difference over splits that share training rows.
+
+    Nadeau & Bengio (2003): `std * sqrt(1 / splits + rho / (1 - rho))`, with `std` the standard
+    deviation over the splits and `rho` the fraction of rows in the test part.
+    """
+    return std * (1 / splits + rho / (1 - rho)) ** 0.5
 
 
 def correlated_t_test(
@@ -62,8 +80,8 @@ def correlated_t_test(
 
     difference = a - b
     n = np.isfinite(difference).sum(-1)
-    mean, variance = np.nanmean(difference, -1), np.nanvar(difference, -1, ddof=1)
-    scale = np.sqrt(variance * (1 / n + correlation / (1 - correlation)))
+    mean = np.nanmean(difference, -1)
+    scale = mean_error(np.nanstd(difference, -1, ddof=1), n, correlation)
     with np.errstate(divide="ignore", invalid="ignore"):  # identical differences
         worse = stdtr(n - 1, (-rope - mean) / scale)
         better = stdtr(n - 1, (mean - rope) / scale)
@@ -95,16 +113,21 @@ def compare_scores(
         rope: as for `rope_width`.
 
     Returns:
-        `splits` and the last five of `COLUMNS`, `[K]` each.
+        `splits` and the columns from `mean_a` on (see `COLUMNS`), `[K]` each.
     """
     common = np.isfinite(a) & np.isfinite(b)
     x, y, fraction = (np.where(common, values, np.nan) for values in (a, b, test_fraction))
-    width = rope_width(metric, (np.nanmean(x, 1) + np.nanmean(y, 1)) / 2, rope)
+    means, rho = (np.nanmean(x, 1), np.nanmean(y, 1)), np.nanmean(fraction, 1)
+    width = rope_width(metric, (means[0] + means[1]) / 2, rope)
     better = -metric.sign
-    won, tied, lost = correlated_t_test(better * x, better * y, width, np.nanmean(fraction, 1))
+    won, tied, lost = correlated_t_test(better * x, better * y, width, rho)
     return {
         "splits": common.sum(1),
+        "mean_a": means[0],
+        "mean_b": means[1],
         "difference": np.nanmean(x - y, 1),
+        "std": np.nanstd(x - y, 1, ddof=1),
+        "rho": rho,
         "rope": width,
         "p_better": won,
         "p_equivalent": tied,
@@ -141,12 +164,18 @@ def compare_pairs(
         of_splits = [max(n_a[a], n_b[b]) for a, b in all_pairs]
         names = pd.DataFrame({"run_a": runs_a, "run_b": runs_b, "of_splits": of_splits})
         fraction = np.stack([first.test_fraction[a] for a in runs_a])
+        both_ran = ~np.isnan(fraction + np.stack([second.test_fraction[b] for b in runs_b]))
         metric_tables = []
         for metric in metrics:
             a = np.stack([first.scores[metric.key][run] for run in runs_a])
             b = np.stack([second.scores[metric.key][run] for run in runs_b])
-            enough = np.flatnonzero((np.isfinite(a) & np.isfinite(b)).sum(1) >= MIN_COMMON_SPLITS)
-            cells = compare_scores(a[enough], b[enough], fraction[enough], metric, rope)
+            valid_a, valid_b = np.isfinite(a), np.isfinite(b)
+            enough = np.flatnonzero((valid_a & valid_b).sum(1) >= MIN_COMMON_SPLITS)
+            cells = {
+                "diverged_a": (both_ran & ~valid_a & valid_b).sum(1)[enough],
+                "diverged_b": (both_ran & valid_a & ~valid_b).sum(1)[enough],
+                **compare_scores(a[enough], b[enough], fraction[enough], metric, rope),
+            }
             metric_tables.append(
                 names.iloc[enough].assign(dataset=dataset, metric=metric.key, **cells)
             )
@@ -154,6 +183,37 @@ def compare_pairs(
         tables.append(pd.concat(metric_tables).sort_index(kind="stable")[list(COLUMNS)])
     nonempty = [table for table in tables if len(table)] or tables
     return pd.concat(nonempty, ignore_index=True)
+
+
+def intervals(pairs: pd.DataFrame) -> pd.Series:
+    """Return half the width of the interval around each difference, at `SIGNIFICANCE_LEVEL`."""
+    from scipy.special import stdtrit
+
+    quantile = stdtrit(pairs["splits"].to_numpy(float) - 1, 1 - SIGNIFICANCE_LEVEL / 2)
+    return quantile * mean_error(pairs["std"], pairs["splits"], pairs["rho"])
+
+
+def p_values(pairs: pd.DataFrame) -> np.ndarray:
+    """Return the two-sided p-values of equal means, `[K]`; 1 for identical scores."""
+    from scipy.special import stdtr
+
+    error = mean_error(pairs["std"], pairs["splits"], pairs["rho"]).to_numpy(float)
+    difference = pairs["difference"].abs().to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):  # identical differences
+        statistic = np.where(difference > 0, difference / error, 0)
+    return np.asarray(2 * stdtr(pairs["splits"].to_numpy(float) - 1, -statistic))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Adjust p-values for multiple tests (Holm 1979).
+
+    Rejecting those below a level keeps the probability of any false rejection below that level.
+    """
+    order = np.argsort(p)
+    factors = np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p[order]), 1)
+    return adjusted
 
 
 def not_credibly_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) -> set[str]:
@@ -199,22 +259,33 @@ def verdicts(pairs: pd.DataFrame) -> pd.Series:
     return pd.Series(result, pairs.index, dtype=object)
 
 
+def outcomes(pairs: pd.DataFrame) -> pd.Series:
+    """Return `a`, `b` or `tie`: the run that wins each pair.
+
+    A run that alone diverged on some shared split loses. Otherwise the verdict decides; equivalent
+    and undecided pairs are ties. If each run alone diverged somewhere, the pair is a tie.
+    """
+    lost = pairs["diverged_a"] > 0, pairs["diverged_b"] > 0
+    decided = [lost[0] & lost[1], lost[1], lost[0]]
+    by_test = verdicts(pairs).replace({"equivalent": "tie", "undecided": "tie"})
+    return pd.Series(np.select(decided, ["tie", "a", "b"], by_test), pairs.index, dtype=object)
+
+
 def tally(pairs: pd.DataFrame) -> pd.DataFrame:
     """Count wins, ties and losses of each name by metric, over data sets and opponents.
 
-    A win is a difference beyond the ROPE with probability over `DECISION_PROBABILITY`; equivalent
-    and undecided comparisons are ties.
+    See `outcomes`.
 
     Returns:
         Columns `metric`, `method` (the name), `wins`, `ties` and `losses`.
     """
-    results = verdicts(pairs)
+    results = outcomes(pairs)
     sides = [
         pd.DataFrame({
             "metric": pd.Categorical(pairs["metric"], list(BY_KEY)),  # sorts by their table
             "method": pairs[side],
             "wins": results == side,
-            "ties": results.isin(["equivalent", "undecided"]),
+            "ties": results == "tie",
             "losses": results == other,
         })
         for side, other in (("a", "b"), ("b", "a"))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_errors import note_omitted_runs
+from bnnbench.cli.report_options import KEPT_OPTION, split_names
 from bnnbench.constraints import check_between
+from bnnbench.notes import note
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnnbench.report.blocks import Block
+    from bnnbench.results.metrics import Metric
     from bnnbench.results.reader import Runs
+    from bnnbench.results.run_filter import RunFilter
 
 SUMMARY = "compare methods by a Bayesian test"
 
@@ -22,10 +27,16 @@ DESCRIPTION = """\
 Compare finished runs by the Bayesian correlated t-test on the splits that they share.
 
 For every pair of runs, on every data set and metric, it prints the probability that the first is
-better, that both are practically equivalent, and that the second is better. Training sets of
+better, that both are practically equivalent, and that the second is better; the smallest difference
+that the splits can detect; and how many splits would detect the observed one. Training sets of
 different splits overlap; the test corrects its variance for this, by the fraction of test rows,
-which a plain standard error does not. Two runs share a split if they test the same rows of the same
-data, whatever its number. At least three common splits are needed.
+which a plain standard error does not. Two runs share a split if they train and test on the same
+rows, whatever its number. At least three common splits are needed.
+
+With --with kept, every run is compared with the kept results of its track (runs under the same
+protocol): p-values are corrected for the number of methods (Holm), and data sets are combined by
+wins, ties, losses, the Bayesian signed-rank test and mean ranks. Runs of other tracks are only
+subtracted.
 """
 
 EXAMPLES = """\
@@ -35,6 +46,8 @@ examples:
   bnnbench compare RUN_A RUN_B                       two runs, or two folders of runs
   bnnbench compare --rope 0.02                       ignore differences below 2 % (0.02 nats)
   bnnbench compare --published                       our results and published ones, with z-scores
+  bnnbench compare outputs/uci --with kept           each run and all kept methods of its track
+  bnnbench compare outputs/uci --with kept:book@2026.11 --methods vadam,pbp --metric rmse
 """
 
 
@@ -56,6 +69,21 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="compare with published results instead: with means of the same method, and with any "
         "method whose scores of the same splits were published",
     )
+    parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
+    parser.add_argument(
+        "--methods",
+        metavar="A,B",
+        type=split_names,
+        default=(),
+        help="only these, in this order; with --with kept, only these kept methods",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="A,B",
+        type=split_names,
+        default=(),
+        help="only these, in this order; see `bnnbench list metric`",
+    )
 
 
 def run(given: Namespace) -> int:
@@ -65,33 +93,106 @@ def run(given: Namespace) -> int:
         UserError: if there is nothing to compare, or an option is wrong.
     """
     check_between("--rope", given.rope, 0, low_included=True)
-    if len(given.paths) > (1 if given.published else 2):
-        raise UserError("compare takes one or two folders; with --published, only one.", "PATH")
+    if given.published and given.kept:
+        raise UserError("use either --published or --with kept.", "--with")
+    if len(given.paths) > (1 if given.published or given.kept else 2):
+        raise UserError(
+            "compare takes one or two folders; with --published or --with, only one.", "PATH"
+        )
     # Slow to import (pandas), and not needed for `bnnbench --help`.
     from bnnbench.cli.console import stdout
     from bnnbench.config.published_protocol import use_published_protocols
+    from bnnbench.report.renderers.terminal import render
     from bnnbench.results.reader import read_runs, require_scores
-    from bnnbench.results.significance import tally
+    from bnnbench.results.run_filter import RunFilter
 
     use_published_protocols()
+    run_filter = RunFilter(given.methods, metrics=given.metric)
     folders = [read_runs(path) for path in given.paths or [Path("outputs")]]
     for runs in folders:
         note_omitted_runs(runs)
         require_scores(runs)
     console = stdout()
+    for renderable in render(_blocks(folders, given, run_filter)):
+        console.print(renderable, highlight=False)
+    return 0
+
+
+def _blocks(folders: Sequence[Runs], given: Namespace, run_filter: RunFilter) -> Iterable[Block]:
+    """Return the blocks of the comparison that the options ask for."""
+    from bnnbench.results.run_filter import filter_runs
+
+    if given.kept:
+        return _kept_blocks(folders[0], given.kept, run_filter, given.rope)
+    selected = [filter_runs(runs, run_filter) for runs in folders]
     if given.published:
-        for table in _published_tables(folders[0], given.rope):
-            console.print(table)
-        return 0
-    pairs = _pairs(folders, given.rope)
+        return _published_blocks(selected[0], given.rope)
+    return _pair_blocks(selected, run_filter, given.rope)
+
+
+def _kept_blocks(runs: Runs, with_kept: str, run_filter: RunFilter, rope: float) -> Iterator[Block]:
+    """Yield the comparison of every run with the kept results of its track."""
+    from bnnbench.report.kept_tables import kept_blocks
+    from bnnbench.results.kept.comparison import compare_with_kept
+    from bnnbench.results.labels import full_name
+    from bnnbench.results.metrics import printed_in
+
+    metrics = run_filter.metrics_or(printed_in("figures"))
+    comparisons = compare_with_kept(runs, with_kept, metrics, rope, run_filter.methods)
+    compared = {run for comparison in comparisons for run in comparison.mine.scored.index}
+    rest = runs.scored[~runs.scored.index.isin(compared)].to_dict("records")
+    if rest:
+        note(f"no kept results to compare with: {'; '.join(map(full_name, rest))}.")
+    for comparison in comparisons:
+        yield from kept_blocks(comparison, metrics)
+
+
+def _published_blocks(runs: Runs, rope: float) -> list[Block]:
+    """Return our means next to published ones, and comparisons on the same splits by metric."""
+    from bnnbench.report.pair_tables import pair_tables
+    from bnnbench.report.sections.results import comparison_tables
+    from bnnbench.results.metrics import BY_KEY
+    from bnnbench.results.published.comparison import with_published
+    from bnnbench.results.published.splits import pairs_with_published
+
+    tables: list[Block] = [*comparison_tables(with_published(runs)).values()]
+    for metric, own in pairs_with_published(runs, rope).groupby("metric", sort=False):
+        title = f"{BY_KEY[metric].inline_title}, published scores of the same splits"
+        tables += pair_tables(own, f"{title} (ROPE {rope:g})")
+    if not tables:
+        raise UserError(
+            f"no published result is comparable with the runs below {runs.path}.", "--published"
+        )
+    return tables
+
+
+def _pair_blocks(folders: Sequence[Runs], run_filter: RunFilter, rope: float) -> Iterator[Block]:
+    """Yield the comparison of all pairs of runs: verdicts, tables by metric, and notes."""
+    from bnnbench.report.blocks import ItemList, Paragraph, fill
+    from bnnbench.report.pair_tables import (
+        PAIR_STATEMENT,
+        describe_verdicts,
+        pair_tables,
+        power_statement,
+    )
+    from bnnbench.report.sections.significance import COLUMNS
+    from bnnbench.results.metrics import BY_KEY, printed_in
+    from bnnbench.results.significance import tally
+
+    pairs = _pairs(folders, run_filter.metrics_or(printed_in("pairs")), rope)
     if pairs.empty:
         raise _nothing_to_compare(folders)
-    for metric, group in pairs.groupby("metric", sort=False):
-        console.print(_table(f"{metric} (ROPE {given.rope:g})", group))
-    console.print(_plain("wins, ties, losses", tally(pairs)))
-    for note in _notes(folders):
-        console.print(note, highlight=False)
-    return 0
+    yield ItemList(tuple(
+        describe_verdicts(own, BY_KEY[metric])
+        for (metric, _), own in pairs.groupby(["metric", "dataset"], sort=False)
+    ))  # fmt: skip
+    for metric, own in pairs.groupby("metric", sort=False):
+        yield from pair_tables(own, f"{BY_KEY[metric].inline_title} (ROPE {rope:g})")
+    yield fill(COLUMNS, tally(pairs), title="wins, ties, losses")
+    yield Paragraph(PAIR_STATEMENT)
+    yield Paragraph(power_statement())
+    if notes := tuple(_notes(folders)):
+        yield ItemList(notes)
 
 
 def _nothing_to_compare(folders: Sequence[Runs]) -> UserError:
@@ -150,68 +251,14 @@ def _named(folders: Sequence[Runs]) -> pd.DataFrame:
     return table.assign(label=labels(table) + stars)
 
 
-def _pairs(folders: Sequence[Runs], rope: float) -> pd.DataFrame:
+def _pairs(folders: Sequence[Runs], metrics: Sequence[Metric], rope: float) -> pd.DataFrame:
     """Return all pairs, with distinct names of their runs."""
-    from bnnbench.results.significance import add_names, all_pairs, pairs_between
+    from bnnbench.results.pairing import dataset_pairs
+    from bnnbench.results.significance import add_names, compare_pairs
 
     names = _named(folders)["label"]
+    pairs = compare_pairs(dataset_pairs(*folders, metrics=metrics), rope, metrics)
     if len(folders) == 1:
-        return add_names(all_pairs(folders[0], rope), names)
-    first, second = folders
-    pairs = pairs_between(first, second, rope)
+        return add_names(pairs, names)
     a, b = pairs["run_a"].map(names), pairs["run_b"].map(names)
     return pairs.assign(a=a.where(a != b, a + " (1st)"), b=b.where(a != b, b + " (2nd)"))
-
-
-def _table(title: str, pairs: pd.DataFrame) -> Any:
-    from bnnbench.results.significance import verdicts
-
-    found = verdicts(pairs)
-    won = pairs["a"].where(found == "a", pairs["b"].where(found == "b"))
-    shown = pairs.assign(verdict=won.fillna(found))
-    for column in ("p_better", "p_equivalent", "p_worse"):
-        shown[column] = shown[column].map("{:.3f}".format)
-    shown["difference"] = shown["difference"].map("{:+.3g}".format)
-    pairs_of_counts = zip(shown["splits"], shown["of_splits"], strict=True)
-    shown["splits"] = [f"{splits} of {most}" for splits, most in pairs_of_counts]
-    names = {
-        "dataset": "data set", "a": "a", "b": "b", "splits": "shared", "difference": "a - b",
-        "p_better": "P(a better)", "p_equivalent": "P(equivalent)", "p_worse": "P(b better)",
-        "verdict": "verdict",
-    }  # fmt: skip
-    return _plain(title, shown[list(names)].rename(columns=names))
-
-
-def _published_tables(runs: Runs, rope: float) -> list[Any]:
-    """Return the comparison of means, and the comparisons split by split by metric."""
-    from bnnbench.report.sections.results import COMPARISON_COLUMNS, comparison_tables
-    from bnnbench.results.published.comparison import with_published
-    from bnnbench.results.published.splits import pairs_with_published
-
-    tables = comparison_tables(with_published(runs))
-    rows = [(dataset, *row) for dataset, table in tables.items() for row in table.rows]
-    pairs = pairs_with_published(runs, rope)
-    if not rows and pairs.empty:
-        raise UserError(
-            f"no published result is comparable with the runs below {runs.path}.", "--published"
-        )
-    names = ["data set", *(column.title for column in COMPARISON_COLUMNS)]
-    means = [_grid("our results and published ones", names, rows)] if rows else []
-    return means + [
-        _table(f"{metric}, published scores of the same splits (ROPE {rope:g})", group)
-        for metric, group in pairs.groupby("metric", sort=False)
-    ]
-
-
-def _plain(title: str, frame: pd.DataFrame) -> Any:
-    return _grid(title, list(frame.columns), frame.astype(str).itertuples(index=False))
-
-
-def _grid(title: str, names: Sequence[str], rows: Any) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(*names, title=title, title_justify="left", box=SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*row)
-    return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import pandas as pd
@@ -61,18 +61,32 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     for number, one in enumerate(by_experiment, 1):
         if len(by_experiment) > 1:
             yield blocks.Heading(one.experiment, 3)
-        yield blocks.Paragraph(scope(one))
-        ranks = {f"Rank by {r.metric.inline_title}": r.mean_ranks for r in one.by_metric}
-        rows = pd.DataFrame(ranks, one.by_metric[0].mean_ranks.index).rename_axis("name")
-        numbers = {title: f"{{{title}:.2f}}" for title in ranks}
-        yield blocks.fill(blocks.columns({"Method": "{name}"}, numbers), rows.reset_index())
-        yield blocks.ItemList(tuple(map(verdict, one.by_metric)))
-        if len(rows) <= MAX_METHODS:
-            title = common_settings(runs.scored.loc[list(one.runs)])
-            draw = partial(ranks_figure, one.by_metric, title)
-            yield blocks.FigureBlock(blocks.numbered_name("ranks", number), CAPTION, draw)
+        yield from ranking_blocks(one, runs.scored, blocks.numbered_name("ranks", number))
     full = pd.concat([full_table(one) for one in by_experiment])
     yield blocks.DataFile("ranks", full, "Ranks on each data set:")
+
+
+def ranking_blocks(
+    one: Rankings, table: pd.DataFrame, name: str, highlighted: Collection[str] = ()
+) -> Iterator[blocks.Block]:
+    """Yield scope, mean ranks, tests and a diagram of one ranking.
+
+    Args:
+        one: the ranking.
+        table: rows of `Runs.scored` with its runs.
+        name: of the figure.
+        highlighted: names that the figure shows in bold.
+    """
+    yield blocks.Paragraph(scope(one))
+    ranks = {f"Rank by {r.metric.inline_title}": r.mean_ranks for r in one.by_metric}
+    rows = pd.DataFrame(ranks, one.by_metric[0].mean_ranks.index).rename_axis("name")
+    numbers = {title: f"{{{title}:.2f}}" for title in ranks}
+    yield blocks.fill(blocks.columns({"Method": "{name}"}, numbers), rows.reset_index())
+    yield blocks.ItemList(tuple(map(verdict, one.by_metric)))
+    if len(rows) <= MAX_METHODS:
+        title = common_settings(table.loc[list(one.runs)])
+        draw = partial(ranks_figure, one.by_metric, title, highlighted)
+        yield blocks.FigureBlock(name, CAPTION, draw)
 
 
 def scope(group: Rankings) -> str:
@@ -119,10 +133,12 @@ def full_table(group: Rankings) -> pd.DataFrame:
     return pd.concat(pieces).assign(experiment=group.experiment)[columns]
 
 
-def ranks_figure(rankings: Sequence[Ranking], title: str = "") -> Figure:
+def ranks_figure(
+    rankings: Sequence[Ranking], title: str = "", highlighted: Collection[str] = ()
+) -> Figure:
     """Draw a panel per metric: best rank at the left, bars join methods without difference.
 
-    All rankings have the same methods.
+    All rankings have the same methods. Highlighted names are bold.
     """
     methods = rankings[0].mean_ranks.index
     longest = max(text_width(_entry(str(name), 10.0)) for name in methods)
@@ -136,7 +152,7 @@ def ranks_figure(rankings: Sequence[Ranking], title: str = "") -> Figure:
         2 * side + 4.6, len(rankings) * (high + 0.6) + 0.3, 1, len(rankings)
     )
     for axes, ranking in zip(panels, rankings, strict=True):
-        _panel(axes, ranking, high, LINE_HEIGHT * lines)
+        _panel(axes, ranking, high, LINE_HEIGHT * lines, highlighted)
     add_title(figure, title)
     return figure
 
@@ -145,7 +161,9 @@ def _entry(name: str, rank: float) -> str:
     return f"{name} ({rank:.2f})"
 
 
-def _panel(axes: Axes, ranking: Ranking, high: float, step: float) -> None:
+def _panel(
+    axes: Axes, ranking: Ranking, high: float, step: float, highlighted: Collection[str]
+) -> None:
     """Draw the axis of ranks. `y` is measured downwards from it in inches."""
     means, groups = ranking.mean_ranks, ranking.groups()
     n, k = ranking.ranks.shape
@@ -170,6 +188,7 @@ def _panel(axes: Axes, ranking: Ranking, high: float, step: float) -> None:
         axes.plot([rank], [0], "o", color=BLUE, markersize=5, label=str(name), clip_on=False)
         style: PlotOptions = {"ha": "right", "textcoords": "offset points", "va": "center"}
         style |= {"xytext": (-5, 0)} if left else {"xytext": (5, 0), "ha": "left"}
+        style["fontweight"] = "bold" if name in highlighted else "normal"
         text = wrap_text(_entry(str(name), float(rank)), MAX_NAME_WIDTH)
         axes.annotate(text, (edge, y), **style, parse_math=False, annotation_clip=False)
     _ruler(axes, ranking.critical_difference, high - 0.85)

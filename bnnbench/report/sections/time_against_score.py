@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     GREY,
     PlotOptions,
+    add_title,
     legend,
     marker_styles,
     panel_title,
@@ -84,15 +85,24 @@ def time_against_score(runs: Runs, metrics: Sequence[Metric]) -> pd.DataFrame:
         for kind in ("mean", "std", "stderr")
     ]
     result = timed.assign(label=labels(timed))[[*METADATA_COLUMNS, *numbers]]
-    return result.assign(**{f"{metric.key}_front": on_front(result, metric) for metric in metrics})
+    return with_fronts(result, metrics)
 
 
-def on_front(table: pd.DataFrame, metric: Metric) -> pd.Series:
+def with_fronts(
+    table: pd.DataFrame, metrics: Sequence[Metric], time: str = SECONDS
+) -> pd.DataFrame:
+    """Add `<metric>_front`: whether a run is on the Pareto front of its group."""
+    return table.assign(
+        **{f"{metric.key}_front": on_front(table, metric, time) for metric in metrics}
+    )
+
+
+def on_front(table: pd.DataFrame, metric: Metric, time: str = SECONDS) -> pd.Series:
     """Return whether each run is on the Pareto front of its group."""
     result = pd.Series(False, table.index)
     for _, group in table.groupby(GROUP_COLUMNS):
         losses = metric.sign * group[f"{metric.key}_mean"]
-        front = pareto_front(group[f"{SECONDS}_mean"].to_numpy(), losses.to_numpy())
+        front = pareto_front(group[f"{time}_mean"].to_numpy(), losses.to_numpy())
         result.loc[group.index] = front
     return result
 
@@ -127,28 +137,76 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
             )
 
 
-def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
+TIME_AXES = {
+    SECONDS: "seconds per split: search, fit and prediction",
+    "cpu_ratio": "CPU seconds per split / reference time",
+}
+"""Title of the axis by column of time."""
+
+
+def time_figure(
+    table: pd.DataFrame,
+    metric: Metric,
+    error: str = "std",
+    time: str = SECONDS,
+    highlighted: Collection[str] = (),
+) -> Figure:
     """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
 
-    `error` is a key of `ERROR_BARS`.
+    Args:
+        table: from `time_against_score`, or with the same columns for another `time`.
+        metric: the score.
+        error: a key of `ERROR_BARS`.
+        time: a key of `TIME_AXES`.
+        highlighted: digests of runs that are drawn as stars. If there are any, the others are
+            grey, and names are next to the points instead of in a legend.
     """
     groups = list(table.groupby(GROUP_COLUMNS, sort=False))
     several = table["experiment"].nunique() > 1
     figure, panels = small_multiples(len(groups), 4, (3.3, 2.9), (0.5, 0.9), 5.5)
     names = list(dict.fromkeys(table["label"]))
-    styles = marker_styles(panels[0], names, markerfacecolor="white")
+    styles = (
+        {name: {"color": GREY, "marker": "o"} for name in names}
+        if highlighted
+        else marker_styles(panels[0], names, markerfacecolor="white")
+    )
     for axes, (shared, group) in zip(panels, groups, strict=True):
-        _panel(axes, group, metric, error, styles)
+        _panel(axes, group, metric, error, styles, time)
+        if highlighted:
+            _name_points(axes, group, metric, time, highlighted)
         panel_title(axes, " · ".join(map(str, shared[: 1 + several])), 2.6, "medium")
-    figure.supxlabel("seconds per split: search, fit and prediction", fontsize="medium")
+    figure.supxlabel(TIME_AXES[time], fontsize="medium")
     figure.supylabel(metric.axis, fontsize="medium")
     title = (
         f"{common_settings(table)}\n"
         f"mean over splits, {metric.better} is better; "
         f"error bars: {blocks.ERROR_BARS[error]} over splits"
     )
-    legend(figure, panels, columns=len(names) + 1, title=title)
+    if highlighted:
+        add_title(figure, title)
+    else:
+        legend(figure, panels, columns=len(names) + 1, title=title)
     return figure
+
+
+def _name_points(
+    axes: Axes, group: pd.DataFrame, metric: Metric, time: str, highlighted: Collection[str]
+) -> None:
+    """Draw stars for the highlighted runs, and write their names and those on the front."""
+    for run, row in group.iterrows():
+        place = row[f"{time}_mean"], row[f"{metric.key}_mean"]
+        style: PlotOptions = {"fontsize": "small", "parse_math": False}
+        if run in highlighted:
+            axes.plot(*place, "*", color="black", markersize=13, zorder=4)
+            style["fontweight"] = "bold"
+            offset = (8, 8)
+        elif row[f"{metric.key}_front"]:  # on the side of the front where there are no points
+            offset = (-4, -4 * metric.sign)
+            style |= {"ha": "right", "va": "top" if metric.sign > 0 else "bottom"}
+            style |= {"rotation": 45 * metric.sign, "rotation_mode": "anchor"}
+        else:
+            continue
+        axes.annotate(row["label"], place, offset, textcoords="offset points", **style)
 
 
 def _ticks(ratio: float) -> Locator:
@@ -159,12 +217,17 @@ def _ticks(ratio: float) -> Locator:
 
 
 def _panel(
-    axes: Axes, group: pd.DataFrame, metric: Metric, error: str, styles: Mapping[str, PlotOptions]
+    axes: Axes,
+    group: pd.DataFrame,
+    metric: Metric,
+    error: str,
+    styles: Mapping[str, PlotOptions],
+    time: str,
 ) -> None:
-    seconds, scores = group[f"{SECONDS}_mean"], group[f"{metric.key}_mean"]
+    seconds, scores = group[f"{time}_mean"], group[f"{metric.key}_mean"]
     axes.set_xscale("log")
     # Error bars that would reach below zero are cut at a tenth of the mean on the log axis.
-    across = group[f"{SECONDS}_{error}"].fillna(0)
+    across = group[f"{time}_{error}"].fillna(0)
     below = across.clip(upper=0.9 * seconds)
     axes.xaxis.set_major_locator(_ticks((seconds + across).max() / (seconds - below).min()))
     axes.xaxis.set_major_formatter("{x:g}")
@@ -188,9 +251,9 @@ def _panel(
             "zorder": 3,
         }
         axes.plot(seconds[run], scores[run], label=label, **styles[label], **point)
-    front = group[group[f"{metric.key}_front"]].sort_values(f"{SECONDS}_mean")
+    front = group[group[f"{metric.key}_front"]].sort_values(f"{time}_mean")
     axes.plot(
-        front[f"{SECONDS}_mean"],
+        front[f"{time}_mean"],
         front[f"{metric.key}_mean"],
         color=GREY,
         linewidth=1,

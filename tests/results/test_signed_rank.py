@@ -1,0 +1,34 @@
+"""The Bayesian signed-rank test, compared with baycomp."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from baycomp import SignedRankTest
+
+from bnnbench.results.signed_rank import signed_rank_test
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("n_datasets", "shift"), [(2, 0.05), (5, 0.02), (9, -0.01), (9, 0.0)])
+def test_probabilities_equal_those_of_baycomp(n_datasets: int, shift: float) -> None:
+    differences = shift + 0.03 * RNG.standard_normal(n_datasets)
+    worse, equal, better = SignedRankTest.probs(
+        np.zeros(n_datasets), differences, 0.01, nsamples=10_000, random_state=1
+    )
+    found = signed_rank_test(differences, 0.01)
+    np.testing.assert_allclose(found, (better, equal, worse), atol=0.02)  # both are samples
+
+
+def test_probabilities_without_a_region_of_equivalence_equal_those_of_baycomp() -> None:
+    differences = np.array([0.3, 0.2, -0.1, 0.05])
+    worse, better = SignedRankTest.probs(np.zeros(4), differences, nsamples=10_000, random_state=1)
+    found = signed_rank_test(differences, 0.0)
+    np.testing.assert_allclose(found, (better, 0, worse), atol=0.02)
+
+
+def test_the_sign_and_the_region_decide() -> None:
+    better = signed_rank_test(np.full(9, 0.5), 0.01)
+    assert better[0] > 0.95 and signed_rank_test(np.full(9, -0.5), 0.01) == better[::-1]
+    assert signed_rank_test(np.full(9, 0.5), 1.0)[1] == 1
