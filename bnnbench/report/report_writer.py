@@ -26,17 +26,21 @@ from bnnbench.report.sections import (
     objective,
     ranking,
     results,
+    scores,
     significance,
     spread,
     time_against_score,
+    verdict,
 )
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
 
 SECTIONS: tuple[SectionFunction, ...] = (
-    results.section,
+    verdict.section,
+    scores.section,
     significance.section,
+    results.section,
     ranking.section,
     time_against_score.section,
     divergence_orders.section,

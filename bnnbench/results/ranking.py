@@ -15,8 +15,7 @@ import pandas as pd
 from bnnbench.results.labels import marked_labels
 from bnnbench.results.metrics import METRICS, Metric
 from bnnbench.results.reader import Runs
-
-SIGNIFICANCE_LEVEL = 0.05
+from bnnbench.results.significance import SIGNIFICANCE_LEVEL
 
 MIN_DATASETS, MIN_METHODS = 2, 3
 """Minimum numbers for a ranking; for two methods the pairwise t-test is more informative."""

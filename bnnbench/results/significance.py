@@ -3,7 +3,7 @@
 Corani & Benavoli (2015). The splits of one data set share training rows, so their scores are
 correlated; the test inflates the variance by `rho / (1 - rho)`, with `rho` the fraction of rows in
 the test part (Nadeau & Bengio 2003). A difference inside the region of practical equivalence (ROPE)
-does not count.
+does not count. Intervals are those of the same Student distribution.
 
 Pairs are rows that identify both runs by their digests; `add_names` adds names, for printing or to
 count several runs as one.
@@ -23,6 +23,7 @@ from bnnbench.results.reader import Runs
 
 ROPE = 0.01  # nats for a log-likelihood, a fraction of the mean score for other metrics
 DECISION_PROBABILITY = 0.95  # above it, a comparison is won, lost or equivalent
+SIGNIFICANCE_LEVEL = 0.05  # of two-sided tests; intervals contain 1 - SIGNIFICANCE_LEVEL
 
 ScoreT = TypeVar("ScoreT", float, np.ndarray)
 
@@ -34,13 +35,25 @@ COLUMNS = (
     "splits",
     "of_splits",
     "difference",
+    "std",
+    "rho",
     "rope",
     "p_better",
     "p_equivalent",
     "p_worse",
 )
 """Columns of pairs: `splits` counts the shared splits on which neither run diverged, `of_splits`
-those of the run that has more; `difference` is the mean of `a - b`."""
+those of the run that has more. Over the shared splits, `difference` and `std` are mean and standard
+deviation of `a - b`, and `rho` is the mean test fraction."""
+
+
+def mean_error(std: ScoreT, splits: ScoreT, rho: ScoreT) -> ScoreT:
+    """Return the standard error of a mean difference over splits that share training rows.
+
+    Nadeau & Bengio (2003): `std * sqrt(1 / splits + rho / (1 - rho))`, with `std` the standard
+    deviation over the splits and `rho` the fraction of rows in the test part.
+    """
+    return std * (1 / splits + rho / (1 - rho)) ** 0.5
 
 
 def correlated_t_test(
@@ -62,8 +75,8 @@ def correlated_t_test(
 
     difference = a - b
     n = np.isfinite(difference).sum(-1)
-    mean, variance = np.nanmean(difference, -1), np.nanvar(difference, -1, ddof=1)
-    scale = np.sqrt(variance * (1 / n + correlation / (1 - correlation)))
+    mean = np.nanmean(difference, -1)
+    scale = mean_error(np.nanstd(difference, -1, ddof=1), n, correlation)
     with np.errstate(divide="ignore", invalid="ignore"):  # identical differences
         worse = stdtr(n - 1, (-rope - mean) / scale)
         better = stdtr(n - 1, (mean - rope) / scale)
@@ -95,16 +108,19 @@ def compare_scores(
         rope: as for `rope_width`.
 
     Returns:
-        `splits` and the last five of `COLUMNS`, `[K]` each.
+        `splits` and the columns from `difference` on (see `COLUMNS`), `[K]` each.
     """
     common = np.isfinite(a) & np.isfinite(b)
     x, y, fraction = (np.where(common, values, np.nan) for values in (a, b, test_fraction))
+    rho = np.nanmean(fraction, 1)
     width = rope_width(metric, (np.nanmean(x, 1) + np.nanmean(y, 1)) / 2, rope)
     better = -metric.sign
-    won, tied, lost = correlated_t_test(better * x, better * y, width, np.nanmean(fraction, 1))
+    won, tied, lost = correlated_t_test(better * x, better * y, width, rho)
     return {
         "splits": common.sum(1),
         "difference": np.nanmean(x - y, 1),
+        "std": np.nanstd(x - y, 1, ddof=1),
+        "rho": rho,
         "rope": width,
         "p_better": won,
         "p_equivalent": tied,
@@ -154,6 +170,14 @@ def compare_pairs(
         tables.append(pd.concat(metric_tables).sort_index(kind="stable")[list(COLUMNS)])
     nonempty = [table for table in tables if len(table)] or tables
     return pd.concat(nonempty, ignore_index=True)
+
+
+def intervals(pairs: pd.DataFrame) -> pd.Series:
+    """Return half the width of the interval around each difference, at `SIGNIFICANCE_LEVEL`."""
+    from scipy.special import stdtrit
+
+    quantile = stdtrit(pairs["splits"].to_numpy(float) - 1, 1 - SIGNIFICANCE_LEVEL / 2)
+    return quantile * mean_error(pairs["std"], pairs["splits"], pairs["rho"])
 
 
 def not_credibly_worse(means: pd.Series, pairs: pd.DataFrame, metric: Metric) -> set[str]:
