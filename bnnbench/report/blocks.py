@@ -92,7 +92,7 @@ class Style:
         run_filter: the metrics to show and the order of methods and data sets.
     """
 
-    error_bars: str = "std"
+    error_bars: str = "stderr"
     all_published: bool = False
     run_filter: RunFilter = field(default_factory=RunFilter)
 

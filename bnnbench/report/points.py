@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bnnbench.report.blocks import FigureBlock, even_chunks, numbered_name
+from bnnbench.report.blocks import FigureBlock
 
 MAX_LINES = 24
 """Lines of a panel. Further runs are in the tables only."""
-
-MAX_PANELS = 12
-"""Panels in one figure. Further ones are drawn in further figures."""
 
 MAX_DISTANCE = 5.0
 """Distance from the centre, in units of `median distance + median error`, that the axis shows."""
@@ -101,21 +97,3 @@ class PointsBlock(FigureBlock):
 
     panels: tuple[Panel, ...] = ()
     falling: bool = True
-
-
-def points_blocks(
-    name: str, caption: str, panels: Sequence[Panel], axis: str, falling: bool
-) -> list[PointsBlock]:
-    """Figures with at most `MAX_PANELS` panels each; `axis` is the label of their axes."""
-    from bnnbench.report.figures.points import points_figure
-
-    return [
-        PointsBlock(
-            numbered_name(name, number),
-            caption,
-            lambda chunk=chunk: points_figure(chunk, axis),
-            tuple(chunk),
-            falling,
-        )
-        for number, chunk in enumerate(even_chunks(panels, MAX_PANELS), 1)
-    ]

@@ -111,6 +111,11 @@ def write_report(
     return report
 
 
+def verdict_texts(runs: Runs, style: Style | None = None) -> list[str]:
+    """The verdict in words, as lines for a terminal."""
+    return list(terminal.texts(verdict.verdict_blocks(runs, style or Style())))
+
+
 def results_table(runs: Runs, style: Style | None = None) -> Table:
     """The main results as a table for a terminal of 80 columns, grouped by data set."""
     metrics = (style or Style()).run_filter.metrics_or(printed_in("terminal"))

@@ -83,9 +83,7 @@ def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> 
         metric: the metric.
     """
     key = f"{metric.key}_mean"
-    ranked = scored[scored[key].notna()].sort_values(
-        key, ascending=metric.sign > 0, kind="stable"
-    )
+    ranked = scored[scored[key].notna()].sort_values(key, ascending=metric.sign > 0, kind="stable")
     pairs = pairs[pairs["metric"] == metric.key]
     for dataset in scored["dataset"].unique():
         own = ranked[ranked["dataset"] == dataset]

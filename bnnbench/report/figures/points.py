@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import MaxNLocator
 
-from bnnbench.report.blocks import plus_minus
+from bnnbench.report.blocks import even_chunks, numbered_name, plus_minus
 from bnnbench.report.figures.plotting import (
     BLUE,
     GREY,
@@ -21,7 +22,10 @@ from bnnbench.report.figures.plotting import (
     text_width,
     wrap_text,
 )
-from bnnbench.report.points import Panel, Point
+from bnnbench.report.points import Panel, Point, PointsBlock
+
+MAX_PANELS = 12
+"""Panels in one figure. Further ones are drawn in further figures."""
 
 SPACING = 0.12
 """Inches between two panels, or two tick labels."""
@@ -48,6 +52,30 @@ class Form:
     width: float | None = None
     points: float = SMALL_POINTS
     values: bool = True
+
+
+def points_blocks(
+    name: str, caption: str, panels: Sequence[Panel], axis: str, falling: bool
+) -> list[PointsBlock]:
+    """Figures with at most `MAX_PANELS` panels each.
+
+    Args:
+        name: of the first figure.
+        caption: explains points, intervals and markers.
+        panels: the panels of all figures.
+        axis: the label of their axes.
+        falling: whether lower values are better.
+    """
+    return [
+        PointsBlock(
+            numbered_name(name, number),
+            caption,
+            partial(points_figure, chunk, axis),
+            tuple(chunk),
+            falling,
+        )
+        for number, chunk in enumerate(even_chunks(panels, MAX_PANELS), 1)
+    ]
 
 
 def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Figure:
@@ -89,7 +117,9 @@ def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Fi
             label.set_parse_math(is_math(label.get_text()))
         axes.set_ylim(lines[place // columns] - 0.4, -0.6)  # the first on top
     figure.supxlabel(
-        wrap_text(axis, width - SPACING, form.points), fontsize=form.points, parse_math=is_math(axis)
+        wrap_text(axis, width - SPACING, form.points),
+        fontsize=form.points,
+        parse_math=is_math(axis),
     )
     return figure
 

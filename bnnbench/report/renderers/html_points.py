@@ -23,10 +23,12 @@ DIGITS = 5
 def panel_item(panel: Panel) -> dict[str, Any]:
     """The contents of a panel for the template: its lines, ticks and centre."""
     low, high = panel.limits
-    ticks = [v for v in MaxNLocator(3).tick_values(low, high).tolist() if low <= v <= high]
+    ticks = [v for v in map(float, MaxNLocator(3).tick_values(low, high)) if low <= v <= high]
     return {
         "title": panel.title,
-        "lines": [_line([p for p in panel.points if p.name == name], panel) for name in panel.names],
+        "lines": [
+            _line([p for p in panel.points if p.name == name], panel) for name in panel.names
+        ],
         "ticks": [(_percent(value, panel), f"{value:.4g}") for value in ticks],
         "centre": _percent(panel.centre, panel) if math.isfinite(panel.centre) else None,
     }
@@ -69,5 +71,5 @@ def script_data(block: PointsBlock) -> dict[str, Any]:
 
 def _rows(panel: Panel) -> Iterator[tuple[str, str, float, float, int]]:
     for a, b, difference, error, decided in panel.differences:
-        numbers = (float(f"{value:.{DIGITS}g}") for value in (difference, error))
-        yield a, b, *numbers, int(decided)
+        numbers = [float(f"{value:.{DIGITS}g}") for value in (difference, error)]
+        yield a, b, numbers[0], numbers[1], int(decided)

@@ -1,15 +1,15 @@
-"""Renders tables for a terminal."""
+"""Renders tables and text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
 from bnnbench.notes import one_line
-from bnnbench.report.blocks import Table
+from bnnbench.report.blocks import Block, ItemList, Paragraph, Table
 
 MIN_FIRST_COLUMN = 17
 """Minimum width of the first column in characters."""
@@ -44,6 +44,15 @@ def grid(parts: Sequence[Table]) -> Grid:
         if part.group:
             table.add_section()
     return table
+
+
+def texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the paragraphs and the items of lists."""
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            yield one_line(block.text)
+        elif isinstance(block, ItemList):
+            yield from (f"- {one_line(item)}" for item in block.texts)
 
 
 def plain(text: str, style: str = "") -> Text:

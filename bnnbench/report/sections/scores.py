@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.points import MAX_LINES, Panel, Point, points_blocks
+from bnnbench.report.figures.points import points_blocks
+from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.labels import common_settings, labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -50,7 +52,7 @@ def score_panels(
     """Return a panel per data set with its best runs and their published values.
 
     Args:
-        table: from `with_published`.
+        table: rows of `Runs.scored`, perhaps `with_published` values.
         pairs: from `significance.compare_pairs`.
         metric: the metric.
         error: a key of `ERROR_BARS`.
@@ -69,7 +71,7 @@ def score_panels(
         for run, row in own.head(MAX_LINES).to_dict("index").items():
             name = row["label"]
             points.append(Point(name, row[f"{key}_mean"], row[f"{key}_{error}"], run in best))
-            if row[f"{key}_published"] == row[f"{key}_published"]:
+            if math.isfinite(row.get(f"{key}_published", math.nan)):
                 theirs = row[f"{key}_published"], row[f"{key}_published_{error}"]
                 points.append(Point(name, *theirs, filled=False, source=row[f"{key}_source"]))
         panels.append(Panel(str(dataset), tuple(points), float(means.iloc[0])))

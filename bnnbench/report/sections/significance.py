@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bnnbench.report import blocks
-from bnnbench.report.points import MAX_LINES, Panel, Point, points_blocks
+from bnnbench.report.figures.points import points_blocks
+from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.results import significance
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
@@ -51,10 +52,10 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         found = find_verdicts(runs.scored, pairs_of(runs, (metric,)), metric)
         panels = [difference_panel(one, pairs, names) for one in found if len(one.others)]
         caption = (
-            f"Difference in test {metric.inline_title} to the best run of the data set "
-            f"({metric.better} is better): mean over common splits and the interval that contains "
-            f"it with probability {1 - significance.SIGNIFICANCE_LEVEL:g} by the correlated "
-            "t-test. Filled: won or lost with probability above "
+            f"Difference in test {metric.inline_title} to a baseline, by default the best run of "
+            f"the data set ({metric.better} is better): mean over common splits ± half the "
+            f"interval of probability {1 - significance.SIGNIFICANCE_LEVEL:g} of the correlated "
+            "t-test. Filled: better or worse with probability above "
             f"{significance.DECISION_PROBABILITY:g}"
         )
         axis = f"difference in {metric.axis}"

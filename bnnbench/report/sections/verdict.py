@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from bnnbench.report import blocks
 from bnnbench.report.blocks import plus_minus
 from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.labels import labels
-from bnnbench.results.metrics import Metric, printed_in
+from bnnbench.results.metrics import printed_in
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.reader import Runs
 from bnnbench.results.significance import DECISION_PROBABILITY
@@ -20,7 +21,7 @@ MAX_NAMED = 4
 """Up to this many runs, or data sets, are named in a sentence; more are counted."""
 
 RULE = (
-    "Best: the best mean over splits. One run beats another if the difference exceeds 1 % (RMSE, "
+    "One run beats another if the difference exceeds 1 % (RMSE, "
     "CRPS) or 0.01 nats with probability above "
     f"{DECISION_PROBABILITY:g} by the Bayesian correlated t-test on their common splits; two runs "
     "are equivalent if the difference is smaller with that probability, and undecided otherwise."
@@ -28,10 +29,17 @@ RULE = (
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
-    """A sentence per metric and one per data set and metric."""
+    """The verdict, and the rule that decides."""
     if runs.scored.empty:
         return
     yield blocks.Heading("Verdict", 1)
+    yield from verdict_blocks(runs, style)
+    if len(pairs_of(runs, style.run_filter.metrics_or(printed_in("figures")))):
+        yield blocks.Paragraph(RULE)
+
+
+def verdict_blocks(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
+    """A sentence per metric, if there are several data sets, and one per data set and metric."""
     names = labels(runs.scored)
     metrics = style.run_filter.metrics_or(printed_in("figures"))
     pairs = pairs_of(runs, metrics)
@@ -39,13 +47,9 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
     for found in by_metric:
         if len(found) > 1 and any(len(one.scores) > 1 for one in found):
             yield blocks.Paragraph(summary(found, names))
-    by_dataset = sorted(
-        (one for found in by_metric for one in found),
-        key=lambda one: list(runs.scored["dataset"].unique()).index(one.dataset),
-    )
-    yield blocks.ItemList(tuple(sentence(one, names) for one in by_dataset))
-    if any(len(one.others) for one in by_dataset):
-        yield blocks.Paragraph(RULE)
+    order = list(runs.scored["dataset"].unique())
+    verdicts = sorted(chain(*by_metric), key=lambda one: order.index(one.dataset))
+    yield blocks.ItemList(tuple(sentence(one, names) for one in verdicts))
 
 
 def summary(found: Sequence[Verdict], names: pd.Series) -> str:
@@ -56,22 +60,22 @@ def summary(found: Sequence[Verdict], names: pd.Series) -> str:
         f"{name} on {len(sets)} ({listed(list(sets.index), 'data sets')})"
         for name, sets in sorted(best.groupby(best, sort=False), key=lambda kv: -len(kv[1]))
     ]
-    text = f"Best test {found[0].metric.inline_title} by data set: {'; '.join(wins)}."
+    text = f"Best mean test {found[0].metric.inline_title}: {'; '.join(wins)}."
     tests = sum(len(one.others) for one in compared)
     if not tests:
-        return f"{text} No difference is tested."
+        return f"{text} No difference was tested."
     won, equal, open_ = (
         sum(len(one.runs(outcome)) for one in compared)
         for outcome in ("worse", "equivalent", "undecided")
     )
     return (
-        f"{text} Of {tests} comparisons with the best run, it wins {won}, {equal} are equivalent "
-        f"and {open_} undecided."
+        f"{text} Of {tests} comparisons with the best run of a data set, it wins {won}; {equal} "
+        f"are equivalent and {open_} undecided."
     )
 
 
 def sentence(verdict: Verdict, names: pd.Series) -> str:
-    """The verdict on one data set: `boston, RMSE: pbp is best (2.96 ± 0.17). It beats ...`."""
+    """The verdict on one data set: `boston, RMSE: pbp has the best mean (2.96 ± 0.17). ...`."""
     metric, scores = verdict.metric, verdict.scores
     top = scores.iloc[0]
     value = plus_minus(top[f"{metric.key}_mean"], top[f"{metric.key}_stderr"])
@@ -80,13 +84,13 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
     if len(scores) == 1:
         return f"{start}, the only run, has {value}{diverged}."
     others = len(scores) - 1
-    parts = [f"{start} is best ({value}{diverged})."]
+    parts = [f"{start} has the best mean ({value}{diverged})."]
     if beaten := verdict.runs("worse"):
         parts.append(f"It beats {_with_gaps(verdict, beaten, names, others)}.")
     for outcome, text in (
         ("better", "On the common splits it loses to"),
-        ("equivalent", "Equivalent:"),
-        ("undecided", "Undecided:"),
+        ("equivalent", "Equivalent to it:"),
+        ("undecided", "Undecided against:"),
     ):
         if group := verdict.runs(outcome):  # type: ignore[arg-type]
             everyone = f"all {others} others" if len(group) == others > MAX_NAMED else ""
