@@ -51,12 +51,14 @@ class Verdict:
         scores: the rows of `Runs.scored` on this data set with a mean, best first.
         others: from `compare_with` the best run. Runs that share too few splits with it are
             missing.
+        diverged: the runs without a mean, which diverged on every split.
     """
 
     dataset: str
     metric: Metric
     scores: pd.DataFrame
     others: pd.DataFrame
+    diverged: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
@@ -78,15 +80,16 @@ def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> 
     """Yield a verdict on each data set, in their order.
 
     Args:
-        scored: rows of `Runs.scored`. Runs without a mean are left out.
+        scored: rows of `Runs.scored`.
         pairs: from `significance.compare_pairs`.
         metric: the metric.
     """
     key = f"{metric.key}_mean"
-    ranked = scored[scored[key].notna()].sort_values(key, ascending=metric.sign > 0, kind="stable")
+    ranked = scored.sort_values(key, ascending=metric.sign > 0, kind="stable")
     pairs = pairs[pairs["metric"] == metric.key]
     for dataset in scored["dataset"].unique():
         own = ranked[ranked["dataset"] == dataset]
-        if len(own):
-            here = pairs[pairs["dataset"] == dataset]
-            yield Verdict(str(dataset), metric, own, compare_with(str(own.index[0]), here))
+        known, lost = own[own[key].notna()], own.index[own[key].isna()]
+        if len(known):
+            others = compare_with(str(known.index[0]), pairs[pairs["dataset"] == dataset])
+            yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)))

@@ -57,7 +57,7 @@ def inline_svg(figure: Figure, name: str) -> str:
     _compact(root, name)
     _share_styles(root, name)
     width = float(root.attrib["width"].removesuffix("pt"))
-    root.set("style", f"max-width: {MAX_ENLARGEMENT * width:.0f}pt")
+    root.set("style", f"width: {MAX_ENLARGEMENT * width:.0f}pt")
     for size in ("width", "height"):  # the page's style sheet sets the size
         del root.attrib[size]
     root.set("class", "figure")

@@ -136,7 +136,8 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
         axes.axvline(panel.centre, color=GREY, linewidth=0.7, zorder=1)
     lines = {name: line for line, name in enumerate(panel.names)}
     for point in panel.points:
-        _point(axes, point, lines[point.name], (low, high))
+        if math.isfinite(point.value):
+            _point(axes, point, lines[point.name], (low, high))
         if form.values and not point.source:
             shown = "diverged" if math.isnan(point.value) else plus_minus(point.value, point.error)
             place = axes.get_yaxis_transform()

@@ -23,7 +23,7 @@ DIGITS = 5
 def panel_item(panel: Panel) -> dict[str, Any]:
     """The contents of a panel for the template: its lines, ticks and centre."""
     low, high = panel.limits
-    ticks = [v for v in map(float, MaxNLocator(3).tick_values(low, high)) if low <= v <= high]
+    ticks = [v for v in map(float, MaxNLocator(4).tick_values(low, high)) if low <= v <= high]
     return {
         "title": panel.title,
         "lines": [

@@ -43,7 +43,7 @@ def score_caption(table: pd.DataFrame, metric: Metric, error: str) -> str:
         text += "; diamonds: published values with the same kind of interval"
     if (table.groupby("dataset").size() > MAX_LINES).any():
         text += f"; at most the best {MAX_LINES} runs of a data set, the others are in the tables"
-    return f"{text}. {common_settings(table)}"
+    return f"{text}; {common_settings(table)}"
 
 
 def score_panels(

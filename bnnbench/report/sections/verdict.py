@@ -81,7 +81,8 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
     value = plus_minus(top[f"{metric.key}_mean"], top[f"{metric.key}_stderr"])
     diverged = f", {top['diverged']} of {top['splits']} splits diverged" if top["diverged"] else ""
     start = f"{verdict.dataset}, {metric.inline_title}: {names[verdict.best]}"
-    if len(scores) == 1:
+    lost = [names[run] for run in verdict.diverged]
+    if len(scores) == 1 and not lost:
         return f"{start}, the only run, has {value}{diverged}."
     others = len(scores) - 1
     parts = [f"{start} has the best mean ({value}{diverged})."]
@@ -98,6 +99,8 @@ def sentence(verdict: Verdict, names: pd.Series) -> str:
     if rest := verdict.untested:
         whom = "the others" if len(rest) == others else listed([names[run] for run in rest])
         parts.append(f"Not tested against {whom}: fewer than {MIN_COMMON_SPLITS} common splits.")
+    if lost:
+        parts.append(f"Diverged on every split: {listed(lost)}.")
     return " ".join(parts)
 
 

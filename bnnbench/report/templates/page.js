@@ -131,7 +131,7 @@
     own.push({ name: baseline, value: 0, error: 0, decided: true });
     own.sort((a, b) => (falling ? 1 : -1) * (a.value - b.value));
     const middle = (values) => {
-      const sorted = values.toSorted((a, b) => a - b), half = (sorted.length - 1) / 2;
+      const sorted = [...values].sort((a, b) => a - b), half = (sorted.length - 1) / 2;
       return (sorted[Math.floor(half)] + sorted[Math.ceil(half)]) / 2;
     };
     const reach = 5 * (middle(own.map((one) => Math.abs(one.value))) + middle(own.map((one) => one.error))) || Infinity;
