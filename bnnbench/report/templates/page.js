@@ -158,7 +158,8 @@
     }));
   };
   const plusMinus = (value, error) => {
-    const decimals = error > 0 ? Math.min(20, Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))))) : 4;
+    if (!(error > 1e-12 * Math.abs(value))) return short(value);
+    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))));
     return `${value.toFixed(decimals)} \u00b1 ${error.toFixed(decimals)}`;
   };
 
