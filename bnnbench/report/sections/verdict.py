@@ -114,7 +114,8 @@ def _with_gaps(verdict: Verdict, beaten: Sequence[str], names: pd.Series, others
 
 
 def listed(items: Sequence[str], noun: str = "runs") -> str:
-    """Join items by commas; beyond `MAX_NAMED` the rest is counted."""
+    """Join items, by semicolons if they contain commas; beyond `MAX_NAMED` the rest is counted."""
+    comma = "; " if any("," in item for item in items) else ", "
     if len(items) <= MAX_NAMED:
-        return ", ".join(items)
-    return f"{', '.join(items[: MAX_NAMED - 1])} and {len(items) - MAX_NAMED + 1} more {noun}"
+        return comma.join(items)
+    return f"{comma.join(items[: MAX_NAMED - 1])} and {len(items) - MAX_NAMED + 1} more {noun}"

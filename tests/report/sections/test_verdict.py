@@ -70,3 +70,8 @@ def test_a_run_that_diverged_everywhere_is_named(tmp_path: Path) -> None:
     make_run(tmp_path, method="vadam")
     make_run(tmp_path, method="pbp", diverged=1, rmse=np.nan)
     assert said(tmp_path)[0].endswith("Diverged on every split: pbp.")
+
+
+def test_names_with_commas_are_joined_by_semicolons() -> None:
+    assert verdict.listed(["vadam", "pbp"]) == "vadam, pbp"
+    assert verdict.listed(["bbb, depth 1", "pbp"]) == "bbb, depth 1; pbp"
