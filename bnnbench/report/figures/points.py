@@ -30,6 +30,9 @@ MAX_PANELS = 12
 SPACING = 0.12
 """Inches between two panels, or two tick labels."""
 
+SHIFT = 0.3
+"""Lines between two points of the same name."""
+
 MAX_NAME_WIDTH = 2.4
 """Inches available for a name; longer names are wrapped."""
 
@@ -134,10 +137,13 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
     axes.set_axisbelow(True)
     if math.isfinite(panel.centre):
         axes.axvline(panel.centre, color=GREY, linewidth=0.7, zorder=1)
-    lines = {name: line for line, name in enumerate(panel.names)}
+    lines = {name: float(line) for line, name in enumerate(panel.names)}
+    drawn: set[str] = set()
     for point in panel.points:
         if math.isfinite(point.value):
-            _point(axes, point, lines[point.name], (low, high))
+            shift = SHIFT if point.name in drawn else 0.0
+            _point(axes, point, lines[point.name] + shift, (low, high))
+        drawn.add(point.name)
         if form.values and not point.source:
             shown = "diverged" if math.isnan(point.value) else plus_minus(point.value, point.error)
             place = axes.get_yaxis_transform()
@@ -145,7 +151,7 @@ def _panel(axes: Axes, panel: Panel, form: Form) -> None:
                       fontsize=form.points, color=GREY)  # fmt: skip
 
 
-def _point(axes: Axes, point: Point, line: int, limits: tuple[float, float]) -> None:
+def _point(axes: Axes, point: Point, line: float, limits: tuple[float, float]) -> None:
     """Draw a point and its interval, or an arrow at the end of the axis that it is beyond."""
     colour = "black" if point.source else BLUE
     place = float(np.clip(point.value, *limits))

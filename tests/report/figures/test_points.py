@@ -7,7 +7,7 @@ import math
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from bnnbench.report.figures.points import MAX_PANELS, Form, points_blocks, points_figure
+from bnnbench.report.figures.points import MAX_PANELS, SHIFT, Form, points_blocks, points_figure
 from bnnbench.report.points import Panel, Point
 
 POINTS = (
@@ -24,7 +24,7 @@ def test_points_are_drawn_from_top_to_bottom_with_their_intervals() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["vadam", "pbp", "lost", "far"]
     assert axes.yaxis_inverted()
     drawn = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
-    assert [float(one.lines[0].get_ydata()[0]) for one in drawn] == [0, 0, 1, 3]
+    assert [float(one.lines[0].get_ydata()[0]) for one in drawn] == [0, SHIFT, 1, 3]
     (low, _), (high, _) = drawn[0].lines[2][0].get_segments()[0]
     assert (low, high) == (1.5, 2.5) and not drawn[2].has_xerr
     fills = [one.lines[0].get_markerfacecolor() for one in drawn]
