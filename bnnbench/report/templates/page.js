@@ -74,7 +74,7 @@
     const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
     const values = [];
-    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) values.push(v);
+    for (let k = Math.ceil(low / step); k * step <= high; k += 1) values.push(k * step);
     return values;
   };
   const short = (value) => String(Number(value.toPrecision(4)));
