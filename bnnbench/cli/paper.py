@@ -45,7 +45,7 @@ def paper_command(given: Namespace, run_filter: RunFilter, names: Mapping[str, s
     output_dir = given.output_dir
     report = ReportFolder(output_dir) if output_dir else ReportFolder.below(given.path)
     with report_write_errors(given.path, output_dir):
-        layout = write_paper(table, report, given.error_bars or "stderr", cpu_count())
+        layout = write_paper(table, report, given.error_bars, cpu_count())
     if not layout.fits:
         note(
             f"the table is about {layout.inches:.1f} inches wide, but a page only "

@@ -93,7 +93,7 @@ class Style:
         kept: the kept results to compare with (`kept.comparison.parse_kept`); empty for none.
     """
 
-    error_bars: str = "std"
+    error_bars: str = "stderr"
     all_published: bool = False
     run_filter: RunFilter = field(default_factory=RunFilter)
     kept: str = ""

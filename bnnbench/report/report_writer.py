@@ -27,17 +27,21 @@ from bnnbench.report.sections import (
     objective,
     ranking,
     results,
+    scores,
     significance,
     spread,
     time_against_score,
+    verdict,
 )
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs, require_scores
 
 SECTIONS: tuple[SectionFunction, ...] = (
-    results.section,
+    verdict.section,
+    scores.section,
     significance.section,
+    results.section,
     ranking.section,
     time_against_score.section,
     kept_results.section,
@@ -107,6 +111,11 @@ def write_report(
     title = f"{runs.path.resolve().name}, {count} run{'s' * (count != 1)}"
     write_text(report.html, html.page(title, blocks, figures, details))
     return report
+
+
+def verdict_texts(runs: Runs, style: Style | None = None) -> list[str]:
+    """The verdict in words, as lines for a terminal."""
+    return list(terminal.texts(verdict.verdict_blocks(runs, style or Style())))
 
 
 def results_table(runs: Runs, style: Style | None = None) -> Table:

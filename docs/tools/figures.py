@@ -23,10 +23,12 @@ from matplotlib.ticker import LogLocator
 from PIL import Image
 from stored_results import comparisons, scored, stored_runs, table
 
-from bnnbench.report.figures.bar_charts import bars_figure
 from bnnbench.report.figures.plotting import PALETTE
+from bnnbench.report.figures.points import points_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure, with_orders
 from bnnbench.report.sections.ranking import ranks_figure
+from bnnbench.report.sections.scores import score_panels
+from bnnbench.report.sections.significance import pairs_of
 from bnnbench.report.sections.spread import losses_by_split, spread_figure
 from bnnbench.report.sections.time_against_score import pareto_front, time_figure
 from bnnbench.results.metrics import BY_KEY
@@ -80,9 +82,11 @@ def agreement() -> Figure:
     return figure
 
 
-def bars(folder: str, metric: str) -> Figure:
-    """Means of every run by data set, next to published ones."""
-    return bars_figure(scored(folder), BY_KEY[metric])
+def means(folder: str, key: str) -> Figure:
+    """Means of every run by data set, with published ones."""
+    metric = BY_KEY[key]
+    pairs = pairs_of(stored_runs(folder), (metric,))
+    return points_figure(score_panels(scored(folder), pairs, metric, "stderr"), metric.axis)
 
 
 def ranks(folder: str) -> Figure:
@@ -98,7 +102,7 @@ def time(folder: str, metric: str) -> Figure:
 
 def boxes(folder: str, metric: str) -> Figure:
     """Box plots over splits, by depth and data set."""
-    return spread_figure(losses_by_split(stored_runs(folder)), BY_KEY[metric], "boxes")
+    return spread_figure(losses_by_split(stored_runs(folder)), BY_KEY[metric])
 
 
 def orders() -> Figure:
@@ -152,15 +156,15 @@ def ranks_and_times_figure(points: pd.DataFrame) -> Figure:
 
 
 DRAWN: dict[str, Callable[[], Figure]] = {
-    "book_rmse": partial(bars, "book_uci", "rmse"),
-    "book_log_likelihood": partial(bars, "book_uci", "log_likelihood"),
+    "book_rmse": partial(means, "book_uci", "rmse"),
+    "book_log_likelihood": partial(means, "book_uci", "log_likelihood"),
     "book_ranks": partial(ranks, "book_uci"),
     "book_time": partial(time, "timing", "rmse"),
     "gvi_boxes_rmse": partial(boxes, "gvi_uci", "rmse"),
     "gvi_boxes_log_likelihood": partial(boxes, "gvi_uci", "log_likelihood"),
     "gvi_orders": orders,
-    "modern_rmse": partial(bars, "modern_uci", "rmse"),
-    "modern_log_likelihood": partial(bars, "modern_uci", "log_likelihood"),
+    "modern_rmse": partial(means, "modern_uci", "rmse"),
+    "modern_log_likelihood": partial(means, "modern_uci", "log_likelihood"),
     "modern_ranks": partial(ranks, "modern_uci"),
     "renyi_ranks": partial(ranks, "vr_uci"),
     "posterior_w1": nearest,

@@ -34,7 +34,7 @@ TRACE = {"split": [0, 0], "epoch": [1, 2], "loss": [2.0, 1.0], "complexity": [0.
 def test_generic_sections_come_before_those_of_suites() -> None:
     modules = {f"{sections.__name__}.{name}" for _, name, _ in iter_modules(sections.__path__)}
     assert {section.__module__ for section in SECTIONS} == modules
-    assert len(SECTIONS) == len(modules) and SECTIONS[0].__module__.endswith(".results")
+    assert len(SECTIONS) == len(modules) and SECTIONS[0].__module__.endswith(".verdict")
     suites = [section for page in plugins("page") for section in getattr(page, "SECTIONS", ())]
     every_kind = {sweep.experiment for suite in discovery.suites() for sweep in suite.sweeps}
     runs = Runs(Path(), dict.fromkeys(every_kind, NO_LABELS), pd.DataFrame(), {})
@@ -67,7 +67,7 @@ def test_every_table_and_figure_is_written(tmp_path: Path, monkeypatch: pytest.M
     assert report.root == tmp_path / "report"
     assert pd.read_csv(report.table("results"))["rmse_mean"].tolist() == pytest.approx([5, 5])
     page = report.page.read_text()
-    for name in ("rmse", "log_likelihood", "comparison_rmse"):
+    for name in ("rmse", "log_likelihood", "difference_rmse"):
         assert report.figure(name, "png").read_bytes().startswith(b"\x89PNG")
         assert report.figure(name, "pdf").read_bytes().startswith(b"%PDF")
         assert f"]({name}.png)" in page
@@ -124,7 +124,7 @@ def test_every_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_many_data_sets_are_drawn_in_several_figures(tmp_path: Path) -> None:
-    for k in range(9):
+    for k in range(13):
         make_run(tmp_path, dataset=f"set_{k}")
     assert list(figures(build_sections(read_runs(tmp_path), Style()))) == [
         "rmse",

@@ -26,8 +26,8 @@ DESCRIPTION = """\
 Collect every finished run at or below PATH, and below MORE, in tables and figures, written to
 PATH/report:
 
-  report.html         a self-contained page for the browser: figures, sortable tables, published
-                      results next to ours, a page for every run
+  report.html         a self-contained page for the browser: the verdict, figures, differences to
+                      any baseline, sortable tables, published results, a page for every run
   results.md          the same as text, with links to figures and tables
   results.csv         one row per run, all metrics at full precision
   results.tex         the tables in LaTeX (booktabs, longtable)
@@ -35,10 +35,10 @@ PATH/report:
   comparisons.csv     every pair of methods, by the correlated t-test
   calibration.csv     coverage, calibration error and sharpness, before and after recalibration
   rmse, log_likelihood (.png, .pdf)
-                      one panel per data set, one bar per run, published values as diamonds,
-                      all with the same kind of error bars
-  comparison_* (.png, .pdf)
-                      which run is better than which, for up to 20 runs
+                      means and intervals, best first, one panel per data set; published values as
+                      diamonds
+  difference_* (.png, .pdf)
+                      paired differences to the best run, with intervals of the correlated t-test
   ranks.csv, ranks (.png, .pdf)
                       mean ranks over data sets, and which methods do not differ significantly
   time_against_score.csv, time_* (.png, .pdf)
@@ -46,7 +46,7 @@ PATH/report:
   curves.csv, sigma.csv, curves*, sigma (.png, .pdf)
                       for synthetic data with one input: mean and bands inside and outside the
                       training range, and targets within k standard deviations
-  orders.csv, orders*, boxes_*, means_*, objectives (.png, .pdf)
+  orders.csv, orders*, boxes_*, objectives (.png, .pdf)
                       for runs with a family of divergences: scores against its order, spread over
                       splits by depth, objectives by epoch
   kept_comparison.csv, kept_* (.png, .pdf)
@@ -74,7 +74,7 @@ examples:
   bnnbench report outputs/uci           one experiment
   bnnbench report outputs ../theirs     runs of several folders; the report is in outputs/report
   bnnbench report --open                open report.html in the browser
-  bnnbench report --error-bars stderr   error bars show standard errors
+  bnnbench report --error-bars std      error bars show standard deviations
   bnnbench report --all-published       compare with all published values on these data sets
   bnnbench report --with kept           compare with kept results, with ranks and a Pareto plot
   bnnbench report --methods vadam,pbp --datasets yacht,boston --metric crps
@@ -100,8 +100,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--error-bars",
         choices=("std", "stderr"),
-        help="in figures: std, the standard deviation over splits; stderr, the standard error of "
-        "their mean (default: std, with --style paper stderr). Tables always show mean ± stderr.",
+        default="stderr",
+        help="in figures: stderr, the standard error of the mean over splits; std, their standard "
+        "deviation (default: stderr). Tables always show mean ± stderr.",
     )
     parser.add_argument(
         "--all-published",
@@ -145,7 +146,7 @@ def run(given: Namespace) -> int:
     from bnnbench.cli.console import open_in_browser
     from bnnbench.report.blocks import Style
 
-    style = Style(given.error_bars or "std", given.all_published, run_filter, given.kept)
+    style = Style(given.error_bars, given.all_published, run_filter, given.kept)
     values, refresh = given.published_values, given.refresh
     page = write_and_show(given.path, style, given.output_dir, None, values, refresh, given.others)
     if given.open:
@@ -183,7 +184,7 @@ def write_and_show(
     refresh: bool = False,
     others: Sequence[Path] = (),
 ) -> Path:
-    """Write the report, print its table and, as the last line, the page, which is returned.
+    """Write the report; print its verdict, its table and, last, the page, which is returned.
 
     Args:
         path: an outputs folder, or any folder inside one.
@@ -204,7 +205,7 @@ def write_and_show(
 
     from bnnbench.cli.console import stdout
     from bnnbench.report.blocks import Style
-    from bnnbench.report.report_writer import results_table, write_report
+    from bnnbench.report.report_writer import results_table, verdict_texts, write_report
 
     style = style or Style()
     read = partial(
@@ -221,6 +222,9 @@ def write_and_show(
             note(message)
         report = write_report(runs, style, output_dir, cpu_count())
     if len(runs.scored):
-        stdout().print(results_table(runs, style))
+        console = stdout()
+        for text in verdict_texts(runs, style):
+            console.print(text, markup=False, highlight=False)
+        console.print(results_table(runs, style))
     print(f"report: {report.html}")
     return report.html

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from itertools import compress
 from xml.etree import ElementTree
 
 import matplotlib
@@ -33,9 +32,6 @@ GEOMETRY = ("d", "x", "y", "width", "height", "points", "transform")
 MAX_POINTS = 400
 """Lines and clouds with more points get no hover texts."""
 
-HOVER_PREFIX = "_told "
-"""Prefix of labels that hold point names, one per line. Legends skip labels that begin with _."""
-
 Texts = dict[str, list[str]]
 """Texts of the marks in each element of a figure, by element id."""
 
@@ -61,7 +57,7 @@ def inline_svg(figure: Figure, name: str) -> str:
     _compact(root, name)
     _share_styles(root, name)
     width = float(root.attrib["width"].removesuffix("pt"))
-    root.set("style", f"max-width: {MAX_ENLARGEMENT * width:.0f}pt")
+    root.set("style", f"width: {MAX_ENLARGEMENT * width:.0f}pt")
     for size in ("width", "height"):  # the page's style sheet sets the size
         del root.attrib[size]
     root.set("class", "figure")
@@ -122,11 +118,6 @@ def _references(element: ElementTree.Element) -> list[str]:
     return [*identifiers, link[1:]] if link.startswith("#") else identifiers
 
 
-def hover_label(names: Iterable[str]) -> str:
-    """The label of a line or cloud whose point names are shown on hover only."""
-    return HOVER_PREFIX + "\n".join(names)
-
-
 def name_marks(figure: Figure) -> Texts:
     """Assign ids to all elements of a figure that represent numbers.
 
@@ -175,13 +166,9 @@ def _marks(axes: Axes) -> Iterator[tuple[Artist, list[str]]]:
 def _point_texts(
     axes: Axes, artist: Line2D | PathCollection, points: np.ndarray
 ) -> Iterator[tuple[Artist, list[str]]]:
-    label = str(artist.get_label())
-    own = label.startswith(HOVER_PREFIX)
-    names = label.removeprefix(HOVER_PREFIX).split("\n") if own else [_label(artist)] * len(points)
     there = np.isfinite(points.astype(float)).all(1)
     if 0 < there.sum() <= MAX_POINTS:
-        marks = zip(points[there].tolist(), compress(names, there), strict=True)
-        yield artist, [_hover_text(axes, x, y, name) for (x, y), name in marks]
+        yield artist, [_hover_text(axes, x, y, _label(artist)) for x, y in points[there].tolist()]
 
 
 def _label(artist: Artist) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bnnbench.files import write_text
 from bnnbench.report.figures.plotting import save_figures
-from bnnbench.report.paper.figure import points_figure
+from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.latex import latex_document
 from bnnbench.report.paper.layout import Layout, best_layout
 from bnnbench.report.paper.paper_table import PaperTable
@@ -29,7 +29,7 @@ def write_paper(
     write_text(report.root / f"{FILE_STEM}.tex", latex_document(table, layout))
     write_text(report.table(FILE_STEM), pd.DataFrame(rows(table)).to_csv(index=False))
     figures = {
-        f"{FILE_STEM}_{metric.key}": partial(points_figure, table, metric, error)
+        f"{FILE_STEM}_{metric.key}": partial(paper_figure, table, metric, error)
         for metric in table.metrics
     }
     save_figures(figures, report.figure, ("pdf",), processes)

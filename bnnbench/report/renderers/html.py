@@ -20,6 +20,8 @@ from jinja2 import Environment, StrictUndefined
 from bnnbench import __version__
 from bnnbench.report import templates
 from bnnbench.report.blocks import Block, DataFile, FigureBlock, Heading, ItemList, Paragraph, Table
+from bnnbench.report.points import PointsBlock
+from bnnbench.report.renderers.html_points import panel_item, script_data
 from bnnbench.report.run_page import Chart, RunDetails
 from bnnbench.results.glossary import TERMS
 
@@ -41,6 +43,7 @@ def page(
         figures: SVG elements by figure name.
         runs: runs with a page each, to which tables link.
     """
+    blocks = list(blocks)
     items = list(_items(blocks, figures))
     headings = [item for item in items if item["kind"] == "Heading"]
     if runs:
@@ -54,7 +57,7 @@ def page(
         version=__version__,
         style=_template("page.css"),
         script=_template("sort.js") + _template("page.js"),
-        items=items,
+        items=list(_in_parts(items)),
         contents=_contents(headings),
         filters=any(item["kind"] == "Table" for item in items),
         run_names={run.name for run in runs},
@@ -63,7 +66,7 @@ def page(
             for run in runs
         ],
         terms=TERMS,
-        data=_data(runs),
+        data=_data(runs, blocks),
         long=MAX_LINE_LENGTH,
     )
 
@@ -104,18 +107,43 @@ def _items(blocks: Iterable[Block], figures: Mapping[str, str]) -> Iterator[dict
                 name = f"{title or heading}, table {anchors['table']}"
                 caption = title if title != heading else ""
                 yield {"kind": kind, "table": block, "caption": caption, "name": name}
+            case PointsBlock():
+                panels = [panel_item(panel) for panel in block.panels]
+                yield {"kind": kind, "caption": block.caption, "name": block.name, "panels": panels}
             case FigureBlock():
                 yield {"kind": kind, "caption": block.caption, "svg": figures[block.name]}
             case DataFile():
                 yield {"kind": kind, "text": block.text, "name": block.name}
 
 
-def _data(runs: Sequence[RunDetails]) -> str:
+def _in_parts(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Gather headings of level 3 and the text and tables below; parts are shown in columns."""
+    parts: list[list[Mapping[str, Any]]] = []
+    for item in items:
+        if item["kind"] == "Heading" and item["level"] == 3:
+            parts.append([item])
+        elif parts and item["kind"] in ("Paragraph", "Table"):
+            parts[-1].append(item)
+        else:
+            if parts:
+                yield {"kind": "Parts", "parts": parts}
+            parts = []
+            yield dict(item)
+    if parts:
+        yield {"kind": "Parts", "parts": parts}
+
+
+def _data(runs: Sequence[RunDetails], blocks: Iterable[Block]) -> str:
     """The data for the page's script as JSON; `<` is escaped so that it cannot end the element."""
     common = _common([run.settings for run in runs])
     environments = list(dict.fromkeys(tuple(run.environment.items()) for run in runs))
     data = {
         "long": MAX_LINE_LENGTH,
+        "differences": {
+            block.name: script_data(block)
+            for block in blocks
+            if isinstance(block, PointsBlock) and any(panel.differences for panel in block.panels)
+        },
         "settings": common,
         "environments": [dict(environment) for environment in environments],
         "runs": {

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from bnnbench.report import blocks
 from bnnbench.report.blocks import MISSING, describe_scores, format_z, plus_minus
-from bnnbench.report.figures.bar_charts import bars_figure
 from bnnbench.results.labels import labels, marked_labels
 from bnnbench.results.metrics import Metric, printed_in
 from bnnbench.results.published.comparison import COLUMNS as PUBLISHED_COLUMNS
 from bnnbench.results.published.comparison import with_published
 from bnnbench.results.reader import Runs
 from bnnbench.results.settings import differing_columns
-
-MAX_PANELS = 8
-"""Data sets in one bar chart. Further ones are drawn in further figures."""
 
 COMPARISON_STATEMENT = (
     "z = (ours - published) / sqrt(se1² + se2²), the difference in combined standard errors. A "
@@ -40,20 +35,16 @@ COMPARISON_STATEMENT = (
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
-    """Bar charts, then our means and published values by data set."""
+    """Our means and published values by data set."""
     if runs.scored.empty:
         return
-    drawn = style.run_filter.metrics_or(printed_in("figures"))
     compared = style.run_filter.metrics_or(printed_in("published"))
+    drawn = style.run_filter.metrics_or(printed_in("figures"))
     table = with_published(runs, tuple(dict.fromkeys((*printed_in("published"), *drawn))))
-    yield blocks.Heading("Results", 1)
-    yield blocks.Paragraph(table_caption(table))
-    for metric in drawn:
-        yield blocks.Heading(f"Test {metric.inline_title}")
-        yield from bar_charts(table, metric, style.error_bars)
     ours = result_tables(table, style.run_filter.metrics_or(printed_in("page")))
     theirs = comparison_tables(table, compared)
     yield blocks.Heading("Results by data set")
+    yield blocks.Paragraph(table_caption(table))
     for dataset, own in ours.items():
         yield blocks.Heading(dataset, 3)
         yield own
@@ -65,20 +56,6 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         yield blocks.Paragraph(COMPARISON_STATEMENT)
     full = table.drop(columns=["settings", "mark"]).join(differing_columns(table)).reset_index()
     yield blocks.DataFile("results", full, "All metrics of all runs at full precision:")
-
-
-def bar_charts(
-    table: pd.DataFrame, metric: Metric, error_bars: str
-) -> Iterator[blocks.FigureBlock]:
-    """Figures with at most `MAX_PANELS` data sets each."""
-    caption = (
-        f"Test {metric.inline_title} by data set. Bars: mean over splits; error bars: "
-        f"{blocks.ERROR_BARS[error_bars]} over splits; diamonds: published means with the same "
-        "error"
-    )
-    for number, chunk in enumerate(blocks.even_chunks(table["dataset"].unique(), MAX_PANELS), 1):
-        draw = partial(bars_figure, table[table["dataset"].isin(chunk)], metric, error_bars)
-        yield blocks.FigureBlock(blocks.numbered_name(metric.key, number), caption, draw)
 
 
 def table_caption(table: pd.DataFrame) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -25,16 +25,10 @@ MAX_BOXES = 300
 """Boxes in one figure. With more it would be unreadable."""
 
 SPREAD_STATEMENT = (
-    "One row of panels per depth, one column per data set. Lower is better. Values above a panel "
-    "are marked at its top: the number of splits in box plots, an arrow with the value for means."
+    "One row of panels per depth, one column per data set. Lower is better. Box: median and "
+    "quartiles over splits; whiskers: last split within 1.5 interquartile ranges; dots: splits "
+    "beyond; numbers with an arrow: splits above the panel."
 )
-
-CAPTIONS = {
-    "boxes": "Box: median and quartiles over splits; whiskers: last split within 1.5 interquartile "
-    "ranges; dots: splits beyond",
-    "means": "Dots and error bars: mean ± standard error over splits",
-}
-"""By kind of figure."""
 
 TOO_MANY = (
     f"More than {MAX_BOXES} runs do not fit into one figure. Report the runs of one experiment or "
@@ -68,7 +62,7 @@ def losses_by_split(runs: Runs) -> pd.DataFrame:
 
 
 def section(runs: Runs, style: Style) -> Iterator[Block]:
-    """Box plots and means, if runs on one data set differ in divergence or depth."""
+    """Box plots, if runs on one data set differ in divergence or depth."""
     losses = runs.cached(losses_by_split)
     if losses.empty:
         return
@@ -82,11 +76,10 @@ def section(runs: Runs, style: Style) -> Iterator[Block]:
         return
     yield Paragraph(SPREAD_STATEMENT)
     title = common_settings(shown)
-    for kind in DRAW_FUNCTIONS:
-        for metric in style.run_filter.metrics_among(printed_in("figures")):
-            caption = f"Distribution over splits of the {metric.loss_axis}. {CAPTIONS[kind]}"
-            draw = partial(spread_figure, losses, metric, kind, title)
-            yield FigureBlock(f"{kind}_{metric.key}", caption, draw)
+    for metric in style.run_filter.metrics_among(printed_in("figures")):
+        caption = f"Distribution over splits of the {metric.loss_axis}"
+        draw = partial(spread_figure, losses, metric, title)
+        yield FigureBlock(f"boxes_{metric.key}", caption, draw)
 
 
 def limits(values: list[np.ndarray]) -> tuple[float, float]:
@@ -124,36 +117,8 @@ def draw_boxes(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
             )
 
 
-def draw_means(axes: Axes, places: list[int], values: list[np.ndarray]) -> None:
-    """Draw a mean and its standard error per place, or an arrow if it is above the panel."""
-    mean = np.array([own.mean() for own in values])
-    error = np.array([own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0 for own in values])
-    axes.errorbar(places, mean, error, fmt="o", color=plotting.BLUE, markersize=4, capsize=2)
-    low, high = limits([np.concatenate([mean - error, mean + error])])
-    axes.set_ylim(low, high)
-    for k in np.flatnonzero(mean > high).tolist():
-        # Next to its place, because its error bar may reach into the panel.
-        text: plotting.PlotOptions = {
-            "ha": "left",
-            "va": "top",
-            "rotation": 90,
-            "fontsize": 6,
-            "color": plotting.GREY,
-        }
-        axes.text(places[k] + 0.12, high, f"{mean[k]:.3g} ↑", **text)
-
-
-DRAW_FUNCTIONS: Mapping[str, Callable[[Axes, list[int], list[np.ndarray]], None]] = {
-    "boxes": draw_boxes,
-    "means": draw_means,
-}
-
-
-def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = "") -> Figure:
-    """Draw a row of panels per depth and a column per data set.
-
-    `kind` is a key of `DRAW_FUNCTIONS`.
-    """
+def spread_figure(losses: pd.DataFrame, metric: Metric, title: str = "") -> Figure:
+    """Draw box plots in a row of panels per depth and a column per data set."""
     depths, datasets = sorted(losses["depth"].unique()), list(losses["dataset"].unique())
     width = max(2.4, 0.3 * losses["label"].nunique() + 0.7)
     longest = max(plotting.text_width(str(name), NAME_POINTS) for name in losses["label"].unique())
@@ -168,7 +133,7 @@ def spread_figure(losses: pd.DataFrame, metric: Metric, kind: str, title: str = 
             places = [k for k, name in enumerate(names) if (own["label"] == name).any()]
             if places:
                 values = [own.loc[own["label"] == names[k], metric.key].to_numpy() for k in places]
-                DRAW_FUNCTIONS[kind](axes, places, values)
+                draw_boxes(axes, places, values)
             shown = names if i == len(depths) - 1 else [""] * len(names)
             axes.set_xlim(-0.6, len(names) - 0.4)
             axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=NAME_POINTS)

@@ -147,7 +147,7 @@ TIME_AXES = {
 def time_figure(
     table: pd.DataFrame,
     metric: Metric,
-    error: str = "std",
+    error: str = "stderr",
     time: str = SECONDS,
     highlighted: Collection[str] = (),
 ) -> Figure:

@@ -41,7 +41,7 @@
     const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
     const values = [];
-    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) values.push(v);
+    for (let k = Math.ceil(low / step); k * step <= high; k += 1) values.push(k * step);
     return values;
   };
   const short = (value) => String(Number(value.toPrecision(4)));
@@ -81,6 +81,70 @@
     });
     const names = chart.series.map((s) => s.name).join(", ");
     return make("figure", {}, svg, make("figcaption", {}, `${chart.title} (${names})`));
+  };
+
+  // Differences to a baseline that the reader picks; without one, to the best run of each panel.
+  const redraw = (table, rows, falling, baseline) => {
+    const body = table.tBodies[0], foot = table.tFoot.rows[0].cells[1];
+    const own = rows.filter(([a, b]) => a === baseline || b === baseline).map(([a, b, difference, error, decided]) => {
+      const first = b === baseline;
+      return { name: first ? a : b, value: first ? difference : -difference, error, decided };
+    });
+    if (!own.length) {
+      body.replaceChildren(make("tr", {}, make("td", { colspan: 3 }, `not compared with ${baseline}`)));
+      foot.replaceChildren();
+      return;
+    }
+    own.push({ name: baseline, value: 0, error: 0, decided: true });
+    own.sort((a, b) => (falling ? 1 : -1) * (a.value - b.value));
+    const middle = (values) => {
+      const sorted = [...values].sort((a, b) => a - b), half = (sorted.length - 1) / 2;
+      return (sorted[Math.floor(half)] + sorted[Math.ceil(half)]) / 2;
+    };
+    const reach = 5 * (middle(own.map((one) => Math.abs(one.value))) + middle(own.map((one) => one.error))) || Infinity;
+    const ends = [Math.max(Math.min(...own.map((one) => one.value - one.error)), -reach), Math.min(Math.max(...own.map((one) => one.value + one.error)), reach)];
+    const room = 0.05 * (ends[1] - ends[0]) || 1, low = ends[0] - room, high = ends[1] + room;
+    const at = (value) => (100 * (Math.min(Math.max(value, low), high) - low)) / (high - low);
+    const mark = (kind, style) => {
+      const made = make("i", { class: kind });
+      Object.assign(made.style, style);
+      return made;
+    };
+    body.replaceChildren(...own.map((one) => {
+      const kind = `${one.decided ? "filled" : "open"}${one.value < low ? " below" : one.value > high ? " above" : ""}`;
+      const left = at(one.value - one.error), width = at(one.value + one.error) - left;
+      const strip = make("td", { class: "strip" }, mark("centre", { left: `${at(0)}%` }),
+        mark(`bar ${kind}`, { left: `${left}%`, width: `${width}%` }), mark(`dot ${kind}`, { left: `${at(one.value)}%` }));
+      const text = one.name === baseline ? "0" : plusMinus(one.value, one.error);
+      return make("tr", {}, make("th", { scope: "row" }, one.name), strip, make("td", { class: "value" }, text));
+    }));
+    foot.replaceChildren(...ticks(low, high).map((value) => {
+      const made = make("span", {}, short(value));
+      made.style.left = `${at(value)}%`;
+      return made;
+    }));
+  };
+  const plusMinus = (value, error) => {
+    if (!(error > 1e-12 * Math.abs(value))) return short(value);
+    const decimals = Math.max(0, 1 - Math.floor(Math.log10(Number(error.toPrecision(2)))));
+    return `${value.toFixed(decimals)} \u00b1 ${error.toFixed(decimals)}`;
+  };
+
+  const baselines = (report) => {
+    const figures = [...report.querySelectorAll(".panels")].filter((one) => Object.hasOwn(data.differences, one.dataset.name));
+    if (!figures.length) return;
+    const original = figures.map((figure) => [...figure.children].map((table) => table.cloneNode(true)));
+    const rows = figures.flatMap((figure) => data.differences[figure.dataset.name].panels.flat());
+    const names = [...new Set(rows.flatMap(([a, b]) => [a, b]))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    const select = make("select", { id: "baseline" }, make("option", { value: "" }, "best of each data set"));
+    select.append(...names.map((name) => make("option", {}, name)));
+    select.addEventListener("change", () => figures.forEach((figure, place) => {
+      figure.replaceChildren(...original[place].map((table) => table.cloneNode(true)));
+      if (!select.value) return;
+      const { falling, panels } = data.differences[figure.dataset.name];
+      panels.forEach((own, k) => redraw(figure.children[k], own, falling, select.value));
+    }));
+    figures[0].closest("figure").before(make("p", { class: "baseline" }, make("label", { for: "baseline" }, "Differences to"), select));
   };
 
   const grid = (table) => {
@@ -138,7 +202,8 @@
     } else article.replaceChildren();
   };
 
-  for (const table of report.querySelectorAll("table")) sortable(table);
+  for (const table of report.querySelectorAll("table:not(.points)")) sortable(table);
+  baselines(report);
   const find = document.getElementById("find");
   if (find) filterable(find, document.getElementById("found"), report);
   addEventListener("hashchange", follow);

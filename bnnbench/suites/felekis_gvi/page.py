@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 
-from bnnbench.report.blocks import Block, FigureBlock, Heading, Paragraph, Style
+from bnnbench.report.blocks import Block, Heading, Paragraph, Style
 from bnnbench.report.claims_table import claims_blocks
-from bnnbench.report.sections.spread import losses_by_split, spread_figure
+from bnnbench.report.figures.points import points_blocks
+from bnnbench.report.sections.scores import score_panels
+from bnnbench.report.sections.significance import pairs_of
 from bnnbench.results.metrics import printed_in
 from bnnbench.results.reader import Runs
 from bnnbench.suites.felekis_gvi.claims import claims
@@ -21,10 +23,7 @@ from bnnbench.suites.felekis_gvi.comparison import (
 )
 from bnnbench.suites.felekis_gvi.toy import criteria_blocks, sigma_blocks
 
-RIVALS = (
-    "Fig. 5.6 of the GVI thesis: four divergences and other methods, mean ± standard error over "
-    "splits, a row of panels per depth. Lower is better."
-)
+RIVALS = "Fig. 5.6 of the GVI thesis: four divergences and other methods, by data set and depth."
 
 CLAIMS_STATEMENT = (
     "Claims of chapter 5 of the GVI thesis, each tested by the rule in the last column on the data "
@@ -40,24 +39,28 @@ CLAIMS_STATEMENT = (
 
 def rivals_section(runs: Runs, style: Style) -> Iterator[Block]:
     """Yield the section on Fig. 5.6: divergences and other methods, if both were run."""
-    losses = runs.cached(losses_by_split)
-    if losses.empty:
+    scored = runs.scored
+    if scored.empty:
         return
-    scored = runs.scored.loc[losses["run"].unique()]
-    scored = scored[scored["experiment"] == COMPARISON]
+    scored = scored[(scored["experiment"] == COMPARISON) & (scored["splits"] > 1)]
     scored = scored[contenders(scored).isin((*VARIATIONAL, *OTHERS_RUN))]
     if not set(scored["method"]) > {"bbb"}:
         return
-    comparison_losses = losses[losses["run"].isin(scored.index)]
     yield Heading("Generalised variational inference and other methods")
     yield Paragraph(RIVALS)
     for metric in printed_in("figures"):
-        yield FigureBlock(
-            f"rivals_{metric.key}",
-            f"Means of the {metric.loss_axis} by depth and data set, ± standard error over splits "
-            "(bars). Arrows: means above the panel",
-            partial(spread_figure, comparison_losses, metric, "means"),
+        panels = [
+            replace(panel, title=f"{panel.title} · depth {depth}")
+            for depth, own in scored.groupby("depth")
+            for panel in score_panels(own, pairs_of(runs, (metric,)), metric, "stderr")
+        ]
+        caption = (
+            f"Test {metric.inline_title}, best first ({metric.better} is better): mean ± standard "
+            "error over splits. Filled: the best, and runs that the correlated t-test does not "
+            "find worse"
         )
+        falling = metric.better == "lower"
+        yield from points_blocks(f"rivals_{metric.key}", caption, panels, metric.axis, falling)
 
 
 def toy_section(runs: Runs, style: Style) -> Iterator[Block]:

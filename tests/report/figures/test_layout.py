@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from support.layout import layout_problems
-from support.pairs import pairwise_results
 from support.runs import make_points, make_search, make_splits
 from support.synthetic_data import calibrated, curve
 
-from bnnbench.report.figures.bar_charts import MAX_RUNS, bars_figure
 from bnnbench.report.figures.plotting import new_figure
+from bnnbench.report.figures.points import points_figure
 from bnnbench.report.figures.split_run import (
     MAX_DOTS,
     predictions_figure,
@@ -22,12 +21,12 @@ from bnnbench.report.figures.split_run import (
     search_figure,
     splits_figure,
 )
+from bnnbench.report.points import MAX_LINES, Panel, Point
 from bnnbench.report.sections.curves import curves_figure
 from bnnbench.report.sections.divergence_orders import divergence_orders_figure
 from bnnbench.report.sections.interval_coverage import interval_coverage_figure
 from bnnbench.report.sections.objective import objective_figure, objectives_figure
 from bnnbench.report.sections.ranking import ranks_figure
-from bnnbench.report.sections.significance import heat_map
 from bnnbench.report.sections.spread import spread_figure
 from bnnbench.report.sections.time_against_score import time_figure
 from bnnbench.results.metrics import BY_KEY, printed_in
@@ -103,10 +102,14 @@ def searched(size: float) -> pd.DataFrame:
     return found.assign(**{"hp.dropout": dropout, "objective": size * found["objective"]})
 
 
-def compared(names: list[str], datasets: list[str]) -> pd.DataFrame:
-    pairs = pd.concat([pairwise_results(dict.fromkeys(names, 1), dataset) for dataset in datasets])
-    own = pairs[pairs["metric"] == "rmse"]
-    return own.assign(a=own["run_a"], b=own["run_b"])
+def panels(names: list[str], count: int, size: float) -> list[Panel]:
+    """Panels with values as large as `size` and as small as 1, and one that diverged."""
+    values = np.geomspace(1, size, len(names)) * np.where(np.arange(len(names)) == 2, np.nan, 1)
+    points = tuple(
+        Point(name, float(value), 0.2 * float(value))
+        for name, value in zip(names, values, strict=True)
+    )
+    return [Panel(f"{DATASET}_{k}", points, 1.0) for k in range(count)]
 
 
 SETS = [DATASET, f"{DATASET}_2"]
@@ -122,7 +125,7 @@ RANKS = [
     for metric in RANKED_METRICS[:2]
 ]
 TIMED = scored(6, labels(6), [DATASET], HUGE).assign(
-    total_seconds_mean=np.geomspace(1e-3, 1e6, 6), total_seconds_std=1e5,
+    total_seconds_mean=np.geomspace(1e-3, 1e6, 6), total_seconds_stderr=1e5,
     rmse_front=[True, False] * 3, experiment=[f"{DATASET}_{k}" for k in (0, 1)] * 3,
 )  # fmt: skip
 NOBODY = scored(1, SHORT, SETS, 2).iloc[:0].assign(splits=20)
@@ -138,15 +141,13 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "objectives": lambda: objectives_figure(traces(labels(5), [DATASET]), RUN),
     "curves": lambda: curves_figure(CURVES, RUN),
     "sigma": lambda: interval_coverage_figure(SIGMA, RUN),
-    "standing": lambda: bars_figure(scored(6, PARTS, SETS, 1e6), LIKELIHOOD),
-    "slanted": lambda: bars_figure(scored(3, SHORT, SETS, 9), SCORE, "stderr"),
-    "lying": lambda: bars_figure(scored(MAX_RUNS + 1, labels(MAX_RUNS + 1), SETS, HUGE), SCORE),
+    "points": lambda: points_figure(panels(PARTS, 9, 1e6), LIKELIHOOD.axis),
+    "many points": lambda: points_figure(panels(labels(MAX_LINES), 2, HUGE), TARGET),
+    "few points": lambda: points_figure(panels(SHORT[:1], 1, 9), SCORE.axis),
     "orders": lambda: divergence_orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
-    "boxes": lambda: spread_figure(losses(labels(5), SETS), SCORE, "boxes", RUN),
-    "means": lambda: spread_figure(losses(labels(5), SETS), LIKELIHOOD, "means", RUN),
+    "boxes": lambda: spread_figure(losses(labels(5), SETS), SCORE, RUN),
     "ranks": lambda: ranks_figure(RANKS, RUN),
     "times": lambda: time_figure(TIMED, SCORE),
-    "pairs": lambda: heat_map(compared(labels(5), SETS), RUN),
 }
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.paper import make_paper_table
 
-from bnnbench.report.paper.figure import is_math, points_figure
+from bnnbench.report.figures.points import is_math
+from bnnbench.report.paper.figure import paper_figure
 from bnnbench.report.paper.paper_writer import write_paper
 from bnnbench.report.report_folder import ReportFolder
 from bnnbench.results.metrics import BY_KEY
@@ -19,14 +20,14 @@ ERROR = BY_KEY["rmse"]
 
 @pytest.mark.parametrize(("sets", "width"), [(1, 3.3), (2, 3.3), (3, 6.9), (9, 6.9)])
 def test_it_is_as_wide_as_a_column_or_two(sets: int, width: float) -> None:
-    figure = points_figure(make_paper_table(sets=sets), ERROR)
+    figure = paper_figure(make_paper_table(sets=sets), ERROR)
     assert figure.get_figwidth() == width
     shown = [axes for axes in figure.axes if axes.axison]
     assert [axes.get_title() for axes in shown] == [f"set-{place}" for place in range(sets)]
 
 
 def test_points_are_the_means_and_filled_if_bold() -> None:
-    figure = points_figure(make_paper_table(published=1, names=("$\\alpha$", "$5")), ERROR, "std")
+    figure = paper_figure(make_paper_table(published=1, names=("$\\alpha$", "$5")), ERROR, "std")
     axes = figure.axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["$\\alpha$", "$5", "paper 0"]
     points = [container.lines[0] for container in axes.containers]

@@ -89,8 +89,8 @@ def test_other_methods_are_drawn_with_four_divergences(tmp_path: Path) -> None:
     section = blocks(rivals_section, tmp_path)
     drawings = figures(section)
     assert list(drawings) == ["rivals_rmse", "rivals_log_likelihood"]
-    ticks = drawings["rivals_rmse"].draw().axes[0].get_xticklabels()
-    assert {tick.get_text() for tick in ticks} == {"bbb, kl", "bbb, js_weight_2", "sgld"}
+    ticks = drawings["rivals_rmse"].draw().axes[0].get_yticklabels()
+    assert [tick.get_text() for tick in ticks] == ["bbb, js_weight_2", "sgld", "bbb, kl"]
 
 
 def test_contenders_are_named_without_a_common_weight(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""Values with intervals as points, one panel per data set, for a screen or a paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
+from matplotlib.ticker import MaxNLocator
+
+from bnnbench.report.blocks import even_chunks, numbered_name, plus_minus
+from bnnbench.report.figures.plotting import (
+    BLUE,
+    GREY,
+    SMALL_POINTS,
+    PlotOptions,
+    text_width,
+    wrap_text,
+)
+from bnnbench.report.points import Panel, Point, PointsBlock
+
+MAX_PANELS = 12
+"""Panels in one figure. Further ones are drawn in further figures."""
+
+SPACING = 0.12
+"""Inches between two panels, or two tick labels."""
+
+SHIFT = 0.3
+"""Lines between two points of the same name."""
+
+MAX_NAME_WIDTH = 2.4
+"""Inches available for a name; longer names are wrapped."""
+
+STRIP_WIDTH = 2.0
+"""Inches between the limits of a panel on a screen."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a figure is laid out.
+
+    Attributes:
+        columns: maximum number of panels in a row.
+        width: of the figure in inches; None for as much as its panels need.
+        points: font size.
+        values: whether to print the numbers at the right of each panel.
+    """
+
+    columns: int = 3
+    width: float | None = None
+    points: float = SMALL_POINTS
+    values: bool = True
+
+
+def points_blocks(
+    name: str, caption: str, panels: Sequence[Panel], axis: str, falling: bool
+) -> list[PointsBlock]:
+    """Figures with at most `MAX_PANELS` panels each.
+
+    Args:
+        name: of the first figure.
+        caption: explains points, intervals and markers.
+        panels: the panels of all figures.
+        axis: the label of their axes.
+        falling: whether lower values are better.
+    """
+    return [
+        PointsBlock(
+            numbered_name(name, number),
+            caption,
+            partial(points_figure, chunk, axis),
+            tuple(chunk),
+            falling,
+        )
+        for number, chunk in enumerate(even_chunks(panels, MAX_PANELS), 1)
+    ]
+
+
+def points_figure(panels: Sequence[Panel], axis: str, form: Form = Form()) -> Figure:
+    """Draw panels in rows. If all have the same lines, only the first of a row prints the names.
+
+    `axis` labels the axis that all panels share.
+    """
+    rows = math.ceil(len(panels) / form.columns)
+    columns = math.ceil(len(panels) / rows)
+    shared = len({tuple(panel.names) for panel in panels}) == 1 and not form.values
+    names = {name: wrap_text(name, MAX_NAME_WIDTH, form.points) for p in panels for name in p.names}
+    height = 0.02 * form.points * max(name.count("\n") + 1 for name in names.values())
+    lines = [
+        max(len(panel.names) for panel in panels[row * columns : (row + 1) * columns])
+        for row in range(rows)
+    ]
+    longest = max(text_width(line, form.points) for n in names.values() for line in n.split("\n"))
+    room = longest * (1 if shared else columns)
+    numbers = 1.0 if form.values else 0.0
+    width = form.width or room + columns * (STRIP_WIDTH + numbers) + SPACING
+    size = width, 0.45 + sum(0.45 + height * count for count in lines)
+    figure = Figure(size, layout="constrained")
+    grid = figure.subplots(
+        rows, columns, squeeze=False, gridspec_kw={"height_ratios": [n + 1 for n in lines]}
+    )
+    strip = (width - room) / columns - numbers - SPACING
+    for place, axes in enumerate(grid.ravel()):
+        if place >= len(panels):
+            axes.set_axis_off()
+            continue
+        panel = panels[place]
+        _panel(axes, panel, form)
+        _tick(axes, strip, form.points)
+        heading = wrap_text(panel.title, max(strip, 1.0), form.points)
+        axes.set_title(heading, fontsize=form.points, parse_math=is_math(heading))
+        texts = [names[name] if not shared or place % columns == 0 else "" for name in panel.names]
+        axes.set_yticks(range(len(texts)), texts, fontsize=form.points)
+        for label in axes.get_yticklabels():
+            label.set_parse_math(is_math(label.get_text()))
+        axes.set_ylim(lines[place // columns] - 0.4, -0.6)  # the first on top
+    figure.supxlabel(
+        wrap_text(axis, width - SPACING, form.points),
+        fontsize=form.points,
+        parse_math=is_math(axis),
+    )
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel, form: Form) -> None:
+    low, high = panel.limits
+    axes.set_xlim(low, high)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(labelsize=form.points, length=2)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(linewidth=0.4, alpha=0.5)
+    axes.set_axisbelow(True)
+    if math.isfinite(panel.centre):
+        axes.axvline(panel.centre, color=GREY, linewidth=0.7, zorder=1)
+    lines = {name: float(line) for line, name in enumerate(panel.names)}
+    drawn: set[str] = set()
+    for point in panel.points:
+        if math.isfinite(point.value):
+            shift = SHIFT if point.name in drawn else 0.0
+            _point(axes, point, lines[point.name] + shift, (low, high))
+        drawn.add(point.name)
+        if form.values and not point.source:
+            shown = "diverged" if math.isnan(point.value) else plus_minus(point.value, point.error)
+            place = axes.get_yaxis_transform()
+            axes.text(1.03, lines[point.name], shown, transform=place, va="center",
+                      fontsize=form.points, color=GREY)  # fmt: skip
+
+
+def _point(axes: Axes, point: Point, line: float, limits: tuple[float, float]) -> None:
+    """Draw a point and its interval, or an arrow at the end of the axis that it is beyond."""
+    colour = "black" if point.source else BLUE
+    place = float(np.clip(point.value, *limits))
+    beyond = place != point.value
+    marker = ("<" if place == limits[0] else ">") if beyond else ("D" if point.source else "o")
+    style: PlotOptions = {"color": colour, "elinewidth": 0.9, "capsize": 1.8, "markersize": 4}
+    axes.errorbar(
+        place,
+        line,
+        xerr=point.error if math.isfinite(point.error) and not beyond else None,
+        fmt=marker,
+        markerfacecolor=colour if point.filled else "white",
+        clip_on=not beyond,
+        **style,
+    )
+
+
+def _tick(axes: Axes, room: float, points: float) -> None:
+    """Set up to four ticks, as many as fit a width in inches without overlap."""
+    low, high = axes.get_xlim()
+    for intervals in (3, 2, 1):
+        axes.xaxis.set_major_locator(MaxNLocator(intervals))
+        places = [place for place in axes.get_xticks() if low <= place <= high]
+        shown = axes.xaxis.get_major_formatter().format_ticks(places)
+        if sum(text_width(text, points) + SPACING for text in shown) <= room:
+            return
+
+
+def is_math(text: str) -> bool:
+    """Whether a text contains a formula that matplotlib can draw."""
+    if text.count("$") < 2:
+        return False
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""The best run on each data set, and how the others compare with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from bnnbench.results.metrics import Metric
+from bnnbench.results.significance import intervals, verdicts
+
+Outcome = Literal["better", "worse", "equivalent", "undecided"]
+"""Result of the correlated t-test for one run against another."""
+
+OPPOSITE = {"a": "b", "b": "a"}
+
+
+def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons of all other runs with one run.
+
+    Args:
+        run: the digest of the run.
+        pairs: from `significance.compare_pairs`, of one data set and metric.
+
+    Returns:
+        A row per other run, index its digest: its score minus that of `run` (`difference`), half
+        the width of the interval of this difference (`error`), and its `outcome` against `run`.
+    """
+    own = pairs[(pairs["run_a"] == run) | (pairs["run_b"] == run)]
+    is_a = own["run_a"] == run
+    winner = verdicts(own)
+    winner = winner.mask(is_a, winner.replace(OPPOSITE))  # from the side of the other run
+    columns = {
+        "difference": own["difference"].mask(is_a, -own["difference"]),
+        "error": intervals(own),
+        "outcome": winner.replace({"a": "better", "b": "worse"}),
+    }
+    others = own["run_b"].where(is_a, own["run_a"])
+    return pd.DataFrame(columns).set_index(pd.Index(others, name="run"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The run with the best mean on one data set, and the others compared with it.
+
+    Attributes:
+        dataset: the data set.
+        metric: the metric.
+        scores: the rows of `Runs.scored` on this data set with a mean, best first.
+        others: from `compare_with` the best run. Runs that share too few splits with it are
+            missing.
+        diverged: the runs without a mean, which diverged on every split.
+    """
+
+    dataset: str
+    metric: Metric
+    scores: pd.DataFrame
+    others: pd.DataFrame
+    diverged: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str:
+        """The digest of the best run."""
+        return str(self.scores.index[0])
+
+    def runs(self, outcome: Outcome) -> list[str]:
+        """Return the runs with this outcome against the best, by their scores."""
+        found = self.others.index[self.others["outcome"] == outcome]
+        return [str(run) for run in self.scores.index if run in found]
+
+    @property
+    def untested(self) -> list[str]:
+        """The runs that share too few splits with the best."""
+        return [str(run) for run in self.scores.index[1:] if run not in self.others.index]
+
+
+def find_verdicts(scored: pd.DataFrame, pairs: pd.DataFrame, metric: Metric) -> Iterator[Verdict]:
+    """Yield a verdict on each data set, in their order.
+
+    Args:
+        scored: rows of `Runs.scored`.
+        pairs: from `significance.compare_pairs`.
+        metric: the metric.
+    """
+    key = f"{metric.key}_mean"
+    ranked = scored.sort_values(key, ascending=metric.sign > 0, kind="stable")
+    pairs = pairs[pairs["metric"] == metric.key]
+    for dataset in scored["dataset"].unique():
+        own = ranked[ranked["dataset"] == dataset]
+        known, lost = own[own[key].notna()], own.index[own[key].isna()]
+        if len(known):
+            others = compare_with(str(known.index[0]), pairs[pairs["dataset"] == dataset])
+            yield Verdict(str(dataset), metric, known, others, tuple(map(str, lost)))

@@ -1,0 +1,50 @@
+"""Points in the HTML page: places in per cent, escaped names, and the data for the script."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+from matplotlib.figure import Figure
+
+from bnnbench.report.points import Panel, Point, PointsBlock
+from bnnbench.report.renderers import html
+from bnnbench.report.renderers.html_points import panel_item, script_data
+
+EVIL = "</script><b>"
+POINTS = (
+    Point(EVIL, 1.0, 0.5),
+    Point(EVIL, 1.2, 0.1, filled=False, source="Khan et al. 2018"),
+    Point("open", 2.0, 0.5, filled=False),
+    Point("lost", math.nan),
+)
+PANEL = Panel("boston", POINTS, 1.0, ((EVIL, "open", -1.0, 0.123456, True),))
+BLOCK = PointsBlock("rmse", "Caption", Figure, (PANEL,), falling=True)
+
+
+def test_marks_lie_between_the_ends_of_the_axis() -> None:
+    item = panel_item(PANEL)
+    low, high = PANEL.limits
+    assert (low, high) == pytest.approx((0.4, 2.6))
+    ours, theirs = item["lines"][0]["marks"]
+    assert ours["place"] == pytest.approx(100 * 0.6 / 2.2, abs=0.01)
+    assert ours["left"] == pytest.approx(100 * 0.1 / 2.2, abs=0.01)
+    assert ours["width"] == pytest.approx(100 / 2.2, abs=0.01)
+    assert (ours["kind"], theirs["kind"]) == ("filled", "published")
+    assert item["lines"][1]["marks"][0]["kind"] == "open"
+    assert [line["value"] for line in item["lines"]] == ["1.00 ± 0.50", "2.00 ± 0.50", "diverged"]
+    assert [text for _, text in item["ticks"]] == ["0.6", "1.2", "1.8", "2.4"]
+    far = panel_item(Panel("boston", (*POINTS[::2], Point("far", 1e6)), 1.0))
+    (mark,) = far["lines"][-1]["marks"]
+    assert mark["kind"] == "filled above" and mark["place"] == 100
+
+
+def test_names_are_escaped_in_tables_and_data() -> None:
+    page = html.page("All", [BLOCK], {})
+    assert EVIL not in page
+    (text,) = re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)
+    found = json.loads(text)["differences"]
+    assert found == {"rmse": {"falling": True, "panels": [[[EVIL, "open", -1, 0.12346, 1]]]}}
+    assert found == json.loads(json.dumps({"rmse": script_data(BLOCK)}))

@@ -1,0 +1,77 @@
+"""The verdict in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from support.blocks import blocks, texts
+from support.runs import RMSE, make_run
+
+from bnnbench.report.blocks import Style
+from bnnbench.report.report_writer import verdict_texts
+from bnnbench.report.sections import verdict
+from bnnbench.results.reader import read_runs
+from bnnbench.results.run_filter import RunFilter
+
+RMSE_ONLY = Style(run_filter=RunFilter(metrics=("rmse",)))
+WAVE = np.array([0.1, -0.1, 0.05, -0.05])
+
+
+def said(path: Path) -> list[str]:
+    return texts(blocks(verdict.section, path, RMSE_ONLY))
+
+
+def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None:
+    for method, rmse in (("vadam", 0 * WAVE), ("pbp", 2 + WAVE), ("mine", 0.3 + 6 * WAVE)):
+        make_run(tmp_path, times=5, method=method, rmse=np.array(RMSE) + rmse)
+    sentence, rule = said(tmp_path)
+    assert sentence == (
+        "boston, RMSE: vadam has the best mean (5.00 ± 0.43). It beats pbp by 2. "
+        "Undecided against: mine."
+    )
+    assert rule == verdict.RULE
+    assert verdict_texts(read_runs(tmp_path), RMSE_ONLY) == [f"- {sentence}"]
+
+
+def test_the_wins_of_each_run_are_counted_over_data_sets(tmp_path: Path) -> None:
+    for dataset, lead in (("boston", 0), ("wine", 0), ("yacht", 5)):
+        make_run(tmp_path, times=5, dataset=dataset, method="vadam", rmse=np.array(RMSE) + lead)
+        make_run(tmp_path, times=5, dataset=dataset, method="pbp", rmse=np.array(RMSE) + 2 + WAVE)
+    summary, *sentences, _ = said(tmp_path)
+    assert "vadam on 2 (boston, wine); pbp on 1 (yacht)." in summary
+    assert "Of 3 comparisons" in summary and "it wins 3;" in summary
+    assert len(sentences) == 3
+
+
+def test_one_run_is_not_compared(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    (sentence,) = said(tmp_path)
+    assert "vadam" not in sentence and "bbb_x1, the only run, has 5.0 ± 1.1" in sentence
+
+
+def test_runs_without_common_splits_are_not_tested(tmp_path: Path) -> None:
+    make_run(tmp_path, method="vadam", diverged=[0, 0, 0, 1], rmse=(3.0, 4.0, 5.0, np.nan))
+    make_run(tmp_path, method="pbp", fingerprint=list("pqrs"))
+    (sentence,) = said(tmp_path)
+    assert "vadam has the best mean (4.00 ± 0.58, 1 of 4 splits diverged)" in sentence
+    assert "Not tested against the others" in sentence
+
+
+def test_thirty_runs_are_counted(tmp_path: Path) -> None:
+    for k in range(30):
+        make_run(tmp_path, times=5, method=f"m{k:02d}", rmse=np.array(RMSE) + k // 15 * (1 + WAVE))
+    sentence, _ = said(tmp_path)
+    assert "It beats 15 of 29 others by 1 to 1." in sentence
+    assert "Equivalent to it: m01, m02, m03 and 11 more runs." in sentence
+
+
+def test_a_run_that_diverged_everywhere_is_named(tmp_path: Path) -> None:
+    make_run(tmp_path, method="vadam")
+    make_run(tmp_path, method="pbp", diverged=1, rmse=np.nan)
+    assert said(tmp_path)[0].endswith("Diverged on every split: pbp.")
+
+
+def test_names_with_commas_are_joined_by_semicolons() -> None:
+    assert verdict.listed(["vadam", "pbp"]) == "vadam, pbp"
+    assert verdict.listed(["bbb, depth 1", "pbp"]) == "bbb, depth 1; pbp"
