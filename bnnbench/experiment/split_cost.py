@@ -34,7 +34,7 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
 # Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
 PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
-FIT_SECONDS = 0.03  # per fit: preparing it and scoring; in the search also suggesting its values
+EVALUATION_SECONDS = 0.03  # per evaluation of the search, besides training and predicting
 COMPILATION_SECONDS = 2.0  # per process that compiles the step
 
 EAGER_STEP_SECONDS = 6e-4
@@ -92,8 +92,8 @@ def group_seconds(
     final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
     epochs = iterations * training.epochs * searched + training.final_epochs * final
     predicted = PREDICTION_SECONDS * test_samples * rows * (sum(network.widths) or 1)
-    fits = splits * (iterations + 1 + out_of_fold)
-    return math.ceil(rows / batch) * epochs + fits * (FIT_SECONDS + predicted)
+    each = EVALUATION_SECONDS * iterations + predicted * (iterations + 1 + out_of_fold)
+    return math.ceil(rows / batch) * epochs + splits * each
 
 
 def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:
