@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_README_LINES = 150
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
-INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report) [^`…]+)`")
+INLINE = re.compile(r"`(bnnbench (?:run|reproduce|report|list) [^`…]+)`")
 FILE = re.compile(r"`((?:bnnbench|configs)/[\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 
 
@@ -35,7 +35,7 @@ def commands() -> Iterator[tuple[str, ...]]:
     """Yield the arguments of each distinct `bnnbench` command in shell blocks and result pages."""
     blocks = (block for page in PAGES for block in SHELL.findall(page.read_text()))
     shown = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    results = (page for page in PAGES if page.parent.name == "results")
+    results = (page for page in PAGES if page.parent.name in ("results", "book"))
     shown += [text for page in results for text in INLINE.findall(page.read_text())]
     lines = (shlex.split(line, comments=True) for line in shown)
     yield from dict.fromkeys(tuple(line[1:]) for line in lines if line[:1] == ["bnnbench"])

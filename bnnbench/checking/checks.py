@@ -14,6 +14,12 @@ from torch import Tensor
 
 T = TypeVar("T")
 
+AUTOGRAD_ADVICE = (
+    "Training runs under `torch.no_grad()`: write `with torch.enable_grad():` around the code that "
+    "needs autograd"
+)
+"""What to write after autograd failed."""
+
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -24,11 +30,13 @@ class Check(Generic[T]):
     Attributes:
         name: the property that is checked, as a statement.
         run: describes the failure of a subject in a sentence, or returns None.
+        advice: what to write instead: the function or attribute to change, and an example of code.
         is_prerequisite: whether later checks are meaningless if this one fails.
     """
 
     name: str
     run: Callable[[T], str | None]
+    advice: str
     is_prerequisite: bool = False
 
 
@@ -39,11 +47,13 @@ class CheckResult:
     Attributes:
         name: the name of the check.
         failure: a description of the failure; None if there is none.
+        advice: what to write instead; None without a failure.
         was_run: False after the failure of a prerequisite.
     """
 
     name: str
     failure: str | None = None
+    advice: str | None = None
     was_run: bool = True
 
 
@@ -59,9 +69,13 @@ def run_checks(checks: Sequence[Check[T]], subject: T) -> Iterator[CheckResult]:
 def run_check(check: Check[T], subject: T) -> CheckResult:
     """Run one check; an exception is a failure, reported with its file and line."""
     try:
-        return CheckResult(check.name, check.run(subject))
+        failure = check.run(subject)
     except Exception as error:
-        return CheckResult(check.name, f"it raised {describe_error(error)}")
+        # A prerequisite also fails by mistakes that have nothing to do with its clause.
+        advice = None if check.is_prerequisite else check.advice
+        advice = AUTOGRAD_ADVICE if "does not require grad" in str(error) else advice
+        return CheckResult(check.name, f"it raised {describe_error(error)}", advice)
+    return CheckResult(check.name, failure, check.advice if failure else None)
 
 
 def describe_error(error: Exception) -> str:

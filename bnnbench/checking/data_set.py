@@ -123,11 +123,45 @@ def is_reproducible(subject: SourceUnderTest) -> str | None:
 
 
 DATA_SET: tuple[Check[SourceUnderTest], ...] = (
-    Check("it loads and has consistent shapes", is_consistent, is_prerequisite=True),
-    Check("the table has the name of its source", has_name_of_source),
-    Check("all values are finite or missing inputs", is_finite),
-    Check("training and test rows are valid and disjoint", splits_are_disjoint),
-    Check("no group is in both parts of a split", groups_are_not_split),
-    Check("the target varies in every training part", target_varies),
-    Check("loading it twice gives the same data", is_reproducible),
+    Check(
+        "it loads and has consistent shapes",
+        is_consistent,
+        "Return `Table(self.name, inputs, targets, splits, features, target)` from `load`, with "
+        "`inputs = frame[features].to_numpy(float)` and `targets = frame[target].to_numpy(float)`",
+        is_prerequisite=True,
+    ),
+    Check(
+        "the table has the name of its source",
+        has_name_of_source,
+        "Write `Table(self.name, ...)` in `load`",
+    ),
+    Check(
+        "all values are finite or missing inputs",
+        is_finite,
+        "In `load`, drop rows without a finite target, `frame[np.isfinite(frame['y'])]`, and write "
+        "missing inputs as NaN: `inputs[np.isinf(inputs)] = np.nan`",
+    ),
+    Check(
+        "training and test rows are valid and disjoint",
+        splits_are_disjoint,
+        "Return `Split(k, train, test)` with distinct row numbers from 0, such as "
+        "`seeded_splits(rows, count, test_fraction, seed)` of `bnnbench.data.splits`",
+    ),
+    Check(
+        "no group is in both parts of a split",
+        groups_are_not_split,
+        "Put each group into one part: `test = np.flatnonzero(np.isin(groups, test_groups))`, "
+        "`train = np.flatnonzero(~np.isin(groups, test_groups))`",
+    ),
+    Check(
+        "the target varies in every training part",
+        target_varies,
+        "Check the column of the target in `load`, or make the training parts of "
+        "`Split(k, train, test)` larger",
+    ),
+    Check(
+        "loading it twice gives the same data",
+        is_reproducible,
+        "Draw random data in `load` with a fixed seed: `random = np.random.default_rng(0)`",
+    ),
 )

@@ -172,11 +172,47 @@ def _pairs(dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 DIVERGENCE: tuple[Check[Divergence], ...] = (
-    Check("it is zero at equality and never negative", is_nonnegative),
-    Check("float32 and float64 agree", agrees_in_float32_and_float64),
-    Check("its derivatives match its values", derivatives_are_correct),
-    Check("it is minimal at the prior", is_minimal_at_the_prior),
-    Check("its weight is applied once", is_weighted_once),
-    Check("the Monte Carlo estimate agrees with the closed form", estimate_agrees_with_closed_form),
-    Check("a small fit is finite and depends on it", trains),
+    Check(
+        "it is zero at equality and never negative",
+        is_nonnegative,
+        "Write `between(q_loc, q_scale, p_loc, p_scale)` in terms of differences and ratios, such "
+        "as `torch.expm1(2 * torch.log(q_scale / p_scale))`, and clamp rounding errors with "
+        "`.clamp(min=0)`",
+    ),
+    Check(
+        "float32 and float64 agree",
+        agrees_in_float32_and_float64,
+        "In `between`, avoid differences of large numbers: `(q_loc - p_loc).square()` instead of "
+        "`q_loc.square() - p_loc.square()`, `torch.log1p(x)` instead of `torch.log(1 + x)`",
+    ),
+    Check(
+        "its derivatives match its values",
+        derivatives_are_correct,
+        "Remove `partials`, so that autograd computes it, or return both derivatives of `between`; "
+        "for KL: `return prior_precision * loc, prior_precision * scale - scale.reciprocal()`",
+    ),
+    Check(
+        "it is minimal at the prior",
+        is_minimal_at_the_prior,
+        "In `partials`, return zeros where both Gaussians are equal; avoid the root of zero with "
+        "`torch.sqrt(x.clamp(min=1e-12))` in `between`",
+    ),
+    Check(
+        "its weight is applied once",
+        is_weighted_once,
+        "Do not use `self.weight` in `between`, `partials` or `estimate`: `value` and `gradient` "
+        "apply it; if you override `name`, end it with `{self._suffix}`",
+    ),
+    Check(
+        "the Monte Carlo estimate agrees with the closed form",
+        estimate_agrees_with_closed_form,
+        "In `estimate(log_ratio)`, average a function of log(q / p), `[S, ...]`, over samples of "
+        "q; for KL: `return log_ratio.mean(0)`",
+    ),
+    Check(
+        "a small fit is finite and depends on it",
+        trains,
+        "Return finite values from `between` for any positive scales, `torch.log(q_scale)` rather "
+        "than `torch.log(q_scale - c)`, and nonzero derivatives from `partials`",
+    ),
 )

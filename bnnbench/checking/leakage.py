@@ -60,5 +60,8 @@ def fit_ignores_test_part(subject: MethodUnderTest) -> str | None:
 
 
 LEAKAGE: Check[MethodUnderTest] = Check(
-    "the test part does not influence the fit", fit_ignores_test_part
+    "the test part does not influence the fit",
+    fit_ignores_test_part,
+    "In `fit` and `predict`, use `task.data`, `posterior` and `inputs` only; store nothing between "
+    "calls in `self`, its class or the module: return it as `state['name']`",
 )

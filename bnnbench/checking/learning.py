@@ -53,4 +53,10 @@ def _many_rows(rows: int) -> TrainingSet:
     return TrainingSet(inputs, inputs[..., 0].sin() + noise, (rows,), (0,))
 
 
-LEARNING: Check[MethodUnderTest] = Check("training reduces the error", training_reduces_the_error)
+LEARNING: Check[MethodUnderTest] = Check(
+    "training reduces the error",
+    training_reduces_the_error,
+    "In `update`, step against the gradient of the batch's mean loss plus that of the prior over "
+    "the number of rows, `hyper['prior_precision'] / batch.counts * loc`: "
+    "`return adam_on('loc', state, gradient, batch.bias_correction, training)`",
+)

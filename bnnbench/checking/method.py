@@ -1,4 +1,4 @@
-"""The contract of methods. The first two checks are prerequisites of the others."""
+"""The contract of methods. The first three checks are prerequisites of the others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 from bnnbench import metrics
 from bnnbench.checking.checks import Check, bitwise_equal, difference
 from bnnbench.checking.learning import LEARNING
-from bnnbench.checking.small_fits import SEEDS, TEST_ROWS, MethodUnderTest
-from bnnbench.methods.shared.contract import Posterior
+from bnnbench.checking.replicas import REPLICAS, changed_replicas
+from bnnbench.checking.small_fits import TEST_ROWS, MethodUnderTest
 from bnnbench.random_streams import Streams
 from bnnbench.types import Prediction, TrainingSet
 
@@ -58,45 +58,17 @@ def has_correct_shapes(subject: MethodUnderTest) -> str | None:
 
 def is_deterministic(subject: MethodUnderTest) -> str | None:
     """All random numbers come from the given streams."""
-    if any(_changed(subject.posterior, subject.fit())):
+    if any(changed_replicas(subject.posterior, subject.fit())):
         return "two fits with the same seed differ: use only `task.streams`, not torch or numpy"
     if not bitwise_equal(subject.prediction.loc, subject.predict(subject.posterior).loc):
         return "two predictions with the same seed differ: use only `streams`"
     return None
 
 
-def stack_equals_single_fits(subject: MethodUnderTest) -> str | None:
-    """A replica fitted alone equals the same replica in a stack."""
-    for r, group in enumerate(subject.data.groups):
-        data = replace(subject.data.select([r]), groups=(0,))
-        alone = subject.fit(data, [SEEDS[group]])
-        for name, value in alone.state.items():
-            by = difference(subject.posterior.state[name][r], value[0], 1e-9, 1e-11)
-            if by:
-                return f"state[{name!r}] of replica {r} differs {by} if the replica is fitted alone"
-        single = subject.predict(alone, data, [SEEDS[group]])
-        by = difference(subject.prediction.loc[:, r], single.loc[:, 0], 1e-9, 1e-11)
-        if by:
-            return f"predictions of replica {r} differ {by} if the replica is alone"
-    return None
-
-
-def replicas_are_independent(subject: MethodUnderTest) -> str | None:
-    """Different targets of one replica change this replica and no other."""
-    targets = subject.data.targets.clone()
-    targets[1, : subject.data.counts[1]] += 1
-    other = subject.fit(replace(subject.data, targets=targets))
-    changed = _changed(subject.posterior, other)
-    if not changed[1]:
-        return "the fit does not depend on the targets"
-    affected = [r for r in (0, 2) if changed[r]]
-    return f"replica {affected[0]} changes with the targets of replica 1" if affected else None
-
-
 def depends_on_seed_as_declared(subject: MethodUnderTest) -> str | None:
     """Fit and predictions depend on the seed as `trains_network` and `is_stochastic` declare."""
     method = subject.method
-    differs = any(_changed(subject.posterior, subject.fit(seeds=OTHER_SEEDS)))
+    differs = any(changed_replicas(subject.posterior, subject.fit(seeds=OTHER_SEEDS)))
     if differs != method.trains_network:
         return (
             f"fits with two seeds {'differ' if differs else 'are equal'}, but `trains_network` is "
@@ -109,15 +81,6 @@ def depends_on_seed_as_declared(subject: MethodUnderTest) -> str | None:
             f"predictions with two seeds {'differ' if differs else 'are equal'}, but "
             f"`is_stochastic` is {method.is_stochastic}"
         )
-    return None
-
-
-def padding_has_no_effect(subject: MethodUnderTest) -> str | None:
-    """Rows beyond `counts` have no effect: the fit differs if they are counted as data."""
-    rows = subject.data.inputs.shape[1]
-    counted = replace(subject.data, counts=(rows,) * subject.data.replicas)
-    if not _changed(subject.posterior, subject.fit(counted))[1]:
-        return "padding is used as data: use `task.data.counts` or the weights of the minibatch"
     return None
 
 
@@ -160,7 +123,7 @@ def divergence_is_reported(subject: MethodUnderTest) -> str | None:
         return f"with NaN in the targets of replica 1 `diverged` is {posterior.diverged.tolist()}"
     if not all(bool(value.isfinite().all()) for value in posterior.state.values()):
         return "the state of a diverged replica is not finite: keep its last finite state"
-    affected = [r for r in (0, 2) if _changed(subject.posterior, posterior)[r]]
+    affected = [r for r in (0, 2) if changed_replicas(subject.posterior, posterior)[r]]
     return f"replica {affected[0]} changes when replica 1 diverges" if affected else None
 
 
@@ -193,8 +156,6 @@ def scores_are_finite(subject: MethodUnderTest) -> str | None:
 def hyper_parameters_have_an_effect(subject: MethodUnderTest) -> str | None:
     """Increasing any hyper-parameter by half changes the predictions."""
     for name in subject.method.hyper_names:
-        if not hasattr(subject.method, name):
-            return f"{name} is in `hyper_names` but is not a field of the class"
         task = subject.task()
         more = {key: (1.5 if key == name else 1) * value for key, value in task.hyper.items()}
         other = subject.predict(subject.method.fit(replace(task, hyper=more)))
@@ -221,7 +182,7 @@ def recording_changes_nothing(subject: MethodUnderTest) -> str | None:
     task = subject.task()
     streams = Streams([5, 6], subject.data.groups, dtype=torch.float64)
     traced = subject.method.fit(replace(task, trace_streams=streams))
-    if any(_changed(subject.posterior, traced)):
+    if any(changed_replicas(subject.posterior, traced)):
         return "recording the objective changes the fit: use `task.trace_streams` to record"
     names = ("loss", "complexity") if subject.method.records_objective else ()
     if {*traced.trace} != {*names}:
@@ -238,32 +199,84 @@ def copy_of(data: TrainingSet) -> TrainingSet:
     return replace(data, inputs=data.inputs.clone(), targets=data.targets.clone())
 
 
-def _changed(one: Posterior, other: Posterior) -> list[bool]:
-    """Return for each replica whether its states differ."""
-    return [
-        any(not bitwise_equal(value[r], other.state[name][r]) for name, value in one.state.items())
-        for r in range(len(one.diverged))
-    ]
-
-
 def _parts(prediction: Prediction) -> tuple[Tensor, Tensor, Tensor]:
     return prediction.loc, prediction.epistemic, prediction.noise
 
 
 METHOD: tuple[Check[MethodUnderTest], ...] = (
-    Check("fits and predictions have the correct shapes", has_correct_shapes, is_prerequisite=True),
-    Check("the same seed gives identical results", is_deterministic, is_prerequisite=True),
-    Check("a stack equals its replicas fitted alone", stack_equals_single_fits),
-    Check("replicas do not influence each other", replicas_are_independent),
-    Check("other seeds change the results as declared", depends_on_seed_as_declared),
-    Check("padding has no effect", padding_has_no_effect),
-    Check("its arguments are not modified", arguments_are_not_modified),
-    Check("each row is predicted independently", rows_are_predicted_independently),
-    Check("a diverged replica is reported and affects no other", divergence_is_reported),
-    Check("huge steps are reported without an exception", huge_steps_are_reported),
-    Check("all scores of its predictions are finite", scores_are_finite),
-    Check("every hyper-parameter has an effect", hyper_parameters_have_an_effect),
-    Check("its epistemic uncertainty is as declared", uncertainty_is_as_declared),
-    Check("recording the objective does not change the fit", recording_changes_nothing),
+    Check(
+        "fits and predictions have the correct shapes",
+        has_correct_shapes,
+        "Return `Posterior(state, task.hyper, task.mlp, counts, diverged)` from `fit`, with the "
+        "replica axis first, such as `state = {'loc': initial.expand(task.data.replicas, -1)}`; "
+        "return `Prediction(loc, epistemic, noise)` from `predict`, with `loc` [samples, replicas, "
+        "rows] and `noise = 1 / posterior.hyper['noise_precision']`",
+        is_prerequisite=True,
+    ),
+    Check(
+        "its arguments are not modified",
+        arguments_are_not_modified,
+        "Write `x = 0.5 * task.data.inputs` in `fit` instead of `task.data.inputs.mul_(0.5)`, and "
+        "`loc = posterior.state['loc'].clone()` in `predict` before an operation that ends in `_`",
+        is_prerequisite=True,
+    ),
+    Check(
+        "the same seed gives identical results",
+        is_deterministic,
+        "Draw with `streams.normal(samples, mlp.n_weights)` in `sample_noise`, `sample_weights` "
+        "and `predict`, and with `task.streams.normal(...)` in `init` and `fit`",
+        is_prerequisite=True,
+    ),
+    *REPLICAS,
+    Check(
+        "other seeds change the results as declared",
+        depends_on_seed_as_declared,
+        "If `predict` draws nothing, write `is_stochastic = False` in the class; if `fit` draws "
+        "nothing, `trains_network = False`; otherwise draw from the given streams, not from a "
+        "fixed seed",
+    ),
+    Check(
+        "each row is predicted independently",
+        rows_are_predicted_independently,
+        "In `predict`, use no statistic of `inputs` over rows; compute it in `init` or `fit` from "
+        "`task.data.inputs` and store it: `state['centre'] = inputs.mean(1)`",
+    ),
+    Check(
+        "a diverged replica is reported and affects no other",
+        divergence_is_reported,
+        "In `fit`, set `diverged = ~loc.isfinite().all(1)` and return "
+        "`torch.where(diverged[:, None], before, loc)`, with `before` the last finite state; "
+        "`StochasticMethod.fit` does both",
+    ),
+    Check(
+        "huge steps are reported without an exception",
+        huge_steps_are_reported,
+        "Neither assert nor raise in `update`; in `fit`, set `diverged = ~loc.isfinite().all(1)` "
+        "and keep the last finite state, as `StochasticMethod.fit` does",
+    ),
+    Check(
+        "all scores of its predictions are finite",
+        scores_are_finite,
+        "Return finite `loc` and `epistemic` and positive `noise` from `predict`; keep variances "
+        "away from zero: `scale.clamp(min=1e-6)`",
+    ),
+    Check(
+        "every hyper-parameter has an effect",
+        hyper_parameters_have_an_effect,
+        "Declare a field `name: float | None = None`, and use `hyper['name']` in `update` or "
+        "`posterior.hyper['name']` in `moments`; or remove the name from `own_hyper_names`",
+    ),
+    Check(
+        "its epistemic uncertainty is as declared",
+        uncertainty_is_as_declared,
+        "For a single network write `point_estimate = True` in the class; for several, return one "
+        "sample each, `loc` [S, R, M], or their variance as `epistemic`",
+    ),
+    Check(
+        "recording the objective does not change the fit",
+        recording_changes_nothing,
+        "In `fit`, draw with `task.streams` for the fit and with `task.trace_streams` for "
+        "`Posterior(trace=...)`; write `records_objective = False` if there is no trace",
+    ),
     LEARNING,
 )

@@ -31,9 +31,11 @@ def max_stacked_replicas(network: Network, training: Training, predicted: int = 
     return max(1, min(MAX_REPLICAS, MAX_ACTIVATIONS // each, MAX_PREDICTIONS // predicted))
 
 
+# Measured on an idle core, for the runs of docs/results/timing and docs/results/speed.csv.
 PRODUCT_SECONDS = 0.35e-10  # per row and weight, forward and backward pass
-SUGGESTION_SECONDS = 0.01  # per evaluation of the search
-
+PREDICTION_SECONDS = 1e-9  # per test sample, row and hidden unit
+EVALUATION_SECONDS = 0.03  # per evaluation of the search, besides training and predicting
+COMPILATION_SECONDS = 2.0  # per process that compiles the step
 
 EAGER_STEP_SECONDS = 6e-4
 """Overhead of a step that is neither native nor compiled: 50 to 150 PyTorch operations. Measured
@@ -52,7 +54,7 @@ def step_seconds(
     pairs = sum(a * b for a, b in pairwise(widths))
     # Weights between hidden layers cost as much as 2.5 activations each, whatever the batch.
     units = batch * (sum(widths) or 1) + 2.5 * pairs
-    launched, computed = (2e-6, 1.4e-9) if native else (1e-4, 3.5e-9)
+    launched, computed = (2.2e-5, 1e-9) if native else (1.5e-4, 3.5e-9)
     if not native and training.compile != "always":
         launched = EAGER_STEP_SECONDS
     return launched + training.samples * replicas * (
@@ -70,6 +72,7 @@ def group_seconds(
     folds: int,
     out_of_fold: bool,
     native: bool = False,
+    test_samples: int = 1,
 ) -> float:
     """Estimate the seconds of search, final fit and out-of-fold fit of a group of splits.
 
@@ -83,11 +86,14 @@ def group_seconds(
         folds: folds of the cross-validation.
         out_of_fold: whether the folds are fitted once more.
         native: whether native code runs whole epochs.
+        test_samples: networks that predict each row.
     """
     searched = step_seconds(network, training, batch, splits * folds, native)
     final = step_seconds(network, training, batch, splits * (1 + folds * out_of_fold), native)
     epochs = iterations * training.epochs * searched + training.final_epochs * final
-    return math.ceil(rows / batch) * epochs + SUGGESTION_SECONDS * splits * iterations
+    predicted = PREDICTION_SECONDS * test_samples * rows * (sum(network.widths) or 1)
+    each = EVALUATION_SECONDS * iterations + predicted * (iterations + 1 + out_of_fold)
+    return math.ceil(rows / batch) * epochs + splits * each
 
 
 def group_bytes(table: Table, splits: int, folds: int, samples: int) -> float:

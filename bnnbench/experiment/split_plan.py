@@ -17,6 +17,7 @@ from bnnbench.experiment.base import HasPlan, HasSteps
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.experiment.split_cost import (
+    COMPILATION_SECONDS,
     describe_data,
     describe_search,
     describe_training,
@@ -278,7 +279,8 @@ class SplitPlan(HasSteps, HasPlan):
             rows = len(self.table.splits[0].train)
             fits = 1 + self.search.folds * self.evaluation.out_of_fold
             return len(self.groups(self.units())[0]) * fits * self.method.fit_seconds(rows)
-        networks = self.training.samples * self.method.gradients_per_epoch
+        members = max(self.method.gradients_per_epoch, getattr(self.method, "n_networks", 1))
+        networks = self.training.samples * members
         return group_seconds(
             self.network,
             replace(self.training, samples=networks),
@@ -289,6 +291,7 @@ class SplitPlan(HasSteps, HasPlan):
             folds=self.search.folds,
             out_of_fold=self.evaluation.out_of_fold,
             native=self.device == "cpu" and self.method.native,
+            test_samples=self.evaluation.samples if self.method.is_stochastic else members,
         )
 
     def seconds_taken(self, unit: str, store: UnitStore) -> float | None:
@@ -313,7 +316,9 @@ class SplitPlan(HasSteps, HasPlan):
         """Estimate the seconds of all splits on a CPU."""
         groups = self.groups(self.units())
         each = self._seconds(self.iterations)
-        return each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
+        compiles = self.training.compile == "always" and not self.method.native
+        fixed = COMPILATION_SECONDS if compiles else 0.0
+        return fixed + each * len(groups) / (1 if self.lockstep else min(workers, len(groups)))
 
 
 def _dimension(name: str, pair: Any) -> Dimension:

@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 NOTATION = (
-    "A split has N test points; a network predicts each by S weight samples. `μ_sn` and `v_sn` are "
-    "the mean and the variance of the Gaussian that sample s predicts for point n, `ŷ_n` is the "
-    "mean of the S means, and `y_n` the target."
+    "A split has $N$ test points; a network predicts each by $S$ weight samples. $\\mu_{sn}$ and "
+    "$v_{sn}$ are the mean and the variance of the Gaussian that sample $s$ predicts for point "
+    "$n$, $\\hat y_n$ is the mean of the $S$ means, and $y_n$ the target."
 )
-"""Notation of the formulas."""
+"""Notation of the formulas, with LaTeX between dollar signs."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Term:
         key: key of the metric or quantity.
         name: its heading.
         text: its definition in words; the first sentence is a summary that can be used alone.
-        formula: its definition, may be empty.
+        formula: its definition in LaTeX, may be empty.
         computed: how it is computed here: what sums and means run over, and their divisors.
         where: where it appears.
         source: who defined it.

@@ -6,12 +6,14 @@
 - `<!-- standing NAME -->` becomes a part of the standing table, from the newest edition of kept
   results; every data set and method of the edition gets a page.
 - `<!-- list GROUP -->` becomes the table that `bnnbench list GROUP` prints.
+- `$...$` and `math` blocks become MathML.
 - `<!-- figure NAME: CAPTION -->` becomes a figure drawn from the stored tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import re
 import sys
@@ -19,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -44,6 +47,9 @@ TOP_LEVEL = {
 NOTEBOOK = ROOT / "docs" / "tutorials" / "tour.ipynb"
 
 STANDING = re.compile(r"<!-- standing (\w+) -->")
+
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+"""A formula as pymdownx.arithmatex marks it."""
 
 LIST = re.compile(r"^<!-- list (\w+) -->$", re.MULTILINE)
 
@@ -118,6 +124,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     shown = MARK.sub(r"[![\2](figures/\1.png)](figures/\1.png)\n\n*\2*\n", markdown)
     shown = STANDING.sub(lambda match: standing_pages.main_page()[match[1]], shown)
     return LIST.sub(lambda match: options_table(match[1]), shown)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Turn formulas into MathML."""
+    return FORMULA.sub(mathml, content)
+
+
+def mathml(match: re.Match[str]) -> str:
+    """Return a formula of the text, or one on its own line, as MathML."""
+    display = "inline" if match[1] == "span" else "block"
+    return convert(html.unescape(match[2]).strip(), display=display)
 
 
 def options_table(group: str) -> str:

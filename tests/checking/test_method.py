@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -11,7 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from bnnbench.checking.checks import run_checks
+from bnnbench.checking.checks import Check, run_check, run_checks
+from bnnbench.checking.data_set import DATA_SET
+from bnnbench.checking.divergence import DIVERGENCE
 from bnnbench.checking.leakage import LEAKAGE
 from bnnbench.checking.method import METHOD
 from bnnbench.checking.small_fits import MethodUnderTest
@@ -195,6 +198,14 @@ def test_mistakes_are_detected(name: str) -> None:
     assert found[0].failure is not None and message in found[0].failure
 
 
+@pytest.mark.parametrize("contract", [(*METHOD, LEAKAGE), DATA_SET, DIVERGENCE])
+def test_every_check_says_what_to_write(contract: tuple[Check[Any], ...]) -> None:
+    for check in contract:
+        assert re.search("`[^`]*[(=.][^`]*`", check.advice), check.name
+        assert run_check(replace(check, run=lambda _: "wrong"), None).advice == check.advice
+        assert run_check(replace(check, run=lambda _: None), None).advice is None
+
+
 def test_every_check_detects_a_mistake() -> None:
     for check in (*METHOD, LEAKAGE):
         assert any(clause in check.name for _, clause, _ in WRONG.values()), check.name
@@ -212,23 +223,18 @@ def test_wrong_declarations_are_detected() -> None:
         is_stochastic = False  # type: ignore[assignment]
         point_estimate = True  # type: ignore[assignment]
 
-    message = {
-        check.name: check.run(MethodUnderTest(DeclaredStochastic(label="d")))
-        for check in METHOD[4:5]
-    }
-    assert (
-        "predictions with two seeds are equal, but `is_stochastic` is True"
-        in message[METHOD[4].name]
-    )
+    (seeds,) = (check for check in METHOD if "other seeds" in check.name)
+    message = seeds.run(MethodUnderTest(DeclaredStochastic(label="d")))
+    assert "predictions with two seeds are equal, but `is_stochastic` is True" in str(message)
     trial = MethodUnderTest(DeclaredDeterministic(label="s"))
     found = {result.name: result.failure for result in run_checks(METHOD, trial)}
-    assert "differ, but `is_stochastic` is False" in str(found[METHOD[4].name])
+    assert "differ, but `is_stochastic` is False" in str(found[seeds.name])
     assert "epistemic variances are positive" in str(
         found["its epistemic uncertainty is as declared"]
     )
 
 
-@pytest.mark.parametrize(("name", "holding"), [("no noise", 0), ("torch's own random numbers", 1)])
+@pytest.mark.parametrize(("name", "holding"), [("no noise", 0), ("torch's own random numbers", 2)])
 def test_no_check_is_run_after_a_failed_prerequisite(name: str, holding: int) -> None:
     method, _, _ = WRONG[name]
     found = list(run_checks(METHOD, MethodUnderTest(method)))

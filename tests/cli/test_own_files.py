@@ -22,6 +22,7 @@ from bnnbench.report.run_output import find_run_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "your_own_method.md"
 FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
+METHODS = ("mine", "anchored", "logcosh")
 COMMANDS = re.compile(r"^```bash\n(.*?)^```$", re.M | re.S)
 
 MADE = """\
@@ -90,7 +91,7 @@ def _found_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for one in kept:
         one.cache_clear()
     for name in {*sys.modules} - before:
-        if name.partition(".")[0] in ("mine", "made", "paper", "clouds"):
+        if name.partition(".")[0] in (*METHODS, "made", "paper", "clouds"):
             del sys.modules[name]
 
 
@@ -104,16 +105,16 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def here(command: Command) -> Path:
     """The current folder, a project with the method of that page."""
     files = dict(FILE.findall(PAGE.read_text()))
-    assert {*files} == {"bnnbench.toml", "mine.py", "configs/method/mine.yaml"}
+    written = [path for name in METHODS for path in (f"{name}.py", f"configs/method/{name}.yaml")]
+    assert {*files} == {"bnnbench.toml", *written}
     write(Path.cwd(), files)
     return Path.cwd()
 
 
 def test_the_method_is_listed_with_its_owner(here: Path, command: Command) -> None:
     _, out, _ = command("list", "method")
-    (line,) = (line for line in out.splitlines() if line.split()[0] == "mine")
-    assert line.endswith(" [yours]")
-    assert out.count("[yours]") == 1
+    lines = [line for line in out.splitlines() if line.endswith(" [yours]")]
+    assert {line.split()[0] for line in lines} == {*METHODS}
 
 
 def test_the_commands_of_the_page_compose(here: Path) -> None:
@@ -126,11 +127,11 @@ def test_the_commands_of_the_page_compose(here: Path) -> None:
         assert jobs[0]["method"]["_target_"] == "mine.Cloud"
 
 
-def test_the_method_passes_its_checks(here: Path, command: Command) -> None:
-    code, out, errors = command("check", "method=mine")
+def test_the_methods_pass_their_checks(here: Path, command: Command) -> None:
+    code, out, errors = command("check", f"method={','.join(METHODS)}")
     assert code == 0, out + errors
     assert out.splitlines()[0] == f"method=mine, Cloud of {here / 'mine.py'}"
-    assert out.splitlines()[-1] == "all 16 hold"
+    assert out.splitlines().count("all 16 hold") == len(METHODS)
 
 
 def test_the_page_shows_the_output_for_a_mistake(here: Path, command: Command) -> None:
@@ -142,7 +143,7 @@ def test_the_page_shows_the_output_for_a_mistake(here: Path, command: Command) -
     code, out, _ = command("check", "method=mine")
     shown = re.search(r"^```text\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert code == 1 and shown is not None and shown[1] in out
-    assert "skipped  " in out and out.endswith("1 of 16 hold\n")
+    assert "skipped  " in out and out.endswith("2 of 16 hold\n")
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -150,6 +151,9 @@ def test_the_method_runs_and_changed_code_is_noticed(
     here: Path, command: Command, table_csv: Path
 ) -> None:
     table = ["dataset=csv", f"dataset.path={table_csv}", "dataset.target=y", "workers=2"]
+    for name in METHODS[1:]:
+        code, _, errors = command("run", f"method={name}", *table, *TINY)
+        assert code == 0, errors
     words = ["run", "method=mine", *table, *TINY]
     code, out, errors = command(*words)
     assert code == 0, errors
@@ -218,6 +222,12 @@ MISTAKES: dict[str, tuple[dict[str, str], list[str], str | None, str | None]] = 
     ),
     "nothing to check": ({}, ["check", "loss=nll"], "KEY=VALUE", None),
     "an unknown option": ({}, ["check", "method=yours"], "method", "unknown_option"),
+    "a hyper-parameter that is not a field": (
+        {"mine.py": "from bnnbench.methods.map import MAP\n"
+                    "class Cloud(MAP): own_hyper_names = ('width',)\n",
+         "configs/method/mine.yaml": "_target_: mine.Cloud\nlabel: mine\n"},
+        ["check", "method=mine"], "method.width", "no_field",
+    ),
     "a missing config folder":
         ({}, ["check", "method=mine", "--config-dir", "nowhere"], "--config-dir", None),
     "a function as a class": (

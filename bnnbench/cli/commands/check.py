@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,17 @@ if TYPE_CHECKING:
 
 CHECKED_GROUPS = ("method", "dataset", "divergence")
 
+INDENT: dict[str, Any] = {
+    "initial_indent": " " * 11, "subsequent_indent": " " * 11,
+    "break_long_words": False, "break_on_hyphens": False,
+}  # fmt: skip
+"""Layout of a failure below the name of its check."""
+
 SUMMARY = "test a method, divergence or data set of your own"
 
 DESCRIPTION = """\
 Test that a method, a divergence or a data set satisfies the contract that every run relies on. One
-line is printed for each test, with a reason if it fails.
+line is printed for each test; if it fails, also the reason and what to write instead.
 
   bnnbench check method=mine                  a method of your own
   bnnbench check method=mine likelihood=heteroscedastic method.momentum=0.5
@@ -103,8 +110,8 @@ def _show(name: str, subject: Subject) -> bool:
         found.append(result)
         word = "skipped" if not result.was_run else "FAILS" if result.failure else "holds"
         print(f"  {word:7}  {result.name}", flush=True)
-        if result.failure:
-            print(f"           {result.failure.rstrip('.')}.")
+        for text in filter(None, (result.failure, result.advice)):
+            print(textwrap.fill(text.rstrip(".") + ".", 100, **INDENT))
     holding = sum(result.was_run and not result.failure for result in found)
     whole = holding == len(found)
     print(f"all {holding} hold" if whole else f"{holding} of {len(found)} hold")

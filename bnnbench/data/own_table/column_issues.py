@@ -192,7 +192,7 @@ def _text_issues(
     group = f"dataset.group={encoding.column}" if may_group else ""
     if may_group:
         hint = (
-            f"with {group}, the rows of one {encoding.column} (a patient, a machine) stay in one "
+            f"with {group}, the rows with the same {encoding.column} stay in one "
             "part of every split"
         )
     if count > MAX_CATEGORIES:

@@ -140,6 +140,17 @@ class Method(Checked, ABC):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     key: ClassVar[str] = "method"
 
+    def __post_init__(self) -> None:
+        for name in self.own_hyper_names:
+            if not hasattr(self, name):
+                raise UserError(
+                    f"{type(self).__name__}.own_hyper_names contains {name!r}, which is not a "
+                    f"field; write `{name}: float | None = None` in the class.",
+                    f"method.{name}",
+                    "no_field",
+                )
+        super().__post_init__()
+
     @property
     def family(self) -> str:
         """The name of its file, shared by all presets of a method: `bbb` for `bbb_x2`.

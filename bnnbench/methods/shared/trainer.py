@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -93,11 +93,6 @@ def finite(state: State) -> Tensor:
     return torch.stack([value.isfinite().all(1) for value in state.values()]).all(0)
 
 
-def _update(method: MinibatchMethod, *arguments: Any) -> Any:
-    """Call `update`: one function to compile for all methods, which torch specialises for each."""
-    return method.update(*arguments)
-
-
 @torch.no_grad()
 def train(method: MinibatchMethod, task: FitTask, saved_steps: range = NO_STEPS) -> Posterior:
     """Train R replicas in one stack.
@@ -153,7 +148,9 @@ def _epochs(
 ) -> Iterator[tuple[State, Tensor]]:
     """Yield the state after each epoch and which replicas are finite so far, `[R]`."""
     mlp, training, hyper, step = task.mlp, task.training, dict(task.hyper), 0
-    compiled_update = partial(compiled(_update), method) if task.compile else method.update
+    # Classes are compiled separately: torch fails to compare the noise of one with another's.
+    owner = type(method)
+    compiled_update = partial(compiled(owner.update), method) if task.compile else method.update
     for batches in minibatches_by_epoch(task, method):
         before = state
         for batch, all_active in batches:

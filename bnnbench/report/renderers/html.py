@@ -12,10 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
+from latex2mathml.converter import convert
 
 from bnnbench import __version__
 from bnnbench.report import templates
@@ -49,10 +51,9 @@ def page(
     if runs:
         headings.append({"text": "All runs", "level": 2, "anchor": "runs"})
     headings.append({"text": "Definitions", "level": 2, "anchor": "definitions"})
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        _template("page.html")
-    )
-    return template.render(
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters["mathml"] = partial(convert, display="block")
+    return environment.from_string(_template("page.html")).render(
         title=title,
         version=__version__,
         style=_template("page.css"),

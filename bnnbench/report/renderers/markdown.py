@@ -59,5 +59,5 @@ def entry(term: Term, named: Mapping[str, Term]) -> str:
         "See also": ", ".join(links),
     }
     parts = [f"## {term.name}", term.text]
-    parts += [f"```text\n{term.formula}\n```"] if term.formula else []
+    parts += [f"```math\n{term.formula}\n```"] if term.formula else []
     return "\n\n".join([*parts, "\n".join(f"- **{k}**: {v}" for k, v in fields.items() if v)])
