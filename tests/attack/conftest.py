@@ -43,19 +43,30 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture
-def check_outcome(record_property: Callable[[str, object], None]) -> OutcomeCheck:
-    """`check_outcome(family, outcome)`: count an outcome, and fail unless it is acceptable.
+def record_outcome(record_property: Callable[[str, object], None]) -> Callable[..., str]:
+    """`record_outcome(family, outcome)`: count an outcome; return why it is not acceptable, or "".
 
     `refuse=True`: only a refusal is acceptable. `wrong="..."`: why the outcome is wrong although
     the command ran.
     """
 
-    def check(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
+    def record(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> str:
         verdict = outcome.verdict
         if verdict == Verdict.RAN and (refuse or wrong):
             verdict = Verdict.WRONG
         record_property("attack", [family, verdict.value])
-        assert verdict in ACCEPTABLE, f"{wrong or verdict}\n{outcome}"
+        return "" if verdict in ACCEPTABLE else f"{wrong or verdict}\n{outcome}"
+
+    return record
+
+
+@pytest.fixture
+def check_outcome(record_outcome: Callable[..., str]) -> OutcomeCheck:
+    """As `record_outcome`, and fail if the outcome is not acceptable."""
+
+    def check(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
+        failure = record_outcome(family, outcome, refuse, wrong)
+        assert not failure, failure
 
     return check
 
