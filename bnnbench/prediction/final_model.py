@@ -113,8 +113,9 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
             raise ValueError
         if any(e.kind not in KINDS for e in encodings) or scores.ndim != 1:
             raise ValueError
-        saved.model.predict(np.zeros((2, sum(len(e.features) for e in encodings))))
-    except (RuntimeError, *MODEL_READ_ERRORS):
+        for rows in (2, 3):  # a wrong shape does not fit both
+            saved.model.predict(np.zeros((rows, sum(len(e.features) for e in encodings))))
+    except (RuntimeError, AssertionError, ArithmeticError, *MODEL_READ_ERRORS):
         raise damaged_model_error(path) from None
     return FinalModel(saved, encodings, one_line(about["target"]), one_line(about["label"]))
 

@@ -130,7 +130,7 @@ PROGRESS = re.compile(
 
 
 NOTE = re.compile(
-    r"^bnnbench: (left out: |.* contains damaged files: |.* is damaged; its numbers were "
+    r"^bnnbench: (left out: |not refreshed: |.* contains damaged files: |.* is damaged; its numbers were "
     r"|only \d+ rows: )"
 )
 """Notes on runs that are left out or repaired, and on small tables."""
