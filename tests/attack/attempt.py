@@ -124,14 +124,14 @@ class Outcome:
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|(reading|preparing|checking every run of) .*|.* on .*: .*|.*: downloading .*"
-    r"|.* (left|so far).*|\s*)$"
+    r"^(bnnbench: .*|(reading|preparing|fitting|checking every run of) .*|.* on .*: .*"
+    r"|.*: downloading .*|.* (left|so far).*|\s*)$"
 )
 
 
 NOTE = re.compile(
-    r"^bnnbench: (left out: |not refreshed: |.* contains damaged files: |.* is damaged; its numbers were "
-    r"|only \d+ rows: )"
+    r"^bnnbench: (left out: |not refreshed: |.* contains damaged files: "
+    r"|.* is damaged; its numbers were |only \d+ rows: )"
 )
 """Notes on runs that are left out or repaired, and on small tables."""
 

@@ -12,7 +12,7 @@ import pytest
 from attack.attempt import Outcome, OutcomeCheck, Verdict, attempt, files
 from attack.command_lines import command, write_table
 from attack.crashes import FaultInjector, fail_with, run_killed_at
-from attack.sampling import FULL, sample
+from attack.sampling import FULL, MODE, sample
 from support.quick import no_figures, no_report_figures
 
 from bnnbench.experiment.split_files import MACHINE_COLUMNS
@@ -24,7 +24,7 @@ ERRORS: Mapping[str, Callable[[int], FaultInjector]] = {
 }
 """The disk is full or read-only from an operation on, or one operation fails."""
 
-MAX_CHUNKS = 16
+CHUNKS = 16 if MODE == "full" else 1
 """Parts of the operations of a command, which are tested in parallel."""
 
 COMMANDS = {
@@ -76,7 +76,7 @@ def operations(name: str, finished: Path, folder: Path, error: str) -> int:
     return injector.seen
 
 
-@pytest.mark.parametrize("chunk", range(MAX_CHUNKS if FULL else 1))
+@pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize("error", ERRORS if FULL else ["full disk", "disk error"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_operation_fails(
@@ -91,7 +91,7 @@ def test_an_operation_fails(
     """Nothing is half written, and the same command then gives the same bits."""
     count = operations(name, finished, empty, error)
     assert count > 10
-    for moment in sample(range(1 + chunk, count + 1, MAX_CHUNKS if FULL else 1), 1):
+    for moment in sample(range(1 + chunk, count + 1, CHUNKS), 1):
         start(name, finished, empty)
         with ERRORS[error](moment).active(empty):
             outcome = quiet(COMMANDS[name], empty)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,10 +15,12 @@ import pandas as pd
 import pytest
 from attack.attempt import Outcome, Verdict, attempt
 from attack.command_lines import write_table
-from attack.mutations import CANARY, PLANTED, change_file, seal
+from attack.mutations import CANARY, PLANTED, change_bytes, change_file, seal
 from attack.sampling import FULL, examples
 from hypothesis import strategies as st
 from support.quick import no_figures, no_report_figures
+
+from bnnbench import discovery
 
 METHODS = ("linear", "boosting", "gp", "vadam", "pbp", "mc_dropout", "laplace", "deep_ensemble")
 """Their saved models have different arrays."""
@@ -124,3 +128,45 @@ def different(
         found = pd.read_csv(folder / "outputs" / "out" / "results.csv")["rmse_mean"]
         return "" if np.allclose(found, scores.mean(), rtol=1e-5) else "other scores"
     return ""
+
+
+VALUES = ["[]", '["."]', '["evil"]', '["evil", "evil.x"]', '["/"]', '["../.."]', '["~"]',
+          '["a\\u0000b"]', '["os"]', '["antigravity"]', '"evil"', "1", "nan", "2020-01-01", "[[]]",
+          "{a = 1}", '[""]', '["\\u001b]0;a\\u0007"]', "[", '["t.csv"]', '["evil.py"]']  # fmt: skip
+
+PROJECT_COMMANDS = [["list"], ["show", "outputs/received"], ["report", "outputs/received"],
+                    ["predict", "outputs/received", "t.csv"], ["check", "method=evil"],
+                    ["run", "method=evil"], ["list", "method"]]  # fmt: skip
+
+
+def test_a_project_in_the_folder(
+    record_outcome: Callable[..., str],
+    received: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It runs nothing unless it is trusted; then a wrong file gives one sentence."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(discovery, "_own_folders", {})
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    def one(draw: st.DrawFn, number: int) -> str:
+        folder = tmp_path / str(number)
+        start(received, "linear", folder)
+        keys = draw(st.lists(st.sampled_from(["suites", "path", "config_dirs", "x"]), max_size=3))
+        content = "\n".join(f"{key} = {draw(st.sampled_from(VALUES))}" for key in keys).encode()
+        content = change_bytes(draw, content) if draw(st.booleans()) else content
+        (folder / "bnnbench.toml").write_bytes(content)
+        trusted = draw(st.booleans())
+        (folder / "evil.py").write_text("" if trusted else PLANTED)
+        monkeypatch.setenv("BNNBENCH_TRUST", str(folder) if trusted else "")
+        words = draw(st.sampled_from(PROJECT_COMMANDS))
+        outcome = quiet(words, folder)
+        wrong = f"{CANARY} exists" if (folder / CANARY).exists() else ""
+        if trusted:  # its code may run
+            outcome = replace(outcome, executed=())
+        failure = record_outcome("projects", outcome, wrong=wrong)
+        return failure and f"{words} with {content!r} in {folder}, trusted {trusted}: {failure}"
+
+    failures = examples("project", one, 4)
+    assert not failures, "\n\n".join(failures)
