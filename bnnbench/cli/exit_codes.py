@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -47,6 +48,9 @@ class Parser(argparse.ArgumentParser):
         setting = max(found[1].split("/"), key=len) if found else None
         raise UserError(f"{message}; see `{self.prog} --help`.", setting)
 
+
+MIN_ADDRESS_SPACE = 3e9
+"""Bytes. With less, libraries abort or wait forever instead of raising an error."""
 
 RESUME_HINT = "finished work is kept; the same command resumes from there"
 
@@ -148,3 +152,15 @@ def describe_failure(error: BaseException) -> tuple[str, int] | None:
             1,
         )
     return None
+
+
+def check_address_space() -> None:
+    """Raise `UserError` if the limit of this process is too low for the libraries."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+        raise UserError(
+            f"the limit of virtual memory is {limit / 1e9:.2g} GB, but {MIN_ADDRESS_SPACE / 1e9:g} "
+            "GB are necessary; raise it with `ulimit -v unlimited`.",
+            "ulimit -v",
+            "address_space",
+        )

@@ -16,6 +16,7 @@ from bnnbench import __version__
 from bnnbench.cli.exit_codes import (
     Parser,
     Terminated,
+    check_address_space,
     configure_output,
     describe_failure,
     ignore_closed_pipe,
@@ -83,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    check_address_space()
     _check_working_directory()
     if "_ARGCOMPLETE" in os.environ:  # called by the shell for completion
         from bnnbench.cli.commands.completion import complete

@@ -113,10 +113,15 @@ def load_model(folder: Path, fitting: FitSettings) -> SavedModel | None:
         model = Model(fitting, posterior, scaler, about["values"], about["rows"])
         return SavedModel(model, tensors[SCORES].cpu().numpy(), about)
     except (*READ_ERRORS, SafetensorError):
-        raise UserError(
-            f"the model in {folder} is damaged; delete this folder to fit it again.",
-            code="damaged_model",
-        ) from None
+        raise damaged_model_error(folder) from None
+
+
+def damaged_model_error(folder: Path) -> UserError:
+    """Return the error for a model that cannot be read or used."""
+    return UserError(
+        f"the model in {folder} is damaged; delete this folder to fit it again.",
+        code="damaged_model",
+    )
 
 
 def _sum(tensors: bytes, about: Mapping[str, Any]) -> str:

@@ -140,7 +140,8 @@ class RunFolder:
         root = self.root.resolve()
         for folder, folders, files in os.walk(root):
             for path in (Path(folder, name) for name in (*folders, *files)):
-                leaves = path.is_symlink() and not path.resolve().is_relative_to(root)
+                target = Path(os.path.realpath(path))  # also of a link to itself
+                leaves = path.is_symlink() and not target.is_relative_to(root)
                 if leaves or _is_special(path):
                     kind = "a link out of the run's folder" if leaves else "a pipe or a device"
                     raise UserError(f"{path} is {kind}; delete it.", path.name, "irregular_file")

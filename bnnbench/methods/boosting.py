@@ -113,7 +113,7 @@ def _quantiles(forest: Mapping[str, Tensor], x: Tensor) -> Tensor:
     """Return the quantiles of one replica at `[M, D]`, `[M, quantiles]`."""
     flat = {name: forest[name].flatten(0, 1) for name in NODES}
     node = torch.zeros(len(flat["value"]), len(x), dtype=torch.long, device=x.device)
-    while True:
+    for _ in range(flat["value"].shape[1]):  # no path is longer, unless a saved model is damaged
         feature, threshold = flat["feature"].gather(1, node), flat["threshold"].gather(1, node)
         left, right = flat["left"].gather(1, node), flat["right"].gather(1, node)
         child = torch.where(x.T.gather(0, feature) <= threshold, left, right)

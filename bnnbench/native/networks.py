@@ -30,6 +30,7 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
     """
     code = library().code
     assert code is not None and outputs.is_contiguous()
+    check_tensors(mlp, networks, inputs, torch.float32)
     networks, inputs = networks.contiguous(), inputs.contiguous()
     samples, sets, _ = networks.shape
     code.evaluate(
@@ -37,6 +38,23 @@ def predict_outputs(mlp: MLP, networks: Tensor, inputs: Tensor, outputs: Tensor)
         samples, sets, inputs.shape[1],
         networks.data_ptr(), inputs.data_ptr(), outputs.data_ptr(),
     )  # fmt: skip
+
+
+def check_tensors(mlp: MLP, weights: Tensor, inputs: Tensor, dtype: torch.dtype) -> None:
+    """Check tensors that native code reads, since those of a received model may have any shape.
+
+    Args:
+        mlp: the network shape.
+        weights: `[..., R, P]`.
+        inputs: `[R, M, D]`.
+        dtype: of both.
+
+    Raises:
+        ValueError: if a shape or type is another.
+    """
+    expected = (len(inputs), mlp.n_weights, mlp.sizes[0], dtype, dtype)
+    if (*weights.shape[-2:], inputs.shape[2], weights.dtype, inputs.dtype) != expected:
+        raise ValueError("tensors do not fit the network")
 
 
 def has_native_gradients(likelihood: Likelihood, like: Tensor) -> bool:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnbench.cpp.library import library
+from bnnbench.native.networks import check_tensors
 from bnnbench.nn import MLP
 from bnnbench.types import TrainingSet
 
@@ -96,6 +97,8 @@ def output_moments(mlp: MLP, loc: Tensor, var: Tensor, inputs: Tensor) -> tuple[
     """
     code = library().code
     assert code is not None and mlp.sizes[-1] == 1
+    for weights in (loc, var):
+        check_tensors(mlp, weights, inputs, torch.float64)
     loc, var, inputs = loc.contiguous(), var.contiguous(), inputs.contiguous()
     mean, variance = (inputs.new_empty(inputs.shape[:2]) for _ in range(2))
     code.output_moments(

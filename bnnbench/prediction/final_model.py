@@ -10,16 +10,22 @@ import numpy as np
 import yaml
 
 from bnnbench.config.assemble import assemble_experiment
-from bnnbench.data.own_table.columns import NUMBER, Encoding
+from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.model import Model, chosen_values, fit_model
-from bnnbench.experiment.model_file import SavedModel, load_model, save_model
+from bnnbench.experiment.model_file import READ_ERRORS as MODEL_READ_ERRORS
+from bnnbench.experiment.model_file import (
+    SavedModel,
+    damaged_model_error,
+    load_model,
+    save_model,
+)
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
 from bnnbench.files import checksum
-from bnnbench.notes import status_message
-from bnnbench.prediction.held_out import HeldOut, hold_out
+from bnnbench.notes import one_line, status_message
+from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
 from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
@@ -73,14 +79,42 @@ def load_or_fit(folder: RunFolder, conformal: bool = False) -> FinalModel:
     path = folder.root / ("model-held-out" if conformal else "model")
     source = checksum(folder.config.read_bytes() + folder.table(SPLITS).read_bytes())
     saved = load_model(path, experiment.fitting)
-    if saved is None or saved.about["source"] != source:
+    if saved is None or saved.about.get("source") != source:
         with status_message(f"fitting {experiment.method.label} to all rows"):
             _fit_and_save(run, experiment, path, conformal, source)
         saved = load_model(path, experiment.fitting)
     assert saved is not None
-    about = saved.about
-    encodings = tuple(Encoding(**{**e, "values": tuple(e["values"])}) for e in about["encodings"])
-    return FinalModel(saved, encodings, about["target"], about["label"])
+    return _checked_model(saved, path)
+
+
+def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
+    """Return a model that can predict: a changed file may have a valid checksum.
+
+    Raises:
+        UserError: if it cannot.
+    """
+    about, scores = saved.about, saved.scores
+    try:
+        encodings = tuple(
+            Encoding(**{**e, "values": tuple(e["values"])}) for e in about["encodings"]
+        )
+        texts = (
+            about["target"],
+            about["label"],
+            *(t for e in encodings for t in (e.column, *e.values)),
+        )
+        if not all(isinstance(text, str) for text in texts) or np.isnan(scores).any():
+            raise ValueError
+        if any(e.kind not in KINDS for e in encodings) or scores.ndim != 1:
+            raise ValueError
+        groups = np.asarray(about["held_out_groups"], dtype=np.int64)
+        if about["held_out"] not in HELD_OUT_NOTES or groups.shape != scores.shape:
+            raise ValueError
+        for rows in (2, 3):  # a wrong shape does not fit both
+            saved.model.predict(np.zeros((rows, sum(len(e.features) for e in encodings))))
+    except (RuntimeError, AssertionError, ArithmeticError, *MODEL_READ_ERRORS):
+        raise damaged_model_error(path) from None
+    return FinalModel(saved, encodings, one_line(about["target"]), one_line(about["label"]))
 
 
 def _read_experiment(folder: RunFolder) -> Experiment:

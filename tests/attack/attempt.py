@@ -18,8 +18,13 @@ from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 
+from attack.audit import peak_memory, reset_peak_memory, watched
+
 TIME_LIMIT = 30
 """Seconds of CPU time after which an attempt counts as hung. Valid runs take a few seconds."""
+
+MAX_MEMORY = 2.0
+"""Memory of this process, including its libraries, in GB."""
 
 TIMEOUT_FACTOR = 10
 """Limit on the wall-clock time relative to `TIME_LIMIT`, for busy machines."""
@@ -29,7 +34,8 @@ class Verdict(StrEnum):
     """The result of an attempt. Only the first two are acceptable.
 
     `wrong`: neither results nor an error, more than one error, accepted nonsense, or changed
-    results.
+    results. `code executed`: code of the working directory, or a program. `files outside`: changed
+    files outside the working directory. `memory`: more than `MAX_MEMORY`.
     """
 
     RAN = "ran"
@@ -38,6 +44,9 @@ class Verdict(StrEnum):
     TRACEBACK = "traceback"
     HANG = "hang"
     LEFTOVERS = "files left"
+    EXECUTED = "code executed"
+    OUTSIDE = "files outside"
+    MEMORY = "memory"
 
 
 OutcomeCheck = Callable[..., None]
@@ -60,6 +69,9 @@ class Outcome:
         errors: standard error, including a traceback.
         leftover_files: paths that should not exist, relative to the working directory.
         seconds: duration.
+        executed: programs and files that were executed.
+        outside: files that were changed outside the working directory.
+        memory: peak of this process in GB.
     """
 
     code: int | None
@@ -67,6 +79,9 @@ class Outcome:
     errors: str
     leftover_files: tuple[str, ...] = ()
     seconds: float = 0.0
+    executed: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    memory: float = 0.0
 
     @property
     def messages(self) -> list[str]:
@@ -77,6 +92,10 @@ class Outcome:
     @property
     def verdict(self) -> Verdict:
         """The verdict, from the exit code and the output."""
+        if self.executed or self.outside:
+            return Verdict.EXECUTED if self.executed else Verdict.OUTSIDE
+        if self.memory > MAX_MEMORY:
+            return Verdict.MEMORY
         if self.code is None:
             hung = self.errors.rstrip().endswith("Hang")
             return Verdict.HANG if hung else Verdict.TRACEBACK
@@ -99,19 +118,20 @@ class Outcome:
         return (
             f"{self.verdict}: exit code {self.code}, {self.seconds:.1f} s\n"
             f"--- out\n{self.out[-1500:]}\n--- errors\n{self.errors[-3000:]}\n"
-            f"--- leftover files: {', '.join(self.leftover_files)}"
+            f"--- leftover files: {', '.join(self.leftover_files)}\n"
+            f"--- executed: {self.executed}, outside: {self.outside}, {self.memory:.2f} GB"
         )
 
 
 PROGRESS = re.compile(
-    r"^(bnnbench: .*|(reading|preparing|checking every run of) .*|.* on .*: .*|.*: downloading .*"
-    r"|.* (left|so far).*|\s*)$"
+    r"^(bnnbench: .*|(reading|preparing|fitting|checking every run of) .*|.* on .*: .*"
+    r"|.*: downloading .*|.* (left|so far).*|\s*)$"
 )
 
 
 NOTE = re.compile(
-    r"^bnnbench: (left out: |.* contains damaged files: |.* is damaged; its numbers were "
-    r"|only \d+ rows: )"
+    r"^bnnbench: (left out: |not refreshed: |.* contains damaged files: "
+    r"|.* is damaged; its numbers were |only \d+ rows: )"
 )
 """Notes on runs that are left out or repaired, and on small tables."""
 
@@ -150,8 +170,10 @@ def attempt(
     # Python's own standard error also escapes characters that it cannot encode.
     errors = io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace", write_through=True)
     code, began = None, time.monotonic()
+    reset_peak_memory()
     with (
         working_directory(folder),
+        watched(folder) as watch,
         redirect_stdout(out),
         redirect_stderr(errors),
         watchdog(limit),
@@ -163,7 +185,15 @@ def attempt(
     texts = [_text(stream, encoding) for stream in (out, errors)]
     refused = code == 2 and "results: " not in texts[0]
     leftover_files = leftovers(folder, before, "" if refused else outputs)
-    return Outcome(code, *texts, leftover_files, time.monotonic() - began)
+    return Outcome(
+        code,
+        *texts,
+        leftover_files,
+        time.monotonic() - began,
+        (*watch.programs, *watch.code),
+        tuple(watch.outside),
+        peak_memory(),
+    )
 
 
 def _run(arguments: Sequence[str], errors: io.TextIOWrapper) -> int | None:
@@ -245,7 +275,7 @@ def _show_warning(
 
 
 def files(folder: Path) -> frozenset[str]:
-    """Relative paths of everything below a folder."""
+    """Relative paths of everything below a folder; links are not followed."""
     return frozenset(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from attack.attempt import ACCEPTABLE, Outcome, OutcomeCheck, Verdict
 from attack.command_lines import write_table
@@ -31,31 +33,44 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table of verdicts."""
+    """Print the table of verdicts, and write it to the file that `BNNBENCH_ATTACK_TABLE` names."""
     if not COUNTS:
         return
-    heads = ["family", "tried", *Verdict]
-    rows = [[family, sum(n.values()), *(n[v] for v in Verdict)] for family, n in COUNTS.items()]
-    rows.append(["all", *(sum(column) for column in zip(*(r[1:] for r in rows), strict=True))])
+    heads = ["family", "attempts", *map(str, Verdict)]
+    rows = [[name, sum(n.values()), *(n[v] for v in Verdict)] for name, n in sorted(COUNTS.items())]
+    rows.append(["total", *(sum(column) for column in zip(*(r[1:] for r in rows), strict=True))])
+    table = pd.DataFrame(rows, columns=heads)
     terminalreporter.section("attacks")
-    for row in (heads, ["---", *("--:" for _ in heads[1:])], *rows):
-        terminalreporter.write_line("| " + " | ".join(map(str, row)) + " |")
+    terminalreporter.write_line(table.to_markdown(index=False))
+    if "BNNBENCH_ATTACK_TABLE" in os.environ:
+        table.to_csv(os.environ["BNNBENCH_ATTACK_TABLE"], index=False)
 
 
 @pytest.fixture
-def check_outcome(record_property: Callable[[str, object], None]) -> OutcomeCheck:
-    """`check_outcome(family, outcome)`: count an outcome, and fail unless it is acceptable.
+def record_outcome(record_property: Callable[[str, object], None]) -> Callable[..., str]:
+    """`record_outcome(family, outcome)`: count an outcome; return why it is not acceptable, or "".
 
     `refuse=True`: only a refusal is acceptable. `wrong="..."`: why the outcome is wrong although
     the command ran.
     """
 
-    def check(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
+    def record(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> str:
         verdict = outcome.verdict
         if verdict == Verdict.RAN and (refuse or wrong):
             verdict = Verdict.WRONG
         record_property("attack", [family, verdict.value])
-        assert verdict in ACCEPTABLE, f"{wrong or verdict}\n{outcome}"
+        return "" if verdict in ACCEPTABLE else f"{wrong or verdict}\n{outcome}"
+
+    return record
+
+
+@pytest.fixture
+def check_outcome(record_outcome: Callable[..., str]) -> OutcomeCheck:
+    """As `record_outcome`, and fail if the outcome is not acceptable."""
+
+    def check(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> None:
+        failure = record_outcome(family, outcome, refuse, wrong)
+        assert not failure, failure
 
     return check
 

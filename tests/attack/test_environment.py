@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from attack.attempt import Outcome, OutcomeCheck, attempt, files, leftovers
 from attack.command_lines import command
-from attack.crashes import FaultInjector, disk_full
 from attack.sampling import FULL, sample
 from support.quick import no_figures, no_report_figures
 
@@ -124,36 +123,6 @@ def test_a_pipe_that_nobody_reads(table: Path, empty: Path, check_outcome: Outco
         "processes",
         Outcome(outcome.code, "nobody reads this", outcome.errors, outcome.leftover_files),
     )
-
-
-NUMBERS = {
-    "permission lost": errno.EACCES,
-    "read-only": errno.EROFS,
-    "quota": errno.EDQUOT,
-    "broken disk": errno.EIO,
-    "too many files": errno.EMFILE,
-}
-
-
-@pytest.mark.parametrize("moment", [1, 5, 20] if FULL else [1])
-@pytest.mark.parametrize("name", NUMBERS if FULL else ["read-only"])
-def test_writing_fails(
-    check_outcome: OutcomeCheck, table: Path, empty: Path, name: str, moment: int
-) -> None:
-    with no_figures(), FaultInjector(disk_full(NUMBERS[name]), moment).active():
-        check_outcome("file systems", attempt(arguments_for("run", table), empty))
-
-
-@pytest.mark.parametrize("kind", ["report", "refresh"] if FULL else ["report"])
-@pytest.mark.parametrize("moment", [1, 2, 3, 7] if FULL else [2])
-def test_a_report_on_a_full_disk(
-    check_outcome: OutcomeCheck, table: Path, empty: Path, moment: int, kind: str
-) -> None:
-    with no_figures(), no_report_figures():
-        assert attempt(arguments_for("run", table), empty).code == 0
-        with FaultInjector(disk_full(), moment).active():
-            words = ["report", "--refresh"] if kind == "refresh" else ["report"]
-            check_outcome("full disk", attempt(words, empty))
 
 
 @pytest.mark.parametrize("kind", ["mkdir", "open"] if FULL else ["mkdir"])

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attack.attempt import ACCEPTABLE, OutcomeCheck, attempt
+from attack.attempt import OutcomeCheck, attempt
 from attack.command_lines import command
-from attack.sampling import FULL, sample, scaled
-from hypothesis import HealthCheck, Phase, given, settings
+from attack.sampling import FULL, examples, sample
 from hypothesis import strategies as st
 from support.quick import no_figures
 
@@ -81,35 +80,21 @@ def _add_defect(draw: st.DrawFn, row: list[str]) -> None:
         row.clear()
 
 
-@settings(
-    max_examples=scaled(6),
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-@given(tables())
-def _generated(keep: Callable[[tuple[bytes, str]], None], table: tuple[bytes, str]) -> None:
-    keep(table)
-
-
-def test_generated_tables(record_property: Callable[[str, object], None], tmp_path: Path) -> None:
+def test_generated_tables(record_outcome: Callable[..., str], tmp_path: Path) -> None:
     """The target may be the name of any column."""
-    found: list[tuple[bytes, str]] = []
-    _generated(found.append)
-    failed = []
-    for place, (content, target) in enumerate(found):
-        folder = tmp_path / f"cwd{place}"
+
+    def one(draw: st.DrawFn, number: int) -> str:
+        content, target = draw(tables())
+        folder, file = tmp_path / f"cwd{number}", tmp_path / "table.csv"
         folder.mkdir()
-        file = tmp_path / "table.csv"
         file.write_bytes(content)
         with no_figures():
             outcome = attempt([*command(file, ()), f"dataset.target={target}"], folder)
-        record_property("attack", ["tables", outcome.verdict.value])
-        if outcome.verdict not in ACCEPTABLE:
-            failed.append(f"{content!r} {target!r}: {outcome}")
-    assert not failed, "\n".join(failed)
+        failure = record_outcome("tables", outcome)
+        return failure and f"{content!r} {target!r}: {failure}"
+
+    failures = examples("tables", one, 6)
+    assert not failures, "\n\n".join(failures)
 
 
 EXTREME_NUMBERS = [

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnnbench.data.errors import invalid
-from bnnbench.data.own_table.columns import CATEGORIES, DATES, Encoding, as_strings, is_text
+from bnnbench.data.own_table.columns import (
+    CATEGORIES,
+    DATES,
+    Encoding,
+    as_strings,
+    excerpt,
+    is_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +190,7 @@ def _text_issues(
     strings, text = as_strings(cells), is_text(cells)
     first, count = int(np.flatnonzero(text)[0]), len(encoding.values)
     hint = DATE_FORMATS if AMBIGUOUS_DATE.fullmatch(strings.iloc[first]) else ""
-    problem = f"holds the text {strings.iloc[first]!r} in data row {first + 1}"
+    problem = f"holds the text {excerpt(strings.iloc[first])!r} in data row {first + 1}"
     if text.sum() < strings.notna().sum() / 2:
         remedies = ("make every cell a number", drop)
         return [ColumnIssue(encoding.column, problem, remedies, hint=hint)]
@@ -229,6 +236,6 @@ def check_numeric_target(path: Path, target: str, cells: pd.Series, encoding: En
             "target",
             "not_numeric",
             f"column {target!r} of {path} holds the text "
-            f"{as_strings(cells).iloc[first]!r} in data row {first + 1}; the target must be a "
-            "number in every row.",
+            f"{excerpt(as_strings(cells).iloc[first])!r} in data row {first + 1}; the target must "
+            "be a number in every row.",
         )

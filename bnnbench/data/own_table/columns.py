@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NUMBER, DATES, CATEGORIES = "number", "dates", "categories"
+KINDS = (NUMBER, DATES, CATEGORIES)
 """Column kinds."""
 
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
 """Day, month, year: dates with dots always have this order, dates with slashes may have another."""
+
+MAX_EXCERPT = 60
+"""Characters of a cell in a message."""
 
 ONE_DAY = np.timedelta64(1, "D")
 
@@ -156,6 +160,11 @@ def as_strings(column: pd.Series, known: Sequence[str] = ()) -> pd.Series:
         return text.removesuffix(".0") if is_code else text
 
     return column.astype(object).map(as_string, na_action="ignore")
+
+
+def excerpt(cell: str) -> str:
+    """Return the beginning of a cell, for messages."""
+    return cell if len(cell) <= MAX_EXCERPT else f"{cell[:MAX_EXCERPT]}..."
 
 
 def is_text(column: pd.Series) -> pd.Series:

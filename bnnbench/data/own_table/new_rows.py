@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings
+from bnnbench.data.own_table.columns import CATEGORIES, Encoding, as_strings, excerpt
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _unknown_words(frame: pd.DataFrame, encodings: Sequence[Encoding], name: str
             new = sorted({*as_strings(frame[one.column], one.values).dropna()} - {*one.values})
             if new:
                 warnings.append(
-                    f"{name}: {one.column} holds {', '.join(new[:3])}"
+                    f"{name}: {one.column} holds {', '.join(map(excerpt, new[:3]))}"
                     f"{' and others' * (len(new) > 3)}, which the original table does not contain; "
                     "they are encoded as zeros"
                 )

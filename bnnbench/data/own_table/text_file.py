@@ -46,8 +46,12 @@ OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
 
 DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
-POINT_GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
-COMMA_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+MAYBE_GROUPED = {
+    ".": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
+    ",": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+}
+"""A number whose points or commas may separate thousands."""
+
 GROUPED_NUMBER = {
     ".": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?([eE][-+]?\d+)?"),
     ",": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?([eE][-+]?\d+)?"),
@@ -103,8 +107,8 @@ def detect_format(path: Path, separator: str, decimal: str, encoding: str) -> Te
     cells = [cell for row in split_cells(lines[1:], separator) for cell in row]
     if decimal == AUTO:
         decimal = _decimal(path, cells, separator)
-    pattern, mark = (POINT_GROUPED, ".") if decimal == "," else (COMMA_GROUPED, ",")
-    grouped = any(pattern.fullmatch(cell) for cell in cells)
+    mark = "." if decimal == "," else ","
+    grouped = any(MAYBE_GROUPED[mark].fullmatch(cell) for cell in cells)
     return TextFormat(separator, decimal, encoding, mark if grouped else None)
 
 
@@ -181,21 +185,23 @@ def _decimal(path: Path, cells: Sequence[str], separator: str) -> str:
     """Return a comma if some numbers have decimal commas and none has a decimal point.
 
     Raises:
-        UserError: if every comma may also separate thousands, as in 1,230. In columns separated by
-            semicolons commas are decimal marks, since files with decimal points use commas.
+        UserError: if every mark may also separate thousands, as in 1,230 or 1.230. Files with
+            decimal points use commas between columns, and files with decimal commas semicolons.
     """
+    points = [cell for cell in cells if DECIMAL_POINT.fullmatch(cell)]
     commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
-    points = any(
-        DECIMAL_POINT.fullmatch(cell) and not DECIMAL_COMMA.fullmatch(cell) for cell in cells
-    )
-    if points or not commas:
+    if not all(map(MAYBE_GROUPED["."].fullmatch, points)):
         return "."
-    if separator != "semicolon" and all(COMMA_GROUPED.fullmatch(cell) for cell in commas):
-        raise invalid(
-            "decimal",
-            "ambiguous",
-            f"{commas[0]} in {path} may be {commas[0].replace(',', '')} or "
-            f"{commas[0].replace(',', '.')}; set dataset.decimal=. or \"dataset.decimal=','\" "
-            "(`bnnbench predict`: --decimal).",
-        )
-    return ","
+    if not all(map(MAYBE_GROUPED[","].fullmatch, commas)):
+        return ","
+    usual = {"comma": ".", "space": ".", "semicolon": ","}.get(separator)
+    unusual = [*(points if usual != "." else ()), *(commas if usual != "," else ())]
+    if not unusual:
+        return "," if commas else "."
+    plain = re.sub("[.,]", "", unusual[0])
+    raise invalid(
+        "decimal",
+        "ambiguous",
+        f"{unusual[0]} in {path} may be {plain} or {re.sub('[.,]', '.', unusual[0])}; set "
+        "dataset.decimal=. or \"dataset.decimal=','\" (`bnnbench predict`: --decimal).",
+    )
