@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +13,8 @@ from torch import Tensor
 from bnnbench.settings import Training
 
 ADAM_EPSILON = 1e-8
+
+ADAM_BETAS = (0.9, 0.999)
 
 
 @dataclass(frozen=True)
@@ -83,3 +88,54 @@ def adam_on(
         parameter, gradient, first, second, bias_correction, training.learning_rate, training.betas
     )
     return dict(zip(names, updated, strict=True))
+
+
+class Adam:
+    """Adam in place, with `epsilon` added to the root of the uncorrected second moment.
+
+    `w -= rate sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon)`: the variant at the end of
+    section 2 of Kingma and Ba (2015), and that of TensorFlow's `AdamOptimizer`. Algorithm 1 of the
+    paper, and `adam`, correct `v` before adding `epsilon`.
+
+    Args:
+        parameters: `[R, P]`, updated in place.
+    """
+
+    def __init__(self, parameters: Tensor) -> None:
+        self._parameters = parameters
+        self.first, self.second = torch.zeros_like(parameters), torch.zeros_like(parameters)
+        self.steps = 0
+        self._update = torch.empty_like(parameters)
+
+    def step(self, gradient: Tensor, rate: float, active: Tensor | None = None) -> None:
+        """Take one step.
+
+        Args:
+            gradient: `[R, P]`.
+            rate: learning rate.
+            active: `[R, 1]`, 1, or 0 for frozen replicas; None if none is frozen.
+        """
+        self.steps += 1
+        first, second = ADAM_BETAS
+        self.first.lerp_(gradient, 1 - first)
+        self.second.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        torch.sqrt(self.second, out=self._update).add_(ADAM_EPSILON)
+        correction = math.sqrt(1 - second**self.steps) / (1 - first**self.steps)
+        if active is None:
+            self._parameters.addcdiv_(self.first, self._update, value=-rate * correction)
+            return
+        torch.div(self.first, self._update, out=self._update)
+        self._parameters.addcmul_(self._update, active, value=-rate * correction)
+
+    def state(self, k: int) -> dict[str, Any]:
+        """Return copies of the parameters and moments of replica `k`, and the number of steps."""
+        return {"steps": self.steps, "rows": [row.cpu().clone() for row in self._rows(k)]}
+
+    def restore(self, k: int, state: Mapping[str, Any]) -> None:
+        """Set replica `k` to a saved state."""
+        self.steps = state["steps"]
+        for row, saved in zip(self._rows(k), state["rows"], strict=True):
+            row.copy_(saved)
+
+    def _rows(self, k: int) -> tuple[Tensor, ...]:
+        return self._parameters[k], self.first[k], self.second[k]

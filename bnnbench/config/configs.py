@@ -16,7 +16,7 @@ CONFIG_NAME = "run"
 
 GROUPS = (
     *("method", "dataset", "experiment", "divergence", "prior", "likelihood", "loss", "search"),
-    *("protocol", "depth"),
+    *("protocol", "depth", "images"),
     *("device", "engine"),
 )
 """Config groups, in the order of lists."""

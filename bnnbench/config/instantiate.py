@@ -16,6 +16,7 @@ Config = dict[str, Any]
 PACKAGES = {
     "method": ("methods",),
     "dataset": ("data",),
+    "images": ("data",),
     "experiment": ("experiment", "suites"),
     "divergence": ("divergences",),
     "prior": ("divergences",),

@@ -6,18 +6,16 @@ commit. A file is used only if its SHA-256 is the one in `checksums.txt`.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
+from bnnbench.data.download import download_files, unwritable
 from bnnbench.files import write_atomically
 from bnnbench.types import UserError
 
@@ -37,10 +35,6 @@ FOLDERS = {
     "wine": "wine-quality-red",
     "yacht": "yacht",
 }
-
-# Seconds to connect and between two bytes. Short, because a run without a network should fail fast
-# and `requests` tries every address of the host in turn.
-TIMEOUT = (3, 15)
 
 
 @dataclass(frozen=True)
@@ -126,49 +120,13 @@ def verify(names: Iterable[str], directory: Path) -> list[Status]:
 
 
 def download(name: str, stale: list[str], directory: Path, base_url: str = BASE_URL) -> None:
-    """Download some files of a set, verifying each before it is moved into place.
-
-    Raises:
-        UserError: if a file cannot be downloaded or written; there are no retries.
-    """
-    import pooch
-    import requests
-    from rich.console import Console
-    from rich.progress import Progress
-
-    pooch.get_logger().setLevel("WARNING")
-    base_url = base_url.rstrip("/") + "/"
-    manager = pooch.create(path=directory, base_url=base_url, registry=checksums(name))
-    downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
-    console, terminal = Console(stderr=True), sys.stderr.isatty()
-    label = f"{name}: downloading {len(stale)} files into {directory}"
-    if not terminal:
-        print(f"{label} from {base_url}", file=sys.stderr)
-    folder = directory / folder_of(name) / "data"
-    bars = Progress(console=console, transient=True, disable=not terminal)
-    with _remove_empty_folders(folder), bars as bar:
-        for file in bar.track(stale, description=label):
-            try:
-                path = Path(manager.fetch(file, downloader=downloader))
-                path.chmod(0o644)  # pooch makes files readable by their owner only
-            except requests.RequestException as error:
-                raise _download_failed(name, base_url + file, _reason(error)) from None
-            except OSError as error:
-                raise _unwritable(directory, error) from None
-            except ValueError:
-                raise _download_failed(name, base_url + file, "its SHA-256 is wrong") from None
-
-
-@contextmanager
-def _remove_empty_folders(folder: Path) -> Iterator[None]:
-    """Remove the folder and its parents again if they were created and are still empty."""
-    created = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # not empty
-            for path in created:
-                path.rmdir()
+    """Download some files of a set, as `download_files` does."""
+    remedy = (
+        f"copy the files with `bnnbench data fetch {name} --from DIR`, or set BNNBENCH_DATA to a "
+        f"folder with {folder_of(name)}/data/"
+    )
+    sums = {file: checksums(name)[file] for file in stale}
+    download_files(name, sums, directory, (base_url,), remedy)
 
 
 def _intact(path: Path, checksum: str) -> bytes | None:
@@ -218,35 +176,4 @@ def _write(path: Path, content: bytes, directory: Path) -> None:
     try:
         write_atomically(path, lambda file: file.write(content))
     except OSError as error:
-        raise _unwritable(directory, error) from None
-
-
-def _reason(error: Exception) -> str:
-    """Describe why a download failed, in two or three words."""
-    import requests
-
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    response = getattr(error, "response", None)
-    return "no connection" if response is None else f"HTTP status {response.status_code}"
-
-
-def _download_failed(name: str, url: str, reason: str) -> UserError:
-    return UserError(
-        f"{name}: cannot download {url} ({reason}); copy the files with `bnnbench data fetch "
-        f"{name} --from DIR`, or set BNNBENCH_DATA to a folder with {folder_of(name)}/data/.",
-        setting="data_dir",
-        code="download_failed",
-    )
-
-
-def _unwritable(directory: Path, error: OSError) -> UserError | OSError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error
-    reason = error.strerror or "Permission denied"  # pooch drops the errno of this error only
-    return UserError(
-        f"cannot write data files to {directory} ({reason}); choose a writable folder with "
-        "data_dir=DIR, or with --dir DIR in `bnnbench data fetch`.",
-        setting="data_dir",
-        code="not_writable",
-    )
+        raise unwritable(directory, error) from None

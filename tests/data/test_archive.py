@@ -15,7 +15,7 @@ import requests
 from support.tables import SHAPES, UNREACHABLE_URL
 from support.user_errors import raises_user_error
 
-from bnnbench.data import archive
+from bnnbench.data import archive, download
 from bnnbench.data.uci import UCI
 
 
@@ -132,5 +132,5 @@ def test_intact_files_are_not_fetched_again(yacht: Path) -> None:
 
 
 def test_timeouts_and_missing_connections_are_distinguished() -> None:
-    assert archive._reason(requests.Timeout()) == "no answer in time"
-    assert archive._reason(requests.ConnectionError()) == "no connection"
+    assert download._reason(requests.Timeout()) == "no answer in time"
+    assert download._reason(requests.ConnectionError()) == "no connection"

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Self
 
 from bnnbench.constraints import Between, ListOf, OneOf, Whole, check_choice, check_settings
+from bnnbench.experiment import state_file
 from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.identity import no_identity
-from bnnbench.suites.lam_density_ratio import names, state_file
+from bnnbench.suites.lam_density_ratio import names
 from bnnbench.suites.lam_density_ratio.objectives import Objective
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.repetition import Repetition, run_repetitions

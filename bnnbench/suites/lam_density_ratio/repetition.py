@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bnnbench.experiment import state_file
 from bnnbench.experiment.run_folder import UnitStore
-from bnnbench.suites.lam_density_ratio import metrics, names, state_file
+from bnnbench.suites.lam_density_ratio import metrics, names
 from bnnbench.suites.lam_density_ratio.problem import Problem, Replica
 from bnnbench.suites.lam_density_ratio.stack import Stack
 from bnnbench.suites.lam_density_ratio.trainer import State, Trainer, TrainingLog

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bnnbench.suites.lam_density_ratio.adam import Adam
+from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio.networks import (
     ESTIMATOR,
     GENERATOR,
@@ -46,19 +46,6 @@ class TrainedNetwork:
     def update(self, rate: float, active: Tensor) -> None:
         """Take one step with the current gradient."""
         self.adam.step(self.gradient.flat, rate, active)
-
-    def state(self, k: int) -> dict[str, Any]:
-        """Return the parameters and the state of the optimiser of replica `k`."""
-        return {"steps": self.adam.steps, "rows": [row.cpu().clone() for row in self._rows(k)]}
-
-    def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
-        self.adam.steps = state["steps"]
-        for row, saved in zip(self._rows(k), state["rows"], strict=True):
-            row.copy_(saved)
-
-    def _rows(self, k: int) -> tuple[Tensor, ...]:
-        return self.parameters.flat[k], self.adam.first[k], self.adam.second[k]
 
 
 class Columns(NamedTuple):
@@ -231,15 +218,15 @@ class Stack:
         """Return the networks and the random stream of replica `k`."""
         return {
             "random": self.draws.generators[k].get_state(),
-            "generator": self.generator.state(k),
-            "estimator": self.estimator.state(k),
+            "generator": self.generator.adam.state(k),
+            "estimator": self.estimator.adam.state(k),
         }
 
     def restore(self, k: int, state: Mapping[str, Any]) -> None:
         """Set replica `k` to a saved state."""
         self.draws.generators[k].set_state(state["random"])
-        self.generator.restore(k, state["generator"])
-        self.estimator.restore(k, state["estimator"])
+        self.generator.adam.restore(k, state["generator"])
+        self.estimator.adam.restore(k, state["estimator"])
 
 
 def _objective_slices(replicas: Sequence[Replica]) -> list[tuple[slice, Objective]]:

@@ -13,11 +13,12 @@ from support.tiny_runs import no_page, with_experiment
 
 from bnnbench.config.compose import job_overrides
 from bnnbench.config.configs import config_folder
+from bnnbench.experiment import state_file
 from bnnbench.experiment.base import Member
 from bnnbench.experiment.execution import execute
 from bnnbench.experiment.run import Run
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.suites.lam_density_ratio import SUITE, repetition, stack, state_file, trainer
+from bnnbench.suites.lam_density_ratio import SUITE, repetition, stack, trainer
 from bnnbench.suites.lam_density_ratio.experiment import Sprinkler
 from bnnbench.suites.lam_density_ratio.names import CURVES, REPETITIONS, SAMPLES
 from bnnbench.suites.lam_density_ratio.trainer import Trainer

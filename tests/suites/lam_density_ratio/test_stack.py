@@ -10,8 +10,8 @@ import torch
 from support.sprinkler import objective, problem, reference_network, replicas
 from torch import Tensor
 
+from bnnbench.optim import Adam
 from bnnbench.suites.lam_density_ratio import sprinkler
-from bnnbench.suites.lam_density_ratio.adam import Adam
 from bnnbench.suites.lam_density_ratio.networks import ESTIMATOR, GENERATOR, Parameters
 from bnnbench.suites.lam_density_ratio.problem import Problem
 from bnnbench.suites.lam_density_ratio.stack import Stack, negative_log_likelihood

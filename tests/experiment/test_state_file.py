@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnnbench.suites.lam_density_ratio import state_file
+from bnnbench.experiment import state_file
 
 STATE = {"iteration": 7, "rows": [torch.arange(3.0)], "log": {"nelbo": float("nan")}}
 

@@ -1,4 +1,4 @@
-"""Saved state of a repetition: a header line with the last iteration, then the data to resume."""
+"""Saved state of a unit: a header line with the last iteration, then the data to resume."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def iteration(path: Path) -> int:
 def read(path: Path) -> dict[str, Any] | None:
     """Return the saved state, or None if there is none.
 
-    A damaged state is reported on standard error and ignored, so that the repetition starts again.
+    A damaged state is reported on standard error and ignored, so that the unit starts again.
     """
     if not path.exists():
         return None
@@ -50,5 +50,5 @@ def read(path: Path) -> dict[str, Any] | None:
             return state
     except (ValueError, KeyError, TypeError, RuntimeError, pickle.UnpicklingError):
         pass
-    print(f"bnnbench: {path} is damaged; this repetition starts again.", file=sys.stderr)
+    print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
     return None

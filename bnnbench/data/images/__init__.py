@@ -1,0 +1,1 @@
+"""Labelled images for experiments that model images: sources, verification and binarisation."""

@@ -1,0 +1,147 @@
+"""MNIST and Fashion-MNIST from their published IDX files.
+
+A file is used only if the SHA-256 of its decompressed content is the published one: archives of the
+same content differ in their gzip headers. The digest covers the IDX header, which is skipped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from os.path import expanduser
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.constraints import OneOf, check_folder
+from bnnbench.data.download import download_files
+from bnnbench.data.images.base import GreyImages, ImageSource
+from bnnbench.data.images.errors import damaged_file
+from bnnbench.identity import no_identity
+
+MIRRORS = {
+    "mnist": (
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    "fashion_mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
+}
+
+SYSTEM_FOLDERS = {"fashion_mnist": Path("/usr/share/datasets/fashion-mnist")}
+"""Folder of the Debian package dataset-fashion-mnist."""
+
+SHAPE = (28, 28)
+
+IMAGES_HEADER, LABELS_HEADER = 16, 8
+"""Bytes before the values."""
+
+
+class IdxFile(NamedTuple):
+    """A published file.
+
+    Attributes:
+        sha256: of its content.
+        gz_sha256: of the published archive.
+    """
+
+    sha256: str
+    gz_sha256: str
+
+
+@cache
+def published_files() -> Mapping[str, Mapping[str, IdxFile]]:
+    """Return the files of each set by name, from `idx_files.csv`."""
+    with files("bnnbench.data.images").joinpath("idx_files.csv").open() as file:
+        table = pd.read_csv(file)
+    return {
+        str(name): {row.file: IdxFile(row.sha256, row.gz_sha256) for row in own.itertuples()}
+        for name, own in table.groupby("set")
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdxImages(ImageSource):
+    """The training and test images of a published set.
+
+    Attributes:
+        directory: the data folder; the files are in its folder `name`.
+    """
+
+    name: Annotated[str, OneOf(*MIRRORS)]
+    directory: str = no_identity("data")
+
+    def check(self) -> None:
+        check_folder("data_dir", self.directory)
+
+    def read(self) -> GreyImages:
+        folder = self._folder()
+        contents = {name: self._content(folder, name) for name in published_files()[self.name]}
+        pixels, labels = (
+            {part: _values(contents[f"{part}-{kind}-ubyte"], header) for part in ("train", "t10k")}
+            for kind, header in (("images-idx3", IMAGES_HEADER), ("labels-idx1", LABELS_HEADER))
+        )
+        train, test = (pixels[part].reshape(len(labels[part]), -1) for part in pixels)
+        return GreyImages(train, test, labels["train"], labels["t10k"], SHAPE)
+
+    def _folder(self) -> Path:
+        """Return the folder that has all files, after a download if there is none.
+
+        Raises:
+            UserError: if they cannot be downloaded.
+        """
+        own = Path(expanduser(self.directory)) / self.name
+        names = published_files()[self.name]
+        for folder in (own, SYSTEM_FOLDERS.get(self.name, own)):
+            if all(_find(folder, name) for name in names):
+                return folder
+        missing = {
+            f"{name}.gz": file.gz_sha256 for name, file in names.items() if not _find(own, name)
+        }
+        remedy = f"copy the files to {own}, or use images=digits"
+        download_files(self.name, missing, own, MIRRORS[self.name], remedy)
+        return own
+
+    def _content(self, folder: Path, name: str) -> bytes:
+        """Return the verified content of a file.
+
+        Raises:
+            UserError: if it is damaged, or another file.
+        """
+        path = _find(folder, name)
+        assert path is not None
+        try:
+            stored = path.read_bytes()
+            content = gzip.decompress(stored) if path.suffix == ".gz" else stored
+        except EOFError:
+            raise damaged_file(self.name, path, "is truncated") from None
+        except (OSError, zlib.error) as error:
+            raise damaged_file(self.name, path, f"cannot be read ({error})") from None
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == published_files()[self.name][name].sha256:
+            return content
+        other = next((f"{file} of {kind}" for kind, file, sha in _digests() if sha == digest), "")
+        problem = f"has the content of {other}" if other else "is damaged (wrong SHA-256)"
+        raise damaged_file(self.name, path, problem)
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    """Return the file, compressed or not, or None."""
+    return next((p for p in (folder / f"{name}.gz", folder / name) if p.is_file()), None)
+
+
+def _digests() -> Iterator[tuple[str, str, str]]:
+    """Yield set, file and digest of the content of every published file."""
+    for kind, own in published_files().items():
+        for name, file in own.items():
+            yield kind, name, file.sha256
+
+
+def _values(content: bytes, header: int) -> np.ndarray:
+    return np.frombuffer(content, np.uint8, offset=header)
