@@ -30,4 +30,4 @@ def test_tracks_tunings_and_fits() -> None:
         assert (tuning, track, fits_of(run["settings"])) == expected, words
         protocols.setdefault(track, set()).add(protocol_of(run))
     assert protocols["book"] == protocols["fixed"] and len(protocols["posterior"]) == 1
-    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 4
+    assert len(protocols["book"] | protocols["posterior"] | protocols["free"]) == 3
