@@ -214,9 +214,13 @@ def read_text(path: Path) -> str:
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return text rows with numbers, and the column `cpu_ratio`."""
     text = {*TEXT_COLUMNS, "at_bound"}
-    table = rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text})
-    reference = table.groupby("run")["reference_seconds"].transform("median")
-    return table.assign(cpu_ratio=table["cpu_seconds"] / reference)
+    return with_cpu_ratio(rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text}))
+
+
+def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
+    """Add `cpu_ratio` to the rows of runs, as in `Edition.splits`."""
+    reference = splits.groupby("run")["reference_seconds"].transform("median")
+    return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
 
 
 def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
@@ -257,13 +261,12 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
     splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
     table = table.assign(variant=edition.name + "/" + table.index.astype(str))
-    if track in PROTOCOL_TRACKS:  # nothing else differs; reading the protocol takes seconds
-        fewer = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
-        table = table.assign(settings_differ=fewer, mark=fewer)
+    if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
+        missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
+        table = table.assign(settings_differ=missing, mark=missing)
     else:
         table = with_differences(table)
-    scores = to_wide(summarise_runs(splits))
-    return Runs(edition.folder, {KIND: table.join(scores)}, splits, {})
+    return Runs(edition.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
 
 
 def check_track(edition: Edition, track: str | None) -> str:
