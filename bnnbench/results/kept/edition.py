@@ -28,7 +28,6 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import LimitedFile
-from bnnbench.results.kept.ranked import with_ranked
 from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
@@ -68,6 +67,9 @@ RUN_COLUMNS = (
 """Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
 was tuned, fits per split, level, who added it, a reference, whether its bits depend on the
 processor, its number of splits, SHA-256 of its rows, marks of the check, machine, `record.json`."""
+
+UNRANKED_TUNING = ("test", "unknown")
+"""Kinds of tuning that may have seen the test parts."""
 
 READ_ERRORS = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError)
 
@@ -214,9 +216,13 @@ def read_text(path: Path) -> str:
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return text rows with numbers, and the column `cpu_ratio`."""
     text = {*TEXT_COLUMNS, "at_bound"}
-    table = rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text})
-    reference = table.groupby("run")["reference_seconds"].transform("median")
-    return table.assign(cpu_ratio=table["cpu_seconds"] / reference)
+    return with_cpu_ratio(rows.assign(**{n: pd.to_numeric(rows[n]) for n in rows if n not in text}))
+
+
+def with_cpu_ratio(splits: pd.DataFrame) -> pd.DataFrame:
+    """Add `cpu_ratio` to the rows of runs, as in `Edition.splits`."""
+    reference = splits.groupby("run")["reference_seconds"].transform("median")
+    return splits.assign(cpu_ratio=splits["cpu_seconds"] / reference)
 
 
 def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
@@ -232,6 +238,50 @@ def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
     ]
     table = pd.DataFrame(rows).sort_values(["dataset", "method", "run"], kind="stable")
     return table.set_index("run")
+
+
+def with_ranked(
+    runs: pd.DataFrame, meta: Mapping[str, Any], fingerprints: pd.DataFrame
+) -> pd.DataFrame:
+    """Add the column `unranked`: why ranks leave a run out, or empty.
+
+    Ranks contain unmarked scores of level A and B on all splits of a data set, none of which
+    diverged, that were not tuned on test parts. Of each family they contain one preset: the one
+    that `edition.toml` names, else the one on most data sets (of several, the one with the name of
+    the family, or the first in alphabetical order); of each preset the run with the lowest seed.
+    """
+    named = meta.get("representatives", {})
+    published = fingerprints.groupby("dataset").size()
+
+    def representative(group: pd.DataFrame) -> str:
+        family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
+        first = min(
+            datasets.index, key=lambda method: (-datasets[method], method != family, method)
+        )
+        return str(named.get(family, first))
+
+    groups = runs.groupby(["track", "family"])
+    chosen = {key: representative(group) for key, group in groups}
+
+    def reason(run: Mapping[str, Any]) -> str:
+        first = chosen[run["track"], run["family"]]
+        if run["level"] not in "AB":
+            return "scores without predictions"
+        if run["tuning"] in UNRANKED_TUNING:
+            return f"tuning {run['tuning']}"
+        if run["splits"] < published[run["dataset"]]:
+            return f"{run['splits']} of {published[run['dataset']]} splits"
+        if run["diverged"]:
+            return f"{run['diverged']} diverged splits"
+        if run["marks"]:
+            return str(run["marks"][0])
+        return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
+
+    table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
+    ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
+    repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
+    table.loc[repeated, "unranked"] = "another run of this method is ranked"
+    return table
 
 
 def kept_runs(edition: Edition, track: str | None = None) -> Runs:
@@ -257,13 +307,12 @@ def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     parts = splits[["search_seconds", "fit_seconds", "predict_seconds"]]
     splits = splits.assign(total_seconds=parts.sum(axis=1, skipna=False))
     table = table.assign(variant=edition.name + "/" + table.index.astype(str))
-    if track in PROTOCOL_TRACKS:  # nothing else differs; reading the protocol takes seconds
-        fewer = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
-        table = table.assign(settings_differ=fewer, mark=fewer)
+    if track in PROTOCOL_TRACKS:  # settings are the protocol's; reading all of them takes seconds
+        missing = [", ".join(missing_splits(run)) for run in table.to_dict("records")]
+        table = table.assign(settings_differ=missing, mark=missing)
     else:
         table = with_differences(table)
-    scores = to_wide(summarise_runs(splits))
-    return Runs(edition.folder, {KIND: table.join(scores)}, splits, {})
+    return Runs(edition.folder, {KIND: table.join(to_wide(summarise_runs(splits)))}, splits, {})
 
 
 def check_track(edition: Edition, track: str | None) -> str:
