@@ -9,7 +9,16 @@ from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
-from stored_results import MAX_Z, RESULTS, SCORES, comparisons, splits, table
+from stored_results import (
+    MAX_Z,
+    RESULTS,
+    SCORES,
+    comparisons,
+    ensembles,
+    splits,
+    stored_runs,
+    table,
+)
 
 from bnnbench.cli.kept_cells import cells_of
 from bnnbench.config.published_protocol import published_protocol
@@ -20,6 +29,7 @@ from bnnbench.results.claims import VERDICTS
 from bnnbench.results.glossary import TERMS
 from bnnbench.results.kept.edition import read_edition
 from bnnbench.results.metrics import BY_KEY
+from bnnbench.results.published.splits import pairs_with_published
 
 SMALL_MEAN = 0.2
 """Means below this are printed with four decimals instead of three."""
@@ -204,6 +214,34 @@ def exceptions() -> str:
     )
 
 
+def deep_ensembles() -> str:
+    """Return our deep ensembles by learning rate and training, next to the published ones."""
+    rows = []
+    for (dataset, metric), own in ensembles().groupby(["dataset", "metric"], sort=False):
+        theirs = own.iloc[0]
+        row = {"data set": dataset, "metric": BY_KEY[metric].title}
+        row["published"] = with_error(theirs["published"], theirs["published_stderr"])
+        ordered = own.sort_values(["adversarial", "rate"], ascending=False)
+        for run in ordered.to_dict("records"):
+            name = f"{run['rate']:g}" + (", adversarial" if run["adversarial"] else ", plain")
+            z = f" (z {format_z(run['z'])})" if pd.notna(run["z"]) else ""
+            row[name] = with_error(run["mean"], run["stderr"]) + z
+        rows.append(row)
+    return to_markdown(pd.DataFrame(rows).fillna(MISSING))
+
+
+def paired_with_wgboost(folder: str, metric: str) -> str:
+    """Return ours - WGBoost on the same splits, with P(ours better): a column per data set."""
+    pairs = pairs_with_published(stored_runs(folder))
+    pairs = pairs[pairs["b"].str.startswith("WGBoost") & (pairs["metric"] == metric)]
+    cells = [
+        f"{row['difference']:+.3f} (P {row['p_better']:.2f})" for row in pairs.to_dict("records")
+    ]
+    wide = pairs.assign(cell=cells).pivot(index="a", columns="dataset", values="cell")
+    wide = wide.rename_axis(index="method", columns=None).reset_index()
+    return to_markdown(wide.fillna(MISSING))
+
+
 def lam_table(number: str) -> str:
     """Return a table of the density-ratio thesis next to ours."""
     rows = table("lam_density_ratio", f"density_ratio_table_{number}")
@@ -299,8 +337,9 @@ def kept_cells() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
-        chain_diagnostics, exceptions, toy_claims, toy_deviations, straight_line, run_path,
+        session, speed, glossary, deep_ensembles, paired_dropout, renyi_orders, search_bounds,
+        posterior_distances, chain_diagnostics, exceptions, toy_claims, toy_deviations,
+        straight_line, run_path,
         kept_tracks, kept_cells,
     )
 } | {
@@ -311,6 +350,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "book_time_claims": partial(claims, "timing"),
     "modern_rmse": partial(scores_by_dataset, "modern_uci", "rmse"),
     "modern_log_likelihood": partial(scores_by_dataset, "modern_uci", "log_likelihood"),
+    "modern_wgboost": partial(paired_with_wgboost, "modern_uci", "log_likelihood"),
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),

@@ -11,6 +11,7 @@ import pandas as pd
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.kept.edition import read_edition
+from bnnbench.results.published.values import z_score
 from bnnbench.results.reader import Runs
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -25,6 +26,9 @@ CORES = 2
 """Cores of the machine on which the comparison was timed."""
 
 SCORES = ("rmse", "log_likelihood")
+
+ENSEMBLE_COLUMNS = ("mean", "stderr", "published", "published_stderr")
+"""Suffixes of the columns that `z_score` takes, in its order."""
 
 
 @cache
@@ -105,6 +109,36 @@ def comparisons() -> pd.DataFrame:
     names = {"source": "Li & Turner 2016", "method": methods}
     renyi = orders.assign(**names, stderr=orders["ours_stderr"])
     return pd.concat([pd.DataFrame(rows), renyi[pd.DataFrame(rows).columns]], ignore_index=True)
+
+
+def ensembles() -> pd.DataFrame:
+    """Return our deep ensembles next to the published ones.
+
+    Returns:
+        Columns `rate` (the learning rate), `adversarial` (whether trained so), `dataset`, `metric`,
+        `mean`, `stderr`, `published`, `published_stderr` and `z`, the difference in combined
+        standard errors.
+    """
+    return pd.DataFrame(
+        [
+            {
+                "rate": run["training.learning_rate"],
+                "adversarial": run["method.adversarial"],
+                "dataset": run["dataset"],
+                "metric": metric,
+                **(values := {name: run[f"{metric}_{name}"] for name in ENSEMBLE_COLUMNS}),
+                "z": z_score(*values.values()),
+            }
+            for run in table("deep_ensembles").to_dict("records")
+            for metric in SCORES
+        ]
+    )
+
+
+def ensembles_within(errors: float, rate: float, adversarial: bool = True) -> str:
+    """Return `8 of 10`: published scores of deep ensembles within so many standard errors."""
+    rows = ensembles().query("rate == @rate and adversarial == @adversarial and z == z")
+    return f"{(rows['z'].abs() <= errors).sum()} of {len(rows)}"
 
 
 def compared() -> int:
@@ -191,7 +225,7 @@ VALUES = {
     function.__name__: function
     for function in (
         compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
-        distance, count, pbp_authors, paired_within, renyi_within,
+        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within,
     )
 } | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

@@ -247,15 +247,18 @@ def with_ranked(
 
     Ranks contain unmarked scores of level A and B on all splits of a data set, none of which
     diverged, that were not tuned on test parts. Of each family they contain one preset: the one
-    that `edition.toml` names, else the one with the name of the family, else the first in
-    alphabetical order; and of each preset the run with the lowest seed.
+    that `edition.toml` names, else the one on most data sets (of several, the one with the name of
+    the family, or the first in alphabetical order); of each preset the run with the lowest seed.
     """
     named = meta.get("representatives", {})
     published = fingerprints.groupby("dataset").size()
 
     def representative(group: pd.DataFrame) -> str:
-        family, methods = group["family"].iloc[0], sorted(group["method"].unique())
-        return str(named.get(family, family if family in methods else methods[0]))
+        family, datasets = group["family"].iloc[0], group.groupby("method")["dataset"].nunique()
+        first = min(
+            datasets.index, key=lambda method: (-datasets[method], method != family, method)
+        )
+        return str(named.get(family, first))
 
     groups = runs.groupby(["track", "family"])
     chosen = {key: representative(group) for key, group in groups}
@@ -284,8 +287,8 @@ def with_ranked(
 def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     """Return the runs of a track in the form that comparisons, ranks and reports read.
 
-    `bnnbench.results.published.protocol.set_protocol_reader` must have been called. There are no
-    folders of runs.
+    `bnnbench.results.published.protocol.set_protocol_reader` must have been called, unless the
+    track is that of the published protocol. There are no folders of runs.
 
     Args:
         edition: the edition.
