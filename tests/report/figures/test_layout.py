@@ -144,8 +144,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "orders": lambda: divergence_orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
     "boxes": lambda: spread_figure(losses(labels(5), SETS), SCORE, "boxes", RUN),
     "means": lambda: spread_figure(losses(labels(5), SETS), LIKELIHOOD, "means", RUN),
-    "ranks": lambda: ranks_figure(RANKS, RUN),
+    "ranks": lambda: ranks_figure(RANKS, RUN, labels(1)),
     "times": lambda: time_figure(TIMED, SCORE),
+    "highlighted times": lambda: time_figure(TIMED, SCORE, highlighted=TIMED.index[:2]),
     "pairs": lambda: heat_map(compared(labels(5), SETS), RUN),
 }
 
