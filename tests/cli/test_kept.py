@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 from support.kept import kept_run, scores_of_others
+from support.runs import add_checksums
 
 import bnnbench
 from bnnbench.results.kept.edition import editions, read_edition
@@ -57,6 +58,29 @@ def test_freeze(command: Command, tmp_path: Path) -> None:
     assert command("kept", "freeze", str(tmp_path / "e"))[0] == 0
     assert read_edition(str(tmp_path / "e")).frozen
     command.assert_refused(*words, setting="--edition", code="frozen")
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("without_figures")
+def test_splits_of_a_kept_run_are_computed_again(
+    command: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNBENCH_DATA", str(data))
+    settings = ("method=linear", "dataset=boston", "splits=[0,7]")
+    run = bnnbench.fit(*settings, f"outputs_dir={tmp_path / 'out'}")
+    edition, digest = str(tmp_path / "e"), run.folder.root.name.rpartition("-")[2]
+    words = ("kept", "--edition", edition, "verify", digest, "--splits", "1")
+    add = ("kept", "add", str(tmp_path / "out"), "--by", "me", "--edition", edition)
+    assert command(*add)[0] == 0
+    code, out, _ = command(*words)
+    assert code == 0 and out.count(" rmse ") == 1 and "code that changed" not in out
+    table = run.splits.assign(rmse=run.splits["rmse"] * 1.001)
+    table.to_csv(run.folder.table("splits"), index=False)
+    add_checksums(run.folder, "splits.csv")
+    assert command(*add)[0] == 0
+    assert command(*words)[0] == 1
+    words = ("kept", "--edition", edition, "verify", "0123")
+    command.assert_refused(*words, setting="RUN", code="unknown_run")
 
 
 @pytest.mark.parametrize(

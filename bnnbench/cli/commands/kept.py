@@ -31,6 +31,7 @@ examples:
   bnnbench kept check scores.csv               check scores of another program
   bnnbench kept check outputs                  check finished runs
   bnnbench kept add outputs --by "A. Author"   add them to the edition in the folder kept
+  bnnbench kept verify RUN                     compute two splits of a kept run again
   bnnbench kept freeze kept                    allow no more changes
 """
 
@@ -55,6 +56,14 @@ from which the scores are recomputed. Fingerprints are listed in fingerprints.cs
 Units are original ones, log-likelihoods are in nats per point.
 
 Exit code 0: no fault; 1: at least one.
+"""
+
+VERIFY_HELP = """\
+Compute random splits of a kept run again and compare their scores.
+
+  bnnbench kept verify c6eb01208788            RUN is a value of the column run of bnnbench.kept()
+
+Exit code 0: all scores agree to a relative difference of 1e-6; 1: they do not.
 """
 
 DEFAULT_FOLDER = Path("kept")
@@ -91,6 +100,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the edition, created if it does not exist (default: kept)",
     )
     add.set_defaults(run=run_add)
+    verify = commands.add_parser("verify", help="compute splits again", description=VERIFY_HELP)
+    verify.add_argument("kept_run", metavar="RUN", help="a value of the column run")
+    verify.add_argument("--splits", type=int, default=2, metavar="N", help="how many (default: 2)")
+    verify.set_defaults(run=run_verify)
     freeze = commands.add_parser("freeze", help="allow no more changes of an edition")
     freeze.add_argument("folder", metavar="DIR", type=Path, help="folder of the edition")
     freeze.set_defaults(run=run_freeze)
@@ -158,6 +171,28 @@ def run_add(given: argparse.Namespace) -> int:
         f"{len(result.unchanged)} unchanged, {result.skipped} on other data"
     )
     return _print_findings(result.findings)
+
+
+def run_verify(given: argparse.Namespace) -> int:
+    """Print kept scores next to those of a new computation; return 1 if they differ.
+
+    Raises:
+        UserError: if there is no such run, or its settings cannot be composed.
+    """
+    from bnnbench.cli.console import stdout
+    from bnnbench.cli.kept_verification import verify_run
+    from bnnbench.constraints import check_int
+    from bnnbench.results.kept.edition import read_edition
+
+    check_int("--splits", given.splits, minimum=1)
+    found = verify_run(read_edition(given.edition), given.kept_run, given.splits)
+    formats = {"kept": "{:.7g}", "now": "{:.7g}", "difference": "{:.1e}"}
+    texts = {name: found.table[name].map(form.format) for name, form in formats.items()}
+    stdout().print(_table(f"run {given.kept_run}", found.table.assign(**texts)))
+    if found.changed:
+        print(f"code that changed since: {', '.join(found.changed)}")
+    print("the scores agree" if found.equal else "the scores differ")
+    return 0 if found.equal else 1
 
 
 def run_freeze(given: argparse.Namespace) -> int:

@@ -6,12 +6,12 @@ import gzip
 import hashlib
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bnnbench.files import write_atomically, write_text
@@ -25,6 +25,7 @@ from bnnbench.results.kept.edition import (
     SPLITS,
     SUMS,
     find_edition,
+    read_edition,
     read_lines,
     read_rows,
     sha256,
@@ -88,8 +89,7 @@ def check(path: Path, content: Content, claims: Claims) -> Submission:
         UserError: if there is nothing to check.
     """
     if path.is_file() or (path / SUBMISSION).is_file():
-        known = Known(content.fingerprints, best_rmse(read_content(find_edition())))
-        return read_score_files(path, claims, known)
+        return read_score_files(path, claims, Known(content.fingerprints, best_rmse()))
     return read_run_folders(path, claims, content.fingerprints)
 
 
@@ -118,14 +118,13 @@ def add(edition: Path, path: Path, claims: Claims) -> Added:
     return Added(findings=findings, skipped=submission.skipped, **outcome)
 
 
-def best_rmse(content: Content) -> dict[str, float]:
-    """Return the lowest mean RMSE of the level A runs by data set."""
-    means: dict[str, list[float]] = {}
-    for run, line in content.lines.items():
-        if line["level"] == "A":
-            rmse = pd.to_numeric(content.rows[run]["rmse"]).mean()
-            means.setdefault(line["record"]["metadata"]["dataset"], []).append(rmse)
-    return {dataset: float(np.nanmin(values)) for dataset, values in means.items()}
+@cache
+def best_rmse() -> Mapping[str, float]:
+    """Return the lowest mean RMSE of the level A runs in the newest edition, by data set."""
+    edition = read_edition()
+    runs = edition.runs[edition.runs["level"] == "A"]
+    means = edition.splits.groupby("run")["rmse"].mean().reindex(runs.index)
+    return means.groupby(runs["dataset"]).min().to_dict()
 
 
 def open_edition(folder: Path) -> Content:

@@ -108,7 +108,9 @@ def test_scores_of_our_runs_pass_and_with_wrong_units_or_sign_do_not(
     edition = read_edition()
     names = [*scores_of_others().columns]
     splits = edition.splits[edition.splits["dataset"] == dataset]
-    for _, rows in splits[splits["diverged"] == 0].groupby("run"):
+    means = splits.groupby("run")["rmse"].mean()
+    for run in (means.idxmin(), means.idxmax()):
+        rows = splits[(splits["run"] == run) & (splits["diverged"] == 0)]
         table = rows.assign(method="mine")[names].reset_index(drop=True)
         assert not faults(checked(tmp_path, table))
         deviation = published(dataset)["target_deviation"].mean()

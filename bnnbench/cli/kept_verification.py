@@ -1,0 +1,104 @@
+"""Computes random splits of a kept run again and compares their scores."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bnnbench.config.assemble import build_run
+from bnnbench.config.compose import single_job
+from bnnbench.config.configs import find_options
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.provenance import changed_files
+from bnnbench.experiment.run import Run
+from bnnbench.results.kept.edition import SCORES, Edition
+from bnnbench.results.run_files import read_splits
+from bnnbench.results.settings import flatten, format_value
+from bnnbench.types import UserError
+
+TOLERANCE = 1e-6
+"""Largest relative difference of scores that were computed again; kept ones have seven digits."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Scores of splits that were computed again.
+
+    Attributes:
+        table: a row per split and score: `split`, `score`, `kept`, `now` and `difference`, the
+            relative difference.
+        changed: files of the code that changed since the run was kept.
+    """
+
+    table: pd.DataFrame
+    changed: Sequence[str]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all scores agree; splits that diverged both times do."""
+        both = self.table[["kept", "now"]].isna().all(axis=1)
+        return bool((both | (self.table["difference"] <= TOLERANCE)).all())
+
+
+def verify_run(edition: Edition, run: str, splits: int) -> Verification:
+    """Compute random splits of a kept run again, in a temporary folder.
+
+    Raises:
+        UserError: if there is no such run, or the options of this version do not give its settings.
+    """
+    if run not in edition.runs.index or edition.runs.loc[run, "level"] != "A":
+        raise UserError(
+            f"edition {edition.name} has no run {run!r} of this package; give a value of the "
+            "column run of bnnbench.kept().",
+            "RUN",
+            "unknown_run",
+        )
+    rows = edition.splits[edition.splits["run"] == run].set_index("split")
+    chosen = sorted(np.random.default_rng().choice(rows.index, min(splits, len(rows)), False))
+    with tempfile.TemporaryDirectory() as folder:
+        again = same_run(edition.runs.loc[run], run, chosen, Path(folder))
+        now = read_splits(execute(again, lambda folder: ())).set_index("split")
+    table = pd.DataFrame([
+        {"split": split, "score": score, "kept": rows.at[split, score], "now": now.at[split, score]}
+        for split in chosen
+        for score in SCORES
+    ])  # fmt: skip
+    difference = (table["now"] / table["kept"] - 1).abs()
+    (before,), (code,) = edition.runs.loc[run, "code_versions"], again.record.code_versions
+    return Verification(table.assign(difference=difference), changed_files(before, code))
+
+
+def same_run(kept: Mapping[str, Any], digest: str, splits: Sequence[int], outputs: Path) -> Run:
+    """Return the run with the settings of a kept one, on some splits.
+
+    Raises:
+        UserError: if the options of this version do not give its settings.
+    """
+    words = [
+        *(f"{name}={kept[name]}" for name in ("method", "dataset", "seed")),
+        f"splits=[{','.join(map(str, splits))}]",
+        f"outputs_dir={outputs}",
+    ]
+    if kept["experiment"] in find_options("experiment"):
+        words.append(f"experiment={kept['experiment']}")
+    run = build_run(single_job(words))
+    found = flatten(run.record.identity)
+    own = {n: value for n, value in kept["settings"].items() if n.startswith("method.")}
+    words += [
+        f"{name}={format_value(value)}" for name, value in own.items() if found.get(name) != value
+    ]
+    run = build_run(single_job(words))
+    if run.record.digest != digest:
+        raise UserError(
+            f"the options of this version do not give the settings of run {digest}; use the "
+            "version that computed it.",
+            "RUN",
+            "other_settings",
+        )
+    return run
