@@ -11,6 +11,7 @@ from bnnbench.config.configs import find_options, read_option
 from bnnbench.config.instantiate import target_class
 from bnnbench.results.kept.edition import Edition
 from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
+from bnnbench.results.published.protocol import OTHER_PRESETS
 
 MISSING, NOT_APPLICABLE = "-", "n/a"
 
@@ -48,7 +49,8 @@ def cells_of(edition: Edition) -> Cells:
     published, rows = groups.size(), groups["training_rows"].max()
     runs = edition.runs[edition.runs["track"].isin(PROTOCOL_TRACKS)]
     kept = runs.groupby(["method", "dataset"])["splits"].max().to_dict()
-    ours = [name for name, option in find_options("method").items() if not option.owner]
+    found = find_options("method").items()
+    ours = [name for name, option in found if not option.owner and name not in OTHER_PRESETS]
     limits = {name: limit_of(name) for name in ours}
 
     def cell(method: str, dataset: str) -> str:

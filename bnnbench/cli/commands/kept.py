@@ -115,6 +115,8 @@ def run(given: argparse.Namespace) -> int:
     Raises:
         UserError: if there is no such edition.
     """
+    import pandas as pd
+
     from bnnbench.cli.console import stdout
     from bnnbench.cli.kept_cells import cells_of
     from bnnbench.results.kept.edition import editions, find_edition, read_edition
@@ -124,6 +126,9 @@ def run(given: argparse.Namespace) -> int:
     names = list(dict.fromkeys((str(find_edition(given.edition)), *map(str, editions().values()))))
     console.print("editions:", *names, sep="\n  ", highlight=False)
     console.print(_tracks(edition))
+    machines = pd.DataFrame(list(edition.runs["environment"]))[["commit", "device"]].fillna("?")
+    for (commit, device), runs in machines.groupby(["commit", "device"]):
+        console.print(f"{len(runs)} runs of commit {commit[:7]} on {device}", highlight=False)
     cells = cells_of(edition)
     kept = cells.table.rename_axis("method").reset_index()
     console.print(_table("splits kept under the published protocol", kept))

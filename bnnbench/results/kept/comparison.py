@@ -15,14 +15,8 @@ import pandas as pd
 
 from bnnbench.experiment.run_folder import read_environment
 from bnnbench.experiment.split_files import KIND
-from bnnbench.results.kept.edition import (
-    UNRANKED_TUNING,
-    Edition,
-    kept_runs,
-    read_edition,
-    with_cpu_ratio,
-    with_ranked,
-)
+from bnnbench.results.kept.edition import Edition, kept_runs, read_edition, with_cpu_ratio
+from bnnbench.results.kept.ranked import UNRANKED_TUNING, with_ranked
 from bnnbench.results.kept.tracks import track_of, tuning_of
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import Metric

@@ -28,6 +28,7 @@ import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
 from bnnbench.files import LimitedFile
+from bnnbench.results.kept.ranked import with_ranked
 from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
@@ -67,9 +68,6 @@ RUN_COLUMNS = (
 """Keys of a line of `runs.jsonl.gz`: digest of the run, its track, digest of the protocol, how it
 was tuned, fits per split, level, who added it, a reference, whether its bits depend on the
 processor, its number of splits, SHA-256 of its rows, marks of the check, machine, `record.json`."""
-
-UNRANKED_TUNING = ("test", "unknown")
-"""Kinds of tuning that may have seen the test parts."""
 
 READ_ERRORS = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError)
 
@@ -240,52 +238,11 @@ def runs_table(lines: list[dict[str, Any]]) -> pd.DataFrame:
     return table.set_index("run")
 
 
-def with_ranked(
-    runs: pd.DataFrame, meta: Mapping[str, Any], fingerprints: pd.DataFrame
-) -> pd.DataFrame:
-    """Add the column `unranked`: why ranks leave a run out, or empty.
-
-    Ranks contain unmarked scores of level A and B on all splits of a data set, none of which
-    diverged, that were not tuned on test parts. Of each family they contain one preset: the one
-    that `edition.toml` names, else the one with the name of the family, else the first in
-    alphabetical order; and of each preset the run with the lowest seed.
-    """
-    named = meta.get("representatives", {})
-    published = fingerprints.groupby("dataset").size()
-
-    def representative(group: pd.DataFrame) -> str:
-        family, methods = group["family"].iloc[0], sorted(group["method"].unique())
-        return str(named.get(family, family if family in methods else methods[0]))
-
-    groups = runs.groupby(["track", "family"])
-    chosen = {key: representative(group) for key, group in groups}
-
-    def reason(run: Mapping[str, Any]) -> str:
-        first = chosen[run["track"], run["family"]]
-        if run["level"] not in "AB":
-            return "scores without predictions"
-        if run["tuning"] in UNRANKED_TUNING:
-            return f"tuning {run['tuning']}"
-        if run["splits"] < published[run["dataset"]]:
-            return f"{run['splits']} of {published[run['dataset']]} splits"
-        if run["diverged"]:
-            return f"{run['diverged']} diverged splits"
-        if run["marks"]:
-            return str(run["marks"][0])
-        return f"preset of {run['family']}, represented by {first}" * (run["method"] != first)
-
-    table = runs.assign(unranked=[reason(run) for run in runs.to_dict("records")])
-    ranked = table[table["unranked"] == ""].sort_values(["seed", "experiment"], kind="stable")
-    repeated = ranked.index[ranked.duplicated(["track", "dataset", "family"])]
-    table.loc[repeated, "unranked"] = "another run of this method is ranked"
-    return table
-
-
 def kept_runs(edition: Edition, track: str | None = None) -> Runs:
     """Return the runs of a track in the form that comparisons, ranks and reports read.
 
-    `bnnbench.results.published.protocol.set_protocol_reader` must have been called. There are no
-    folders of runs.
+    `bnnbench.results.published.protocol.set_protocol_reader` must have been called, unless the
+    track is that of the published protocol. There are no folders of runs.
 
     Args:
         edition: the edition.

@@ -25,7 +25,7 @@ TRACKS: Mapping[str, str] = {
     PUBLISHED: "the published protocol; hyper-parameters searched on folds, or learned",
     FIXED: "the published protocol with hyper-parameters that the authors of a method fixed",
     POSTERIOR: "one model with fixed precisions for all methods, nothing searched",
-    FREE: "tuned in any way that never used the test part",
+    FREE: "other settings, and scores of other programs",
 }
 """Descriptions; the first track is the default."""
 
@@ -91,10 +91,16 @@ def track_of(run: Mapping[str, Any], tuning: str) -> str:
         run: the metadata of its record, and its `settings` (`settings.flatten`).
         tuning: one of `TUNINGS`.
     """
+    if has_fixed_precisions(run["settings"]):
+        return POSTERIOR
     if follows_protocol(run):
         return FIXED if tuning == "authors" else PUBLISHED
-    precisions = all(is_number(run["settings"].get(name)) for name in PRECISIONS)
-    return POSTERIOR if precisions and not is_searched(run["settings"]) else FREE
+    return FREE
+
+
+def has_fixed_precisions(settings: Mapping[str, Any]) -> bool:
+    """Return whether both precisions are numbers and nothing is searched."""
+    return not is_searched(settings) and all(is_number(settings.get(name)) for name in PRECISIONS)
 
 
 def follows_protocol(run: Mapping[str, Any]) -> bool:
@@ -110,9 +116,11 @@ def protocol_of(run: Mapping[str, Any]) -> str:
     """
     settings = with_search(run["settings"])
     names = [*SHARED_SETTINGS, *PRECISIONS, *(n for n in settings if n.startswith("bounds."))]
-    if follows_protocol(run):
+    if follows_protocol(run) and not has_fixed_precisions(settings):
         settings = published_settings("", "", str(run["dataset"]))
         names = list(SHARED_SETTINGS)
+    elif not is_searched(settings):
+        names = [name for name in names if not name.startswith("search.")]
     shared = {name: settings[name] for name in sorted(names) if settings.get(name) is not None}
     content = run["settings"].get("table.content")
     return checksum(json.dumps([content, shared]).encode())[:12]
