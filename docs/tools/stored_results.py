@@ -11,6 +11,7 @@ import pandas as pd
 from bnnbench.experiment.split_files import KIND
 from bnnbench.report.blocks import plus_minus
 from bnnbench.results.kept.edition import read_edition
+from bnnbench.results.power import detectable_differences, limit_ratio
 from bnnbench.results.published.values import z_score
 from bnnbench.results.reader import Runs
 
@@ -221,11 +222,19 @@ def renyi_within(errors: float) -> int:
     return int((table("vr_uci", "renyi_orders")["z"].abs() <= errors).sum())
 
 
+def detectable(test_fraction: float, splits: int | None = None) -> str:
+    """Return the difference, in standard deviations, that this or any number of splits detects."""
+    if splits is None:
+        return f"{limit_ratio() * (test_fraction / (1 - test_fraction)) ** 0.5:.2f}"
+    pairs = pd.DataFrame({"splits": [splits], "std": 1.0, "rho": test_fraction})
+    return f"{detectable_differences(pairs).item():.2f}"
+
+
 VALUES = {
     function.__name__: function
     for function in (
         compared, reproduced, expected_exceptions, minutes, book_hours, score, published,
-        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within,
+        distance, count, ensembles_within, pbp_authors, paired_within, renyi_within, detectable,
     )
 } | {"len": len, "table": table, "edition": read_edition}  # fmt: skip
 """What the marks `<!-- value ... -->` of pages may use."""

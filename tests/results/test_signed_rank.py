@@ -32,3 +32,7 @@ def test_the_sign_and_the_region_decide() -> None:
     better = signed_rank_test(np.full(9, 0.5), 0.01)
     assert better[0] > 0.95 and signed_rank_test(np.full(9, -0.5), 0.01) == better[::-1]
     assert signed_rank_test(np.full(9, 0.5), 1.0)[1] == 1
+
+
+def test_two_data_sets_that_agree_are_enough_for_a_high_probability() -> None:
+    assert 0.95 < signed_rank_test(np.ones(2), 0.01)[0] < signed_rank_test(np.ones(5), 0.01)[0]

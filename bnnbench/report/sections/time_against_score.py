@@ -15,7 +15,6 @@ from bnnbench.report import blocks
 from bnnbench.report.figures.plotting import (
     GREY,
     PlotOptions,
-    add_title,
     legend,
     marker_styles,
     panel_title,
@@ -158,22 +157,14 @@ def time_figure(
         metric: the score.
         error: a key of `ERROR_BARS`.
         time: a key of `TIME_AXES`.
-        highlighted: digests of runs that are drawn as stars. If there are any, the others are
-            grey, and names are next to the points instead of in a legend.
+        highlighted: digests of runs that are drawn as stars, see `run_styles`.
     """
     groups = list(table.groupby(GROUP_COLUMNS, sort=False))
     several = table["experiment"].nunique() > 1
     figure, panels = small_multiples(len(groups), 4, (3.3, 2.9), (0.5, 0.9), 5.5)
-    names = list(dict.fromkeys(table["label"]))
-    styles = (
-        {name: {"color": GREY, "marker": "o"} for name in names}
-        if highlighted
-        else marker_styles(panels[0], names, markerfacecolor="white")
-    )
+    styles = run_styles(panels[0], table, metric, highlighted)
     for axes, (shared, group) in zip(panels, groups, strict=True):
         _panel(axes, group, metric, error, styles, time)
-        if highlighted:
-            _name_points(axes, group, metric, time, highlighted)
         panel_title(axes, " · ".join(map(str, shared[: 1 + several])), 2.6, "medium")
     figure.supxlabel(TIME_AXES[time], fontsize="medium")
     figure.supylabel(metric.axis, fontsize="medium")
@@ -182,31 +173,26 @@ def time_figure(
         f"mean over splits, {metric.better} is better; "
         f"error bars: {blocks.ERROR_BARS[error]} over splits"
     )
-    if highlighted:
-        add_title(figure, title)
-    else:
-        legend(figure, panels, columns=len(names) + 1, title=title)
+    legend(figure, panels, columns=len(styles) + 1, title=title)
     return figure
 
 
-def _name_points(
-    axes: Axes, group: pd.DataFrame, metric: Metric, time: str, highlighted: Collection[str]
-) -> None:
-    """Draw stars for the highlighted runs, and write their names and those on the front."""
-    for run, row in group.iterrows():
-        place = row[f"{time}_mean"], row[f"{metric.key}_mean"]
-        style: PlotOptions = {"fontsize": "small", "parse_math": False}
-        if run in highlighted:
-            axes.plot(*place, "*", color="black", markersize=13, zorder=4)
-            style["fontweight"] = "bold"
-            offset = (8, 8)
-        elif row[f"{metric.key}_front"]:  # on the side of the front where there are no points
-            offset = (-4, -4 * metric.sign)
-            style |= {"ha": "right", "va": "top" if metric.sign > 0 else "bottom"}
-            style |= {"rotation": 45 * metric.sign, "rotation_mode": "anchor"}
-        else:
-            continue
-        axes.annotate(row["label"], place, offset, textcoords="offset points", **style)
+def run_styles(
+    axes: Axes, table: pd.DataFrame, metric: Metric, highlighted: Collection[str]
+) -> Mapping[str, PlotOptions]:
+    """Return plot options by label, and add legend entries to the axes.
+
+    If any run is highlighted, it is a star, and only runs on a front have colours and names.
+    """
+    mine = table.index.isin(list(highlighted))
+    named = table[f"{metric.key}_front"] & ~mine if mine.any() else ~mine
+    star: PlotOptions = {"color": "black", "marker": "*", "markersize": 13}
+    stars = dict.fromkeys(table.loc[mine, "label"], star)
+    for label in stars:
+        axes.plot([], [], label=label, linestyle="none", **star)
+    grey = {name: {"color": GREY, "marker": "o", "label": f"_{name}"} for name in table["label"]}
+    names = list(dict.fromkeys(table.loc[named, "label"]))
+    return grey | marker_styles(axes, names, markerfacecolor="white") | stars
 
 
 def _ticks(ratio: float) -> Locator:
@@ -250,7 +236,7 @@ def _panel(
             "markerfacecolor": full,
             "zorder": 3,
         }
-        axes.plot(seconds[run], scores[run], label=label, **styles[label], **point)
+        axes.plot(seconds[run], scores[run], **{"label": label, **point, **styles[label]})
     front = group[group[f"{metric.key}_front"]].sort_values(f"{time}_mean")
     axes.plot(
         front[f"{time}_mean"],

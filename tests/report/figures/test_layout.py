@@ -146,8 +146,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "few points": lambda: points_figure(panels(SHORT[:1], 1, 9), SCORE.axis),
     "orders": lambda: divergence_orders_figure(scored(9, labels(9), SETS, HUGE), NOBODY, RUN),
     "boxes": lambda: spread_figure(losses(labels(5), SETS), SCORE, RUN),
-    "ranks": lambda: ranks_figure(RANKS, RUN),
+    "ranks": lambda: ranks_figure(RANKS, RUN, labels(1)),
     "times": lambda: time_figure(TIMED, SCORE),
+    "highlighted times": lambda: time_figure(TIMED, SCORE, highlighted=TIMED.index[:2]),
 }
 
 

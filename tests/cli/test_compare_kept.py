@@ -1,0 +1,114 @@
+"""`bnnbench compare --with kept` and `bnnbench report --with kept`."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from support.command import Command
+from support.kept import kept_run
+
+from bnnbench.cli import console
+from bnnbench.results.kept.candidates import Claims
+from bnnbench.results.kept.write import add
+
+METHODS = ("vadam", "pbp", "swag", "svgd")
+
+MAX_CPU_SECONDS = 10
+"""From the shell to the verdict."""
+
+
+def make_edition(root: Path, methods: tuple[str, ...] = METHODS) -> str:
+    """Keep methods on two data sets, write runs of `mine`, and return the option `--with`."""
+    for dataset in ("boston", "yacht"):
+        for method in methods:
+            kept_run(root / "theirs", dataset=dataset, method=method)
+        kept_run(root / "mine", dataset=dataset, method="mine")
+    assert len(add(root / "kept", root / "theirs", Claims(by="A")).added) == 2 * len(methods)
+    return f"kept@{root / 'kept'}"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kept")
+    make_edition(path)
+    return path
+
+
+def test_verdicts_tables_and_power_at_80_columns(
+    command: Command, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "stdout", lambda: Console(width=80, file=sys.stdout))
+    code, out, _ = command("compare", str(root / "mine"), "--with", f"kept@{root / 'kept'}")
+    text = " ".join(out.split())
+    assert code == 0 and "mine and 4 kept methods: track book" in text
+    assert text.index("- boston, RMSE: ") < text.index("boston, RMSE [1000 USD]")
+    assert text.index("boston, RMSE [1000 USD]") < text.index("Over data sets, RMSE")
+    assert text.index("Over data sets, RMSE") < text.index("Power, RMSE")
+    assert "Mean rank of mine among 5 methods on 2 data sets" in text
+    assert "With 2 data sets this is weak evidence" in text
+    lines = [line for line in out.splitlines() if line.startswith("  vadam")]
+    assert len(lines) == 2 * 2 + 2 and all(len(line.rstrip()) <= 80 for line in lines)
+
+
+def test_methods_and_metric_are_selected(command: Command, root: Path) -> None:
+    options = ("--methods", "pbp", "--metric", "log_likelihood")
+    code, out, _ = command("compare", str(root / "mine"), "--with", f"kept:book@{root / 'kept'}",
+                           *options)  # fmt: skip
+    assert code == 0 and "pbp" in out and "vadam" not in out and "RMSE" not in out
+    assert "mine is not ranked: too few data sets or methods." in out
+
+
+def test_runs_that_cannot_be_compared_are_named(command: Command, root: Path) -> None:
+    kept_run(root / "free", method="free", settings={"training__epochs": 5})
+    kept_run(root / "free", method="mine")
+    code, out, err = command("compare", str(root / "free"), "--with", f"kept@{root / 'kept'}")
+    assert code == 0 and "mine and 4 kept methods" in out and "free on boston" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "setting", "code"),
+    [
+        ("keep", "--with", "syntax"),
+        ("kept:none@{}", "track", "unknown_track"),
+        ("kept@nowhere", "edition", "unknown_edition"),
+    ],
+)
+def test_mistakes(command: Command, root: Path, option: str, setting: str, code: str) -> None:
+    words = (str(root / "mine"), "--with", option.format(root / "kept"))
+    command.assert_refused("compare", *words, setting=setting, code=code)
+    command.assert_refused("report", *words, setting=setting, code=code)
+
+
+def test_the_report_adds_ranks_and_a_pareto_plot(
+    command: Command, root: Path, tmp_path: Path
+) -> None:
+    with_kept = ("--with", f"kept@{root / 'kept'}", "--output-dir", str(tmp_path))
+    code, _, _ = command("report", str(root / "mine"), *with_kept, "--metric", "rmse")
+    page = (tmp_path / "results.md").read_text()
+    assert code == 0 and "Ranks among kept methods, track book" in page and "mine (mine)" in page
+    assert {"kept_ranks.png", "kept_time_rmse.png"} <= {path.name for path in tmp_path.iterdir()}
+    pairs = pd.read_csv(tmp_path / "kept_comparison.csv")
+    assert len(pairs) == 2 * len(METHODS) and set(pairs["track"]) == {"book"}
+    words = (str(root / "mine"), "--style", "paper", "--with", "kept")
+    command.assert_refused("report", *words, setting="--with")
+
+
+@pytest.mark.ci
+def test_thirty_methods_are_compared_in_seconds(tmp_path: Path) -> None:
+    methods = tuple(f"method{number:02d}" for number in range(30))
+    option = make_edition(tmp_path, methods)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = ("compare", str(tmp_path / "mine"), "--with", option)
+    done = subprocess.run(
+        [sys.executable, "-m", "bnnbench", *words], capture_output=True, text=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0 and "mine and 30 kept methods" in done.stdout, done.stderr
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < MAX_CPU_SECONDS
