@@ -1,18 +1,20 @@
-"""Renders tables and text for a terminal."""
+"""Renders blocks for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
 from bnnbench.notes import one_line
-from bnnbench.report.blocks import Block, ItemList, Paragraph, Table
+from bnnbench.report.blocks import Block, Heading, ItemList, Paragraph, Table
 
 MIN_FIRST_COLUMN = 17
-"""Minimum width of the first column in characters."""
+"""Minimum width of the first column in characters, if the others are numbers."""
 
 
 def grid(parts: Sequence[Table]) -> Grid:
@@ -27,6 +29,7 @@ def grid(parts: Sequence[Table]) -> Grid:
         box=SIMPLE_HEAD,
         collapse_padding=True,
     )
+    n_texts = sum(column.kind != "number" for column in first.columns)
     for place, column in enumerate(first.columns):
         is_number = column.kind == "number"
         table.add_column(
@@ -34,7 +37,7 @@ def grid(parts: Sequence[Table]) -> Grid:
             justify="right" if is_number else "left",
             no_wrap=is_number,
             overflow="fold",
-            min_width=None if place else MIN_FIRST_COLUMN,
+            min_width=MIN_FIRST_COLUMN if place == 0 and n_texts == 1 else None,
         )
     for part in parts:
         if part.group:
@@ -46,15 +49,29 @@ def grid(parts: Sequence[Table]) -> Grid:
     return table
 
 
-def texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the paragraphs and the items of lists."""
-    for block in blocks:
-        if isinstance(block, Paragraph):
-            yield one_line(block.text)
-        elif isinstance(block, ItemList):
-            yield from (f"- {one_line(item)}" for item in block.texts)
-
-
 def plain(text: str, style: str = "") -> Text:
     """Return text in which neither markup, such as "[s]", nor escape sequences have an effect."""
     return Text("\n".join(map(one_line, text.split("\n"))), style=style)
+
+
+def render(blocks: Iterable[Block]) -> Iterator[RenderableType]:
+    """Yield headings, paragraphs, lists and tables for a console, without figures and files."""
+    for _, parts in groupby(blocks, lambda block: (type(block), getattr(block, "name", ""))):
+        yield from _render(list(parts))
+
+
+def _render(parts: Sequence[Block]) -> Iterator[RenderableType]:
+    """Yield blocks of one type; tables with a name are parts of one table."""
+    tables = [block for block in parts if isinstance(block, Table)]
+    if tables and tables[0].name:
+        yield grid(tables)
+        return
+    for block in parts:
+        if isinstance(block, Table):
+            yield grid([block])
+        elif isinstance(block, Heading):
+            yield plain(block.text, style="bold")
+        elif isinstance(block, Paragraph):
+            yield plain(block.text)
+        elif isinstance(block, ItemList):
+            yield from (plain(f"- {text}") for text in block.texts)

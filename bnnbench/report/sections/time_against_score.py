@@ -127,7 +127,7 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
             )
 
 
-def time_figure(table: pd.DataFrame, metric: Metric, error: str = "stderr") -> Figure:
+def time_figure(table: pd.DataFrame, metric: Metric, error: str = "std") -> Figure:
     """Draw a panel per data set and experiment. Filled markers and a line show the Pareto front.
 
     `error` is a key of `ERROR_BARS`.
