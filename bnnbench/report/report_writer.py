@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from bnnbench.discovery import plugins
@@ -113,9 +114,9 @@ def write_report(
     return report
 
 
-def verdict_texts(runs: Runs, style: Style | None = None) -> list[str]:
-    """The verdict in words, as lines for a terminal."""
-    return list(terminal.texts(verdict.verdict_blocks(runs, style or Style())))
+def verdict_lines(runs: Runs, style: Style | None = None) -> Iterator[RenderableType]:
+    """The verdict in words for a terminal."""
+    return terminal.render(verdict.verdict_blocks(runs, style or Style()))
 
 
 def results_table(runs: Runs, style: Style | None = None) -> Table:

@@ -97,7 +97,7 @@ def ranks(folder: str) -> Figure:
 
 def time(folder: str, metric: str) -> Figure:
     """Scores against seconds per split."""
-    return time_figure(table(folder, "time_against_score"), BY_KEY[metric])
+    return time_figure(table(folder, "time_against_score"), BY_KEY[metric], "stderr")
 
 
 def boxes(folder: str, metric: str) -> Figure:

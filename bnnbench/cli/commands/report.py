@@ -205,7 +205,7 @@ def write_and_show(
 
     from bnnbench.cli.console import stdout
     from bnnbench.report.blocks import Style
-    from bnnbench.report.report_writer import results_table, verdict_texts, write_report
+    from bnnbench.report.report_writer import results_table, verdict_lines, write_report
 
     style = style or Style()
     read = partial(
@@ -223,8 +223,8 @@ def write_and_show(
         report = write_report(runs, style, output_dir, cpu_count())
     if len(runs.scored):
         console = stdout()
-        for text in verdict_texts(runs, style):
-            console.print(text, markup=False, highlight=False)
+        for line in verdict_lines(runs, style):
+            console.print(line)
         console.print(results_table(runs, style))
     print(f"report: {report.html}")
     return report.html

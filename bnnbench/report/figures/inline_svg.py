@@ -23,7 +23,7 @@ SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 LONG_NUMBER = re.compile(r"(\d+\.\d)\d+")
 
-MAX_ENLARGEMENT = 1.5
+MAX_ENLARGEMENT = 1.1
 """Limit on the displayed size relative to the drawn size, so that small figures stay small."""
 
 GEOMETRY = ("d", "x", "y", "width", "height", "points", "transform")

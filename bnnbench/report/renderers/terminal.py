@@ -49,15 +49,6 @@ def grid(parts: Sequence[Table]) -> Grid:
     return table
 
 
-def texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the paragraphs and the items of lists."""
-    for block in blocks:
-        if isinstance(block, Paragraph):
-            yield one_line(block.text)
-        elif isinstance(block, ItemList):
-            yield from (f"- {one_line(item)}" for item in block.texts)
-
-
 def plain(text: str, style: str = "") -> Text:
     """Return text in which neither markup, such as "[s]", nor escape sequences have an effect."""
     return Text("\n".join(map(one_line, text.split("\n"))), style=style)

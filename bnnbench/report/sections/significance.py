@@ -18,10 +18,9 @@ from bnnbench.results.reader import Runs
 from bnnbench.results.verdict import Verdict, find_verdicts
 
 PAIRS_STATEMENT = (
-    "Bayesian correlated t-test for each pair of runs, on splits with the same test rows, with a "
-    "region of practical equivalence of 1 % (RMSE, CRPS) or 0.01 nats. A win or a loss is a "
-    "difference beyond this region with probability above 0.95; everything else is a tie. Runs "
-    f"with fewer than {MIN_COMMON_SPLITS} common splits are not compared."
+    "The test of the verdict for each pair of runs, on splits with the same test rows. Equivalent "
+    f"and undecided pairs count as ties. Runs with fewer than {MIN_COMMON_SPLITS} common splits "
+    "are not compared."
 )
 
 COLUMNS = blocks.columns(

@@ -125,7 +125,7 @@ RANKS = [
     for metric in RANKED_METRICS[:2]
 ]
 TIMED = scored(6, labels(6), [DATASET], HUGE).assign(
-    total_seconds_mean=np.geomspace(1e-3, 1e6, 6), total_seconds_stderr=1e5,
+    total_seconds_mean=np.geomspace(1e-3, 1e6, 6), total_seconds_std=1e5,
     rmse_front=[True, False] * 3, experiment=[f"{DATASET}_{k}" for k in (0, 1)] * 3,
 )  # fmt: skip
 NOBODY = scored(1, SHORT, SETS, 2).iloc[:0].assign(splits=20)

@@ -150,7 +150,7 @@ def test_marks_have_hover_texts() -> None:
 def test_a_small_figure_is_not_enlarged_much() -> None:
     figure = drawn()
     (found,) = re.findall(r'style="width: (\d+)pt"', inline_svg(figure, "f"))
-    assert int(found) == pytest.approx(1.5 * 72 * figure.get_figwidth(), rel=0.01)
+    assert int(found) == pytest.approx(1.1 * 72 * figure.get_figwidth(), rel=0.01)
 
 
 def test_ids_of_two_figures_are_disjoint() -> None:

@@ -9,7 +9,7 @@ from support.blocks import blocks, texts
 from support.runs import RMSE, make_run
 
 from bnnbench.report.blocks import Style
-from bnnbench.report.report_writer import verdict_texts
+from bnnbench.report.report_writer import verdict_lines
 from bnnbench.report.sections import verdict
 from bnnbench.results.reader import read_runs
 from bnnbench.results.run_filter import RunFilter
@@ -31,7 +31,7 @@ def test_the_best_the_beaten_and_the_undecided_are_named(tmp_path: Path) -> None
         "Undecided against: mine."
     )
     assert rule == verdict.RULE
-    assert verdict_texts(read_runs(tmp_path), RMSE_ONLY) == [f"- {sentence}"]
+    assert [*map(str, verdict_lines(read_runs(tmp_path), RMSE_ONLY))] == [f"- {sentence}"]
 
 
 def test_the_wins_of_each_run_are_counted_over_data_sets(tmp_path: Path) -> None:
