@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from latex2mathml.converter import convert
 from support.runs import make_run
 
 import bnnbench
@@ -21,6 +23,9 @@ DOCS = ROOT / "docs"
 
 MAX_STORED_FIGURES = 5_000_000
 """Bytes of all figures in git. Others are drawn when the site is built."""
+
+FORMULA = re.compile(r"^```math\n(.*?)^```$|(?<![`$\w])\$(?!\s)([^$`\n]+)\$(?![\w`])", re.M | re.S)
+"""A block with a formula, or a formula in a line."""
 
 MIN_CAPTION = 30
 """Letters of a caption that explains its figure."""
@@ -53,6 +58,17 @@ def test_every_figure_of_the_results_can_be_drawn() -> None:
     ]
     assert {name for name, _ in shown} == set(DRAWN)
     assert all(len(caption) > MIN_CAPTION for _, caption in shown)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [path for path in DOCS.rglob("*.md") if FORMULA.search(path.read_text())],
+    ids=lambda path: path.stem,
+)
+def test_formulas_are_valid(page: Path) -> None:
+    for block, inline in FORMULA.findall(page.read_text()):
+        formula = convert(block or inline)
+        assert formula.startswith("<math") and "\\" not in formula, block or inline
 
 
 def test_every_stored_figure_is_shown_and_they_are_small() -> None:

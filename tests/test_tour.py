@@ -31,6 +31,7 @@ def words(outputs: list[dict[str, Any]]) -> list[str]:
     return [word for text in bare for word in text.split() if not set(word) <= {"─"}]
 
 
+@pytest.mark.ci  # the whole protocol
 def test_cells_reproduce_the_stored_outputs(command: Command) -> None:
     def shell(line: str) -> str:
         first, *rest = line.split(" | ")
