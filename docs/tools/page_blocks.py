@@ -39,6 +39,11 @@ def speed() -> str:
     return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
 
 
+def attacks() -> str:
+    """Return the verdicts on attacks by family."""
+    return pd.read_csv(RESULTS / "attacks.csv").to_markdown(index=False)
+
+
 def glossary() -> str:
     """Return the definition of every metric."""
     return markdown.glossary(TERMS)
@@ -261,8 +266,8 @@ def run_path() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, glossary, paired_dropout, renyi_orders, search_bounds, posterior_distances,
-        exceptions, toy_claims, toy_deviations, straight_line, run_path,
+        session, speed, attacks, glossary, paired_dropout, renyi_orders, search_bounds,
+        posterior_distances, exceptions, toy_claims, toy_deviations, straight_line, run_path,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),
