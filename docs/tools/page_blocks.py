@@ -51,6 +51,11 @@ def speed() -> str:
     return rows.to_markdown(index=False, floatfmt=".3g").replace(" nan |", "     |")
 
 
+def attacks() -> str:
+    """Return the verdicts on attacks by family."""
+    return pd.read_csv(RESULTS / "attacks.csv").to_markdown(index=False)
+
+
 def glossary() -> str:
     """Return the definition of every metric."""
     return markdown.glossary(TERMS)
@@ -337,10 +342,9 @@ def kept_cells() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        session, speed, glossary, deep_ensembles, paired_dropout, renyi_orders, search_bounds,
-        posterior_distances, chain_diagnostics, exceptions, toy_claims, toy_deviations,
-        straight_line, run_path,
-        kept_tracks, kept_cells,
+        session, speed, attacks, glossary, deep_ensembles, paired_dropout, renyi_orders,
+        search_bounds, posterior_distances, chain_diagnostics, exceptions, toy_claims,
+        toy_deviations, straight_line, run_path, kept_tracks, kept_cells,
     )
 } | {
     "book_comparison": partial(comparison, "book_uci"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,9 +25,9 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 OWN_FOLDERS = tuple(
     Path(folder).expanduser().resolve()
-    for folder in ("/dev", "/proc", "~/.cache", sysconfig.get_path("stdlib"))
+    for folder in ("/dev", "/proc", "~/.cache", sysconfig.get_path("stdlib"), tempfile.gettempdir())
 )
-"""Devices, and caches of libraries."""
+"""Devices, caches of libraries, and temporary files, except next to the working directory."""
 
 Listener = Callable[[str, bool], None]
 """Called before a file of the folder is opened or changed, with the event and whether it changes
@@ -74,8 +75,9 @@ class Watch:
             for listener in self.listeners:
                 listener(event, changes)
             path = path.parent.resolve() / path.name
-        inside = (self.folder, *OWN_FOLDERS)
-        if changes and not any(path.is_relative_to(folder) for folder in inside):
+        own = any(path.is_relative_to(folder) for folder in OWN_FOLDERS)
+        is_sibling = path.is_relative_to(self.folder.parent)
+        if changes and not self.contains(path) and (is_sibling or not own):
             self.outside.append(str(path))
 
     def contains(self, path: Path) -> bool:

@@ -84,7 +84,10 @@ def run_in_process(folder: Path, words: list[str], **options: Any) -> Outcome:
     before = files(folder)
     command = [sys.executable, "-m", "bnnbench", *words]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    done = subprocess.run(command, cwd=folder, timeout=120, **streams)
+    try:
+        done = subprocess.run(command, cwd=folder, timeout=600, **streams)
+    except subprocess.TimeoutExpired:
+        return Outcome(None, "", "Hang")
     out, errors = ((text or b"").decode(errors="replace") for text in (done.stdout, done.stderr))
     return Outcome(done.returncode, out, errors, leftovers(folder, before, "outputs"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from support.command import Command
+from support.command import Command, assert_one_line_error
 from support.config import TINY
+from support.user_errors import assert_user_error
 
 from bnnbench.cli.exit_codes import RESUME_HINT
 from bnnbench.experiment.engines.local import LocalEngine
@@ -65,6 +67,18 @@ def test_machine_failures(failing: Failing, name: str) -> None:
     assert code == expected and out == "" and "Traceback" not in errors
     assert last.startswith("bnnbench: ") and words in last
     assert (RESUME_HINT in last) == (code == 1)
+
+
+def test_a_low_limit_of_memory(command: Command) -> None:
+    """Libraries would abort, or wait forever."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (2_900_000_000, limit[1]))
+    try:
+        code, out, errors = command("list")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert_one_line_error(code, out, errors, ["2.9 GB", "ulimit -v"])
+    assert_user_error(command.error, "ulimit -v", "address_space")
 
 
 def test_a_bug_keeps_its_traceback(failing: Failing) -> None:

@@ -16,9 +16,11 @@ from bnnbench.cpp.library import has_native_code, library
 from bnnbench.likelihoods.base import Likelihood
 from bnnbench.likelihoods.gaussian import Gaussian
 from bnnbench.likelihoods.heteroscedastic import Heteroscedastic
-from bnnbench.native.networks import gradient_moments, predict_outputs
+from bnnbench.native.networks import check_tensors, gradient_moments, predict_outputs
 from bnnbench.nn import MLP, backward, forward
 from bnnbench.types import Hyper
+
+Change = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 pytestmark = pytest.mark.skipif(library().code is None, reason=library().reason)
 
@@ -226,3 +228,22 @@ def test_only_float32_on_the_cpu_is_supported() -> None:
     assert has_native_code(torch.zeros(1))
     assert not has_native_code(torch.zeros(1, dtype=torch.float64))
     assert not has_native_code(torch.zeros(1, device="meta"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights, inputs: (weights[..., 1:], inputs),
+        lambda weights, inputs: (weights.double(), inputs),
+        lambda weights, inputs: (weights, inputs[..., 1:]),
+        lambda weights, inputs: (weights, inputs.repeat(2, 1, 1)),
+        lambda weights, inputs: (weights, inputs.half()),
+    ],
+)
+def test_tensors_that_do_not_fit_the_network_are_refused(change: Change) -> None:
+    """Native code would read beyond them."""
+    mlp = MLP((2, 3, 1))
+    weights, inputs = torch.zeros(4, 1, mlp.n_weights), torch.zeros(1, 5, 2)
+    check_tensors(mlp, weights, inputs, torch.float32)
+    with pytest.raises(ValueError):
+        check_tensors(mlp, *change(weights, inputs), torch.float32)

@@ -55,6 +55,7 @@ TAMPERED: dict[str, Tamper] = {
     "a pipe for the scores": replace_by("splits.csv", os.mkfifo),
     "a pipe that is not read": replace_by("figures", os.mkfifo),
     "a device": replace_by("splits.csv", lambda path: path.symlink_to("/dev/zero")),
+    "a link to itself": replace_by("splits.csv", lambda path: path.symlink_to(path)),
     "a folder elsewhere": replace_by("figures", lambda path: path.symlink_to("/")),
     "an absolute name": edit_json("DONE", "files", value={"/dev/zero": "0"}),
     "a name above": edit_json("DONE", "page", value={"../x": "0"}),

@@ -103,6 +103,31 @@ def test_commas_separate_decimals_or_thousands(
     assert read_frame(path, "auto", decimal, "auto", None)[0]["a"].tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "decimal", "expected"),
+    [
+        (["1.230", "950", "1.231"], "auto", None),
+        (["1.230", "950", "1.231"], ".", [1.23, 950, 1.231]),
+        (["1.230", "950", "1.231"], ",", [1230, 950, 1231]),
+        (["1.230", "950", "0.125"], "auto", [1.23, 950, 0.125]),
+        (["1.230", "950", "2,5"], "auto", [1230, 950, 2.5]),
+        (["1.230", "950", "1.234.567,25"], "auto", [1230, 950, 1234567.25]),
+    ],
+)
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_points_separate_decimals_or_thousands(
+    tmp_path: Path, rows: list[str], decimal: str, expected: list[float] | None, separator: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([f"a{separator}b", *(f"{row}{separator}x" for row in rows)]))
+    if expected is None:
+        with raises_user_error("dataset.decimal", "ambiguous"):
+            read_frame(path, "auto", decimal, "auto", None)
+    else:
+        frame, _ = read_frame(path, "auto", decimal, "auto", None)
+        assert frame["a"].tolist() == expected
+
+
 def test_commas_between_semicolons_are_decimal_marks(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a;b\n1,230;4\n2,460;5\n")
     frame, _ = read_frame(tmp_path / "t.csv", "auto", "auto", "auto", None)
