@@ -49,6 +49,22 @@ def splits(*settings: str) -> Case:
 NO_SEEDED_SPLITS = "~dataset.seeded_splits"
 FIXED = ("method=map", "method.prior_precision=1", "method.noise_precision=1")
 
+TINY_IMAGES = (
+    *("epochs=2", "repetitions=2", "hidden=[8]"),
+    *("importance_samples=12", "evaluated_images=10"),
+)
+
+WRONG_IMAGES: Mapping[str, str | None] = {
+    "images.binarisation=half": None,
+    "images.split_seed=-1": None,
+    "experiment.epochs=0": None,
+    "experiment.hidden=[]": "not_a_list",
+    "experiment.hidden=8": "not_a_list",
+    "experiment.repetitions=1": None,
+    "experiment.learning_rate=1": None,
+    "dataset=boston": "no_effect",
+}
+
 CASES: Mapping[str, Case] = {
     "uci": splits(
         "method=vadam", "search.iterations=2", "search.initial_points=2", "search.folds=2"
@@ -205,6 +221,46 @@ CASES: Mapping[str, Case] = {
             "experiment.orders=[one]": None,
             "experiment.correlation=1": None,
             "experiment.sweeps=1": None,
+        },
+    ),
+    "distortion_rate": Case(
+        own("betas=[0.5,2]", *TINY_IMAGES),
+        wrong={
+            **WRONG_IMAGES,
+            "experiment.betas=[1]": "not_a_list",
+            "experiment.betas=[2,1]": "not_increasing",
+            "experiment.betas=[0,1]": None,
+            "experiment.latents=0": None,
+        },
+    ),
+    "latent_sizes": Case(
+        own("latents=[2,3]", *TINY_IMAGES),
+        wrong={
+            **WRONG_IMAGES,
+            "experiment.models=[gan]": None,
+            "experiment.latents=[]": "not_a_list",
+            "experiment.importance_samples=1": None,
+        },
+    ),
+    "planar_flows": Case(
+        own("lengths=[0,2]", "training_samples=[3]", *TINY_IMAGES),
+        wrong={
+            **WRONG_IMAGES,
+            "experiment.lengths=[-1]": None,
+            "experiment.training_samples=[1]": None,
+            "experiment.latents=0": None,
+        },
+    ),
+    "semi_supervised": Case(
+        own("labels=[10,20]", "epochs=1", "supervised_epochs=2", "repetitions=2", "hidden=[8]"),
+        wrong={
+            **WRONG_IMAGES,
+            "experiment.labels=[15]": "not_a_multiple",
+            "experiment.labels=5": "not_a_list",
+            "experiment.enumerated=[5]": "not_a_multiple",
+            "experiment.batches=[some]": None,
+            "experiment.temperature=0": None,
+            "experiment.supervised_epochs=10": "too_small",
         },
     ),
     "noise_precision": Case(

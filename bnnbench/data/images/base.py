@@ -59,6 +59,11 @@ class ImageSet:
         return self.shape[0] * self.shape[1]
 
     @property
+    def labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of training and test images."""
+        return self.train_labels, self.test_labels
+
+    @property
     def classes(self) -> int:
         """Number of classes."""
         return int(self.train_labels.max()) + 1

@@ -1,0 +1,75 @@
+"""The page of a run on the beta-VAE."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.suites.latent_models.distortion_rate.claims import beta_of, by_beta, claims
+from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
+from bnnbench.suites.latent_models.names import SCORES
+from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+
+figures = Figures(read_run)
+
+
+@figures(
+    "Distortion against rate of test images by beta (book, Fig. 5.15). Dots: repetitions; line: "
+    "means. Dashed lines: equal ELBO; the model's lies on the lowest line that it touches"
+)
+def distortion_rate(run: SavedRun) -> Figure:
+    figure, (axes,) = new_figure(5.6, 4.6)
+    means, scores = by_beta(run), run[SCORES]
+    axes.plot(means["rate"], means["distortion"], "-", color=BLUE, linewidth=1.2)
+    axes.plot(scores["rate"], scores["distortion"], "o", color=BLUE, markersize=4)
+    best = (means["rate"] + means["distortion"]).min()
+    rates = np.array([0.0, means["rate"].max() * 1.05])
+    for level in best + np.array([0, 4, 8, 16]):
+        axes.plot(rates, level - rates, "--", color=GREY, linewidth=0.8, zorder=0)
+        axes.annotate(f"ELBO {-level:.0f}", (0, level), textcoords="offset points", xytext=(3, 2),
+                      fontsize="small", color=GREY)  # fmt: skip
+    for beta, row in means.iterrows():
+        axes.annotate(f"{beta:g}", (row["rate"], row["distortion"]), textcoords="offset points",
+                      xytext=(6, 5), fontsize="small", color=BLUE)  # fmt: skip
+    low, high = means["distortion"].min(), means["distortion"].max()
+    axes.set(ylim=(low - 0.1 * (high - low), high + 0.15 * (high - low)))
+    axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="numbers: beta")
+    return figure
+
+
+@figures(
+    "log p(x) and ELBO of test images, active units, and accuracy of a linear classifier of the "
+    "codes, by beta. Dots: repetitions; lines: means"
+)
+def by_factor(run: SavedRun) -> Figure:
+    figure, panels = new_figure(10.5, 3.4, 3)
+    means, scores = by_beta(run), run[SCORES]
+    beta = scores["unit"].map(beta_of)
+    columns = {
+        "nats": {"log_p": ("log p(x)", BLUE), "elbo": ("ELBO", ORANGE)},
+        "active units": {"active_units": ("active units", PALETTE[2])},
+        "accuracy of a linear probe [%]": {"probe_accuracy": ("probe", PALETTE[3])},
+    }
+    for axes, (label, lines) in zip(panels, columns.items(), strict=True):
+        for column, (name, colour) in lines.items():
+            axes.plot(beta, scores[column], "o", color=colour, markersize=3)
+            axes.plot(means.index, means[column], color=colour, label=name, linewidth=1.2)
+        axes.set(xscale="log", xlabel="beta", ylabel=label)
+    legend(figure, panels[0])
+    return figure
+
+
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=DistortionRate.kind,
+    title="Distortion against rate",
+    caption=(
+        "Mean ± standard error over repetitions, nats per test image. ELBO and IWAE bounds are "
+        "those of log p(x), with factor 1 of the rate. log p(x): importance sampling with q(z|x) "
+        "as proposal, a lower bound in expectation whose gap grows where q is far from the "
+        "posterior, as for beta far from 1."
+    ),
+    figures=figures,
+    statements=claims,
+)

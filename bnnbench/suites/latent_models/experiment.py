@@ -1,0 +1,366 @@
+"""What the experiments of this suite share: training, resuming, measuring and saving units.
+
+A unit is one setting of a model with all its repetitions, which are replicas of one stack. On a GPU
+all units that can be padded to one shape form one stack.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import groupby, pairwise
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+
+from bnnbench.constraints import Between, Count, ListOf, Whole, check_settings
+from bnnbench.data.images.base import ImageSet, ImageSource
+from bnnbench.experiment import state_file
+from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
+from bnnbench.experiment.run_folder import UnitStore
+from bnnbench.results.answers import ANSWERS, Answer
+from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
+from bnnbench.suites.latent_models.names import CURVES, QUANTITIES, SCORES
+from bnnbench.suites.latent_models.networks import Shape
+from bnnbench.suites.latent_models.published import published_value
+from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack, Training
+from bnnbench.suites.latent_models.training import (
+    Data,
+    Replica,
+    Trainable,
+    evaluated_epochs,
+    restore_state,
+    save_state,
+    train,
+)
+
+HIDDEN = {"fashion_mnist": (400, 200)}
+"""Sizes of hidden layers by set, if they are not (200,) (book, 5.6.2)."""
+
+EPOCHS = {"digits": 400, "mnist_5000": 300}
+"""Epochs of small sets, whose epochs have few steps; the book's 100 epochs otherwise."""
+
+STEP_SECONDS = 2e-10
+"""Measured seconds of a training step per column and weight of a replica."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a unit trains.
+
+    Attributes:
+        approximation: name of the model in `answers.csv`.
+        label: its setting in `answers.csv`.
+        shape: sizes of the model.
+        beta: factor of the KL divergence.
+        samples: number of samples in the bound that is maximised.
+    """
+
+    approximation: str
+    label: str
+    shape: Shape
+    beta: float = 1.0
+    samples: int = 1
+
+    @property
+    def can_stack(self) -> tuple[Any, ...]:
+        """Equal for settings whose models can be padded to one shape."""
+        return self.shape.flow, self.samples
+
+
+@cache
+def load_images(source: ImageSource) -> ImageSet:
+    """Load images once per process."""
+    return source.load()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageExperiment(Stackable, HasSteps):
+    """Trains models of images; each unit is a setting with all repetitions.
+
+    Attributes:
+        images: the images.
+        hidden: sizes of the hidden layers of an encoder; None for those of the book.
+        epochs: number of passes through the training images; None for 400 on digits, 300 on
+            mnist_5000 and the book's 100 otherwise.
+        learning_rate: of Adam.
+        batch_size: number of images in a minibatch.
+        repetitions: number of networks of each setting, with their own weights and minibatches.
+        seed: seed of all random numbers.
+        device: `cpu` or `cuda`.
+    """
+
+    images: ImageSource
+    hidden: Annotated[tuple[int, ...] | None, ListOf(Whole(1, 10_000))] = None
+    epochs: Annotated[int | None, Whole(1, 100_000)] = None
+    learning_rate: Annotated[float, Between(0, 1)]
+    batch_size: Count
+    repetitions: Annotated[int, Whole(2, 1000)]
+    seed: Annotated[int, Whole(0)]
+    device: str
+    unit_noun: ClassVar[str] = "setting"
+    step_noun: ClassVar[str] = "epochs"
+
+    def resolved(self) -> Self:
+        """Take missing settings from the images."""
+        name = self.images.name
+        return replace(
+            self,
+            hidden=HIDDEN.get(name, (200,)) if self.hidden is None else self.hidden,
+            epochs=EPOCHS.get(name, 100) if self.epochs is None else self.epochs,
+        )
+
+    def check(self) -> None:
+        """Raise `UserError` for invalid settings and missing images."""
+        check_settings(self, "experiment", ("seed",))
+        load_images(self.images)
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind.replace('_', ' ')}, {self.images.name}"
+
+    def metadata(self) -> dict[str, Any]:
+        names = ("epochs", "repetitions", "seed")
+        source = {"images": self.images.name, "binarisation": self.images.binarisation}
+        return {**source, **{name: getattr(self, name) for name in names}}
+
+    def path_parts(self) -> tuple[str, ...]:
+        return (f"{self.images.name}-{self.images.binarisation}-seed{self.seed}",)
+
+    @cached_property
+    @abstractmethod
+    def settings(self) -> Mapping[str, Setting]:
+        """The setting of each unit."""
+
+    @abstractmethod
+    def make_stack(
+        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
+    ) -> Trainable:
+        """Return new replicas.
+
+        Args:
+            shape: sizes that all replicas are padded to.
+            replicas: the replicas.
+            data: images and labels.
+            setting: of the first replica; the others can be stacked with it.
+        """
+
+    @abstractmethod
+    def results(
+        self, stack: Trainable, members: range, setting: Setting, data: Data
+    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
+        """Measure the trained replicas of a unit.
+
+        Args:
+            stack: the stack that they are part of.
+            members: their positions in it.
+            setting: of the unit.
+            data: images and labels.
+
+        Returns:
+            A row of scores for each replica, and arrays by file.
+        """
+
+    def units(self) -> tuple[str, ...]:
+        return tuple(self.settings)
+
+    @property
+    def lockstep(self) -> bool:
+        """Whether units form stacks, as they do on a GPU."""
+        return self.device == "cuda"
+
+    def can_stack_with(self, other: Experiment) -> bool:
+        """Return False: the settings of one run are enough for a stack."""
+        return False
+
+    def max_stack_size(self, n_runs: int) -> int:
+        """Return 1, like `can_stack_with`."""
+        return 1
+
+    def prepare(self) -> None:
+        """Load the images before worker processes are forked."""
+        load_images(self.images)
+
+    def groups(self, units: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Group all units that can be padded to one shape on a GPU, and none on a CPU."""
+        if not self.lockstep:
+            return tuple((unit,) for unit in units)
+        groups: dict[Any, list[str]] = {}
+        for unit in units:
+            groups.setdefault(self.settings[unit].can_stack, []).append(unit)
+        return tuple(map(tuple, groups.values()))
+
+    def _stack_shape(self, setting: Setting) -> Shape:
+        """Return the shape of a unit's stack, which does not depend on the requested units."""
+        if not self.lockstep:
+            return setting.shape
+        shapes = [s.shape for s in self.settings.values() if s.can_stack == setting.can_stack]
+        widest = {name: max(getattr(s, name) for s in shapes) for name in ("latents", "labels")}
+        return replace(setting.shape, **widest)
+
+    @classmethod
+    def run_group(cls, members: Sequence[Member], units: Sequence[str], workers: int = 1) -> None:
+        """Train the units in as few stacks as their saved states allow."""
+        for experiment, store in members:
+            assert isinstance(experiment, ImageExperiment)
+            pending = [unit for unit in units if not store.finished(unit)]
+            # A state is saved for each unit; a run that is killed may leave different epochs.
+            for _, group in groupby(
+                sorted(pending, key=lambda unit: _saved_epoch(store, unit)),
+                key=lambda unit: _saved_epoch(store, unit),
+            ):
+                experiment._run_stack(list(group), store)
+
+    def _run_stack(self, units: Sequence[str], store: UnitStore) -> None:
+        """Train units, all saved after the same epoch, and save their results."""
+        first, data, count = self.settings[units[0]], self._data(), self.repetitions
+        replicas = [
+            Replica(self.settings[unit].shape, self.seed, k, self.settings[unit].beta)
+            for unit in units
+            for k in range(count)
+        ]
+        stack = self.make_stack(self._stack_shape(first), replicas, data, first)
+        paths = [store.file(unit, state_file.SUFFIX) for unit in units]
+        states = [state_file.read(path) for path in paths]
+        done = int(states[0]["iteration"]) if states[0] and all(states) else 0
+        for position, state in enumerate(states if done else ()):
+            for k, own in enumerate(state["replicas"] if state else ()):
+                restore_state(stack, position * count + k, own)
+
+        def save(epoch: int) -> None:
+            for position, path in enumerate(paths):
+                own = range(position * count, (position + 1) * count)
+                replicas = [save_state(stack, k) for k in own]
+                state_file.write(path, {"iteration": epoch, "replicas": replicas})
+
+        epochs = self._epochs(first)
+        evaluated = evaluated_epochs(epochs) | {self.epochs or epochs}
+        train(stack, evaluated, epochs, done, save)
+        for position, unit in enumerate(units):
+            own = range(position * count, (position + 1) * count)
+            self._save_results(unit, stack, own, data, store)
+            paths[position].unlink(missing_ok=True)
+
+    def _epochs(self, setting: Setting) -> int:
+        """Return the number of epochs of a unit."""
+        assert self.epochs is not None
+        return self.epochs
+
+    def _save_results(
+        self, unit: str, stack: Trainable, members: range, data: Data, store: UnitStore
+    ) -> None:
+        setting = self.settings[unit]
+        scores, arrays = self.results(stack, members, setting, data)
+        logs = [stack.logs[k] for k in members]
+        keys = [{"unit": unit, "repetition": k} for k in range(len(members))]
+        rows = [
+            {**key, **score, "seconds": log.seconds}
+            for key, score, log in zip(keys, scores, logs, strict=True)
+        ]
+        curves = [{**key, **row} for key, log in zip(keys, logs, strict=True) for row in log.curve]
+        answers = [answer.row() for answer in self._answers(setting, pd.DataFrame(scores))]
+        store.save(unit, {ANSWERS: answers, SCORES: rows, CURVES: curves}, arrays)
+
+    def _answers(self, setting: Setting, scores: pd.DataFrame) -> list[Answer]:
+        """Return the mean and standard error over repetitions of every score."""
+        answers = []
+        for column, quantity in QUANTITIES.items():
+            if column in scores and scores[column].notna().all():
+                error = scores[column].std(ddof=1) / math.sqrt(len(scores))
+                published = published_value(self.images, setting, column)
+                value = (setting.approximation, float(scores[column].mean()), setting.label)
+                answers.append(Answer(quantity, *value, float(error), published=published))
+        return answers
+
+    def _data(self) -> Data:
+        images, device = load_images(self.images), torch.device(self.device)
+        one_hot = np.eye(images.classes, dtype=np.float32)
+        parts = (images.train, images.test, *map(one_hot.__getitem__, images.labels))
+        return Data(*(torch.from_numpy(part).to(device) for part in parts))
+
+    def shape(self, latents: int, **sizes: Any) -> Shape:
+        """Return the sizes of a model of these images."""
+        assert self.hidden is not None
+        return Shape(load_images(self.images).pixels, self.hidden, latents, **sizes)
+
+    def steps(self, unit: str, store: UnitStore) -> tuple[int, int]:
+        """Return the numbers of epochs saved on disk and in total."""
+        total = self._epochs(self.settings[unit])
+        return total if store.finished(unit) else max(_saved_epoch(store, unit), 0), total
+
+    def cost(self, workers: int) -> float:
+        """Return the columns of all training steps times weights and seconds of each."""
+        rows, total = len(load_images(self.images).train), 0.0
+        for setting in self.settings.values():
+            size = sum(a * b for chain in setting.shape.chains for a, b in pairwise(chain))
+            flows = 2000 * setting.shape.flow
+            total += (size + flows) * setting.samples * self._epochs(setting)
+        return STEP_SECONDS * total * rows * self.repetitions / workers
+
+
+def _saved_epoch(store: UnitStore, unit: str) -> int:
+    return state_file.iteration(store.file(unit, state_file.SUFFIX))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoencoderExperiment(ImageExperiment):
+    """Trains variational autoencoders and estimates log p(x) of test images.
+
+    Attributes:
+        importance_samples: draws of q(z|x) for each image.
+        evaluated_images: maximum number of test images whose log p(x) is estimated.
+    """
+
+    importance_samples: Annotated[int, Whole(2, 100_000)]
+    evaluated_images: Count
+
+    def make_stack(
+        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
+    ) -> Stack:
+        training = Training(self.batch_size, self.learning_rate, setting.samples)
+        return Stack(shape, replicas, data, training)
+
+    def results(
+        self, stack: Trainable, members: range, setting: Setting, data: Data
+    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
+        assert isinstance(stack, Stack)
+        unit = stack.part(members)
+        rows = slice(self.evaluated_images)
+        images = data.test[rows], data.test_labels[rows]
+        found = unit.importance_sampling(*images, self.importance_samples)
+        codes = unit.codes(data.train[:TRAIN_ROWS], data.train_labels)
+        test_codes = unit.codes(data.test, data.test_labels)
+        labels, test_labels = (
+            part.argmax(1).cpu().numpy() for part in (data.train_labels, data.test_labels)
+        )
+        scores = []
+        for k in range(len(members)):
+            predicted = probe_predictions(codes[k], labels[: len(codes[k])], test_codes[k])
+            values = {name: float(each[k].mean()) for name, each in found.items()}
+            log_p = found["log_p"][k]
+            scores.append({
+                "elbo_train": unit.logs[k].curve[-1]["elbo_train"],
+                **values,
+                "log_p_image_error": float(log_p.std(ddof=1) / math.sqrt(len(log_p))),
+                "active_units": count_active_units(codes[k]),
+                "probe_accuracy": 100 * float((predicted == test_labels).mean()),
+            })  # fmt: skip
+        return scores, self.arrays(unit, test_codes[0], setting, data)
+
+    def arrays(
+        self, unit: Stack, codes: np.ndarray, setting: Setting, data: Data
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Return the arrays of figures, by file: none.
+
+        Args:
+            unit: the replicas of the unit.
+            codes: means of q(z|x) of the test images in the first repetition, `[M, d]`.
+            setting: of the unit.
+            data: images and labels.
+        """
+        return {}

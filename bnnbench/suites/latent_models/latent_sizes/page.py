@@ -1,0 +1,172 @@
+"""The page of a run on numbers of latent variables."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import PALETTE, legend, new_figure
+from bnnbench.suites.latent_models.latent_sizes.claims import claims
+from bnnbench.suites.latent_models.latent_sizes.experiment import MODELS, PATH_STEPS, LatentSizes
+from bnnbench.suites.latent_models.names import CODES, CURVES, IMAGES
+from bnnbench.suites.latent_models.plots import plot_curves, show_images
+from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+
+SHOWN_SNAPSHOTS = 8
+"""Rows of reconstructions."""
+
+figures = Figures(read_run)
+
+
+def _units_by_model(run: SavedRun) -> dict[str, dict[str, str]]:
+    """Return the label of each unit, `d = 8`, by name of the model."""
+    found: dict[str, dict[str, str]] = {}
+    for unit in run.units:
+        model, _, size = unit.partition("-d")
+        found.setdefault(MODELS[model], {})[unit] = f"d = {size}"
+    return found
+
+
+def _curves_figure(run: SavedRun, column: str, label: str, zoom: bool) -> Figure:
+    models = _units_by_model(run)
+    figure, panels = new_figure(4.2 * len(models), 3.8, len(models))
+    for axes, (model, units) in zip(panels, models.items(), strict=True):
+        plot_curves(axes, run, column, units)
+        axes.set(title=model, ylabel=label)
+        if zoom:
+            last = run[CURVES].groupby(["unit", "epoch"])[f"{column}_test"].mean()[list(units)]
+            low, high = last.quantile([0.15, 1.0])
+            axes.set_ylim(low, high + 0.1 * (high - low))
+    legend(figure, panels)
+    return figure
+
+
+@figures(
+    "ELBO by epoch and number of latent variables d, as in the book's Fig. 5.9; mean over "
+    "repetitions, one sample of z per image. Solid: test images; dashed: training images. The "
+    "CVAE's is a bound of log p(x|y)"
+)
+def elbo_by_epoch(run: SavedRun) -> Figure:
+    return _curves_figure(run, "elbo", "ELBO [nats]", zoom=True)
+
+
+@figures(
+    "Rate KL(q(z|x) || p(z)) by epoch, as in the book's Fig. 5.14; mean over repetitions. Solid: "
+    "test images; dashed: training images"
+)
+def rate_by_epoch(run: SavedRun) -> Figure:
+    return _curves_figure(run, "rate", "rate [nats]", zoom=False)
+
+
+def _largest(run: SavedRun) -> dict[str, int]:
+    """Return the position of each model's unit with the most latents, by its label."""
+    return {
+        f"{model}, {list(units.values())[-1]}": run.units.index(list(units)[-1])
+        for model, units in _units_by_model(run).items()
+    }
+
+
+@figures(
+    "Test images (binarised) and mean images of latent variables drawn from the prior, for the "
+    "largest number of latent variables (book, Fig. 5.10). Columns of the CVAE are classes"
+)
+def samples(run: SavedRun) -> Figure:
+    images, positions = run.arrays(IMAGES), _largest(run)
+    figure, panels = new_figure(3.6 * len(positions), 2.2, len(positions))
+    for axes, (title, k) in zip(panels, positions.items(), strict=True):
+        originals = 255 * images["originals"][k].astype(np.uint8)
+        show_images(axes, np.concatenate([originals, images["samples"][k]]), 10, title)
+        axes.axhline(np.sqrt(originals.shape[1]) - 0.5, color=PALETTE[5], linewidth=1.5)
+    figure.supxlabel("first row: test images", fontsize="small")
+    return figure
+
+
+@figures(
+    "Mean images on straight lines between two draws of the prior, under one label for the CVAE, "
+    "for the largest number of latent variables (book, Fig. 5.11a)"
+)
+def interpolation(run: SavedRun) -> Figure:
+    images, positions = run.arrays(IMAGES)["interpolation"], _largest(run)
+    figure, panels = new_figure(3.6 * len(positions), 1.8, len(positions))
+    for axes, (title, k) in zip(panels, positions.items(), strict=True):
+        show_images(axes, images[k], PATH_STEPS, title)
+    return figure
+
+
+@figures(
+    "Mean images at percentiles of the prior of the first two latent variables, for the fewest "
+    "latent variables (book, Fig. 5.11b); others are zero, and so is the CVAE's class"
+)
+def manifold(run: SavedRun) -> Figure:
+    images, models = run.arrays(IMAGES)["manifold"], _units_by_model(run)
+    figure, panels = new_figure(4.4 * len(models), 4.6, len(models))
+    for axes, (model, units) in zip(panels, models.items(), strict=True):
+        unit, label = next(iter(units.items()))
+        grid = images[run.units.index(unit)]
+        show_images(axes, grid, int(np.sqrt(len(grid))), f"{model}, {label}")
+    return figure
+
+
+@figures(
+    "Means of q(z|x) of at most 2,000 test images, projected by PCA and by t-SNE, for the largest "
+    "number of latent variables (book, Fig. 5.12). Colours: classes"
+)
+def codes(run: SavedRun) -> Figure:
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
+    arrays, positions = run.arrays(CODES), _largest(run)
+    figure, panels = new_figure(8.4, 3.6 * len(positions) + 0.5, 2, len(positions))
+    projections = {"PCA": PCA(2), "t-SNE": TSNE(random_state=0, init="pca", perplexity=30)}
+    for row, (title, k) in enumerate(positions.items()):
+        values, labels = arrays["codes"][k], arrays["labels"][k]
+        for axes, (name, projection) in zip(
+            panels[2 * row : 2 * row + 2], projections.items(), strict=True
+        ):
+            if isinstance(projection, TSNE):
+                projection.perplexity = min(30, (len(values) - 1) // 3)
+            points = projection.fit_transform(values)
+            for label in np.unique(labels):
+                own = points[labels == label]
+                axes.plot(*own.T, ".", color=_CLASS_COLOURS[label % 10], label=f"{label}", ms=4)
+            axes.set(title=f"{title}: {name}", xticks=[], yticks=[])
+    legend(figure, panels, columns=10)
+    return figure
+
+
+_CLASS_COLOURS = (*PALETTE, "#000000", "#8B4513")
+
+
+@figures(
+    "Reconstructions of test images at the mean of q(z|x) by epoch, for the largest number of "
+    "latent variables (book, Fig. 5.13). First row: the images"
+)
+def reconstructions(run: SavedRun) -> Figure:
+    arrays, positions = run.arrays(IMAGES), _largest(run)
+    epochs = run[CURVES]["epoch"].drop_duplicates().to_numpy()
+    shown = np.unique(np.geomspace(1, len(epochs), SHOWN_SNAPSHOTS).round().astype(int)) - 1
+    figure, panels = new_figure(3.8 * len(positions), 0.36 * len(shown) + 0.9, len(positions))
+    for axes, (title, k) in zip(panels, positions.items(), strict=True):
+        originals = 255 * arrays["originals"][k].astype(np.uint8)
+        rows = [originals, *arrays["reconstructions"][k][shown]]
+        show_images(axes, np.concatenate(rows), len(originals), title)
+        side = np.sqrt(originals.shape[1])
+        axes.set_yticks((np.arange(len(rows)) + 0.5) * side - 0.5)
+        axes.set_yticklabels(["images", *(f"{epochs[i]}" for i in shown)], fontsize="small")
+        axes.set_ylabel("epoch", fontsize="small")
+    return figure
+
+
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=LatentSizes.kind,
+    title="Number of latent variables",
+    caption=(
+        "Mean ± standard error over repetitions, nats per test image. log p(x): importance "
+        "sampling with q(z|x) as proposal, a lower bound in expectation; for the CVAE, by a sum "
+        "over all labels. ELBO and IWAE bounds of the CVAE: of log p(x|y), y being the label. "
+        "Distortion: expected -log p(x|z)."
+    ),
+    figures=figures,
+    statements=claims,
+)

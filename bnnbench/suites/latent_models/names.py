@@ -1,0 +1,31 @@
+"""Names of tables, quantities and models in the files of runs."""
+
+from __future__ import annotations
+
+SCORES, CURVES = "scores", "curves"
+"""Tables with a row per setting and repetition, and with a row for each evaluated epoch too."""
+
+IMAGES, CODES = "images", "codes"
+"""Arrays of figures, with a row per setting."""
+
+QUANTITIES = {
+    "log_p": "log p(x), test",
+    "log_p_given_label": "log p(x|y), test",
+    "elbo": "ELBO, test",
+    "elbo_train": "ELBO, training",
+    "iwae_5": "IWAE_5 bound, test",
+    "iwae_50": "IWAE_50 bound, test",
+    "rate": "rate, test",
+    "distortion": "distortion, test",
+    "active_units": "active units",
+    "probe_accuracy": "accuracy of a linear probe, test [%]",
+    "accuracy": "accuracy, test [%]",
+    "accuracy_equal": "accuracy after as many epochs as the semi-supervised model, test [%]",
+    "unlabelled_bound": "bound of unlabelled images, test",
+}
+"""Quantities of `answers.csv` by column of the scores."""
+
+VAE, CVAE, BETA_VAE, IWAE, PLANAR = "VAE", "CVAE", "beta-VAE", "IWAE", "planar flow"
+"""Models."""
+
+BOOK = "Cinelli et al. (2021)"

@@ -1,0 +1,86 @@
+"""The page of a run on semi-supervised learning."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from bnnbench.report.experiment_page import ExperimentPage, Figures
+from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
+from bnnbench.results.answers import ANSWERS
+from bnnbench.suites.latent_models.names import CURVES, QUANTITIES
+from bnnbench.suites.latent_models.saved_run import SavedRun, run_reader
+from bnnbench.suites.latent_models.semi_supervised.claims import claims
+from bnnbench.suites.latent_models.semi_supervised.experiment import APPROXIMATIONS, SemiSupervised
+from bnnbench.suites.latent_models.semi_supervised.stack import (
+    ENUMERATION,
+    MIXED,
+    PAIRED,
+    SUPERVISED,
+)
+
+COLOURS = {MIXED: PALETTE[1], PAIRED: BLUE, ENUMERATION: PALETTE[2], SUPERVISED: ORANGE}
+
+figures = Figures(run_reader(("accuracy", "accuracy_equal"), ("accuracy_test",)))
+
+
+@figures(
+    "Accuracy on test images by number of labels (book, Table 5.2); mean ± standard error over "
+    "repetitions. The classifier alone is shown after as many epochs as the semi-supervised models "
+    "(dashed) and after all its epochs (solid). Crosses: the book's, for runs on its images"
+)
+def accuracy_by_labels(run: SavedRun) -> Figure:
+    figure, (axes,) = new_figure(6.6, 4.4)
+    lines = [(method, "accuracy", "-") for method in COLOURS]
+    for method, column, dashes in (*lines, (SUPERVISED, "accuracy_equal", "--")):
+        name = APPROXIMATIONS[method]
+        rows = run.rows(ANSWERS, approximation=name, quantity=QUANTITIES[column])
+        rows = rows.assign(labels=rows["setting"].str.split().str[0].astype(int))
+        rows = rows.sort_values("labels")
+        if rows.empty:
+            continue
+        axes.errorbar(rows["labels"], rows["value"], rows["standard_error"], fmt=f"o{dashes}",
+                      color=COLOURS[method], capsize=2, markersize=4, linewidth=1.2,
+                      label=name + (", equal epochs" if dashes == "--" else ""))  # fmt: skip
+    for name, marker in ((APPROXIMATIONS[PAIRED], "x"), (APPROXIMATIONS[SUPERVISED], "+")):
+        rows = run.rows(ANSWERS, approximation=name, quantity=QUANTITIES["accuracy_equal"])
+        if rows["published"].notna().any():
+            labels = rows["setting"].str.split().str[0].astype(int)
+            label = f"book, {name.partition(',')[0]}"
+            axes.plot(labels, rows["published"], marker, color=GREY, label=label)
+    axes.set(xscale="log", xlabel="number of labels", ylabel="accuracy [%]")
+    legend(figure, axes, columns=2)
+    return figure
+
+
+@figures(
+    "Accuracy on test images by epoch, one panel per number of labels; mean over repetitions. An "
+    "epoch of the classifier alone is a pass through the labelled images"
+)
+def accuracy_by_epoch(run: SavedRun) -> Figure:
+    sizes = run.sizes(f"{SUPERVISED}-")
+    figure, panels = new_figure(2.6 * len(sizes), 3.2, len(sizes))
+    for axes, labels in zip(panels, sizes, strict=True):
+        for method, colour in COLOURS.items():
+            rows = run.rows(CURVES, unit=f"{method}-{labels:05d}")
+            mean = rows.groupby("epoch")["accuracy_test"].mean()
+            if len(mean):
+                axes.plot(mean.index, mean, color=colour, label=APPROXIMATIONS[method])
+        axes.set(xscale="log", xlabel="epoch", title=f"{labels} labels")
+        axes.sharey(panels[0])
+    panels[0].set_ylabel("accuracy [%]")
+    legend(figure, panels, columns=4)
+    return figure
+
+
+EXPERIMENT_PAGE = ExperimentPage(
+    kind=SemiSupervised.kind,
+    title="Semi-supervised learning",
+    caption=(
+        "Mean ± standard error over repetitions, on test images. Mixed batches: one shuffled set, "
+        "as (5.38) says; paired batches: each comes with as many labelled images. Enumeration: sum "
+        "over classes instead of relaxed labels. Bound of unlabelled images: U(x) by a sum over "
+        "classes, nats."
+    ),
+    figures=figures,
+    statements=claims,
+)

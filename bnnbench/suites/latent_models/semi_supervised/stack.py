@@ -1,0 +1,277 @@
+"""Training of stacked semi-supervised VAEs and of classifiers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnbench.layers import Layers
+from bnnbench.optim import Adam
+from bnnbench.random_streams import Streams
+from bnnbench.suites.latent_models.autoencoder import Autoencoder
+from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights
+from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.stack import CHUNK
+from bnnbench.suites.latent_models.training import Data, Log, Replica, minibatches, streams_for
+
+MIXED, PAIRED, ENUMERATION, SUPERVISED = "mixed", "paired", "enumeration", "supervised"
+"""One shuffled set of all images; minibatches of images with and without labels; the same with a
+sum over labels in place of the relaxation; the classifier alone."""
+
+
+@dataclass(frozen=True)
+class SemiTraining:
+    """Settings of training.
+
+    Attributes:
+        method: `mixed`, `paired`, `enumeration` or `supervised`.
+        labels: number of labelled images, the same of each class.
+        batch_size: number of images in a minibatch, and of further labelled ones in pairs.
+        learning_rate: of Adam.
+        temperature: of the relaxation.
+        weight: of log q(y|x) of labelled images, alpha in (5.38).
+    """
+
+    method: str
+    labels: int
+    batch_size: int
+    learning_rate: float
+    temperature: float
+    weight: float
+
+
+class Classifier:
+    """Buffers of q(y|x) for `B` columns; `outputs` are `[R, L, B]`."""
+
+    def __init__(self, shape: Shape, weights: Weights, columns: int) -> None:
+        self.outputs = weights.flat.new_empty(len(weights.flat), shape.labels, columns)
+        self.layers = Layers(weights.chains[2], columns, self.outputs, linear_output=True)
+
+    def log_probabilities(self, images: Tensor) -> Tensor:
+        """Return log q(y|x), `[R, L, B]`, of images `[R or 1, D, B]`."""
+        self.layers.inputs.copy_(images)
+        self.layers.forward()
+        return self.outputs.log_softmax(1)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A minibatch.
+
+    Attributes:
+        images: `[R, D, B]`.
+        labels: one-hot, `[R, L, B]`.
+        known: whether the label is used, `[R, 1, B]`.
+        weight: of each column in the loss, `[1, 1, B]`.
+        paired: number of columns at the end whose labels are known in all replicas.
+    """
+
+    images: Tensor
+    labels: Tensor
+    known: Tensor
+    weight: Tensor
+    paired: int
+
+
+class SemiSupervisedStack:
+    """Replicas of encoder, decoder and classifier that train together.
+
+    The objective is (5.38) with the two sets in their right places: the sum of U(x) over images
+    without label, and of `L(x, y) + alpha log q(y|x)` over those with one.
+
+    Args:
+        shape: sizes of the model.
+        replicas: the replicas.
+        data: images and labels; its device is used.
+        training: settings of training.
+
+    Attributes:
+        logs: history of each replica.
+    """
+
+    def __init__(
+        self, shape: Shape, replicas: Sequence[Replica], data: Data, training: SemiTraining
+    ) -> None:
+        self.shape, self.replicas, self.training = shape, tuple(replicas), training
+        self.logs = [Log() for _ in replicas]
+        self._data, self._supervised = data, training.method == SUPERVISED
+        starts = [initial_weights(shape.chains, r.seed_for("start")) for r in replicas]
+        self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
+        self._gradients = self.weights.zeros_like(shape.chains)
+        classifier = sum(layer[0].numel() for layer in self.weights.chains[2])
+        self._trained = slice(-classifier if self._supervised else 0, None)
+        self._adam = Adam(self.weights.flat[:, self._trained])
+        self._labelled = torch.stack([self._choose_labelled(r) for r in replicas])
+        self._is_labelled = torch.zeros(len(replicas), len(data.train), device=data.train.device)
+        self._is_labelled.scatter_(1, self._labelled, 1.0)
+        self._buffers: dict[tuple[int, int], tuple[Classifier, Autoencoder]] = {}
+
+    def _choose_labelled(self, replica: Replica) -> Tensor:
+        """Return rows `[n]` of labelled images; those of fewer labels are among those of more."""
+        random = torch.Generator().manual_seed(replica.seed_for("labels"))
+        order = torch.randperm(len(self._data.train), generator=random)
+        classes = self._data.train_labels.argmax(1).cpu()[order]
+        each = self.training.labels // self.shape.labels
+        rows = [order[classes == label][:each] for label in range(self.shape.labels)]
+        return torch.cat(rows).to(self._data.train.device)
+
+    def train_epoch(self, epoch: int) -> None:
+        """Train for one epoch: of the labelled images if there is no generative model."""
+        device, size = self._data.train.device, self.training.batch_size
+        streams = streams_for(self.replicas, device, "noise", epoch)
+        count = self._labelled.shape[1] if self._supervised else len(self._data.train)
+        pairs = self._paired_rows(epoch, math.ceil(count / size))
+        for step, rows in enumerate(minibatches(self.replicas, count, size, epoch, device)):
+            if self._supervised:
+                self._supervised_step(self._labelled.gather(1, rows))
+            else:
+                self._step(self._batch(rows, pairs[step] if len(pairs) else None), streams)
+            self._adam.step(self._gradients.flat[:, self._trained], self.training.learning_rate)
+
+    def _paired_rows(self, epoch: int, steps: int) -> Tensor:
+        """Return rows of labelled images with replacement, `[steps, R, B]`; empty if not paired."""
+        if self.training.method not in (PAIRED, ENUMERATION):
+            return self._labelled[:0]
+        count = self._labelled.shape[1]
+        size = steps, min(count, self.training.batch_size)
+        drawn = [
+            torch.randint(
+                count, size, generator=torch.Generator().manual_seed(r.seed_for("pairs", epoch))
+            )
+            for r in self.replicas
+        ]
+        positions = torch.stack(drawn, 1).to(self._labelled.device)
+        return self._labelled.expand(steps, -1, -1).gather(2, positions)
+
+    def _batch(self, rows: Tensor, pairs: Tensor | None) -> Batch:
+        """Return the minibatch of rows `[R, B]`, whose labels are not used if there are pairs."""
+        data, count = self._data, rows.shape[1]
+        known = self._is_labelled.gather(1, rows)
+        weight = known.new_full((1, count), 1 / count)
+        if pairs is not None:
+            rows = torch.cat([rows, pairs], 1)
+            known = torch.cat([torch.zeros_like(known), torch.ones_like(pairs)], 1)
+            weight = torch.cat(
+                [weight, weight.new_full((1, pairs.shape[1]), 1 / pairs.shape[1])], 1
+            )
+        return Batch(
+            data.train[rows].mT, data.train_labels[rows].mT, known[:, None] > 0, weight[:, None],
+            0 if pairs is None else pairs.shape[1],
+        )  # fmt: skip
+
+    def _supervised_step(self, rows: Tensor) -> None:
+        """Compute the gradient of the mean of -log q(y|x) over rows `[R, B]`."""
+        classifier, _ = self._buffers_for(rows.shape[1], 0)
+        log_pi = classifier.log_probabilities(self._data.train[rows].mT)
+        slope = (log_pi.exp() - self._data.train_labels[rows].mT) / rows.shape[1]
+        classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
+
+    def _buffers_for(self, columns: int, generated: int) -> tuple[Classifier, Autoencoder]:
+        """Return buffers of the classifier and of the autoencoder for these numbers of columns."""
+        if (columns, generated) not in self._buffers:
+            classifier = Classifier(self.shape, self.weights, columns)
+            model = Autoencoder(self.shape, self.weights, generated)
+            self._buffers[columns, generated] = classifier, model
+        return self._buffers[columns, generated]
+
+    def _step(self, batch: Batch, streams: Streams) -> None:
+        """Compute the gradient of minus the objective."""
+        if self.training.method == ENUMERATION:
+            log_pi, slope, classifier = self._enumerated(batch, streams)
+        else:
+            log_pi, slope, classifier = self._relaxed(batch, streams)
+        supervised = self.training.weight * batch.weight * (log_pi.exp() - batch.labels)
+        slope = torch.where(batch.known, supervised, slope)
+        classifier.layers.backward(slope, self._gradients.chains[2], to_inputs=False)
+
+    def _relaxed(self, batch: Batch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
+        """Differentiate with relaxed labels of images without one.
+
+        Returns:
+            log q(y|x); the gradient at the classifier's outputs for images without label; the
+            classifier.
+        """
+        columns, temperature = batch.images.shape[2], self.training.temperature
+        classifier, model = self._buffers_for(columns, columns)
+        log_pi = classifier.log_probabilities(batch.images)
+        uniform = streams.uniform(1, self.shape.labels, columns)[0]
+        relaxed = objective.relax(log_pi, uniform, temperature)
+        model.images.copy_(batch.images)
+        model.set_labels(torch.where(batch.known, batch.labels, relaxed))
+        model.forward(streams.normal(1, self.shape.latents, 1, columns)[0])
+        weight = batch.weight.unsqueeze(2)
+        at_labels = model.backward(weight, torch.ones_like(weight[..., :1]), self._gradients, True)
+        assert at_labels is not None
+        slope = objective.relaxed_slope(relaxed, at_labels, log_pi, batch.weight, temperature)
+        return log_pi, slope, classifier
+
+    def _enumerated(self, batch: Batch, streams: Streams) -> tuple[Tensor, Tensor, Classifier]:
+        """Differentiate with a sum over the labels of images without one, like `_relaxed`."""
+        columns, classes = batch.images.shape[2], self.shape.labels
+        summed = columns - batch.paired
+        generated = classes * summed + batch.paired
+        classifier, model = self._buffers_for(columns, generated)
+        log_pi = classifier.log_probabilities(batch.images)
+        repeated = batch.images[:, :, :summed].repeat(1, 1, classes)
+        model.images.copy_(torch.cat([repeated, batch.images[:, :, summed:]], 2))
+        each = torch.eye(classes, device=log_pi.device).repeat_interleave(summed, 1)
+        each = each.expand(len(self.replicas), -1, -1)
+        model.set_labels(torch.cat([each, batch.labels[:, :, summed:]], 2))
+        model.forward(streams.normal(1, self.shape.latents, 1, generated)[0])
+        share = torch.where(batch.known, batch.labels, log_pi.exp()) * batch.weight
+        weight = torch.cat(
+            [share[:, :, :summed].flatten(1), batch.weight[0, :, summed:].expand(len(share), -1)], 1
+        )
+        bound = model.log_likelihood()[:, 0] - model.rate()
+        bounds = torch.zeros_like(log_pi)
+        bounds[:, :, :summed] = bound[:, : classes * summed].unflatten(1, (classes, summed))
+        ones = log_pi.new_ones(1, 1, 1, 1)
+        model.backward(weight[:, None, None], ones, self._gradients)
+        slope = objective.enumerated_slope(bounds, log_pi, batch.weight)
+        return log_pi, slope, classifier
+
+    def evaluate(self, epoch: int) -> None:
+        """Add the accuracy on test images to the curves."""
+        rows = len(self._labelled[0]) if self._supervised else len(self._data.train)
+        steps = epoch * math.ceil(rows / self.training.batch_size)
+        for log, accuracy in zip(self.logs, self.accuracy(), strict=True):
+            log.curve.append({"epoch": epoch, "step": steps, "accuracy_test": accuracy})
+
+    def accuracy(self) -> list[float]:
+        """Return the accuracy of each replica on the test images, in per cent."""
+        log_pi = Classifier(self.shape, self.weights, len(self._data.test)).log_probabilities(
+            self._data.test.T
+        )
+        correct = log_pi.argmax(1) == self._data.test_labels.argmax(1)
+        return [100 * value for value in correct.double().mean(1).tolist()]
+
+    @torch.inference_mode()
+    def unlabelled_bound(self) -> list[float]:
+        """Return the mean over test images of U(x), by a sum over labels, of each replica."""
+        streams = streams_for(self.replicas, self._data.test.device, "measurement")
+        values = []
+        for images in self._data.test.split(CHUNK):
+            count, classes = len(images), self.shape.labels
+            log_pi = Classifier(self.shape, self.weights, count).log_probabilities(images.T)
+            model = Autoencoder(self.shape, self.weights, count)
+            model.images.copy_(images.T)
+            noise, bounds = streams.normal(1, self.shape.latents, 1, count)[0], []
+            for label in torch.eye(classes, device=images.device):
+                model.set_labels(label[None, :, None].expand(len(self.replicas), -1, count))
+                model.forward(noise)
+                bounds.append(model.log_likelihood()[:, 0] - model.rate() - math.log(classes))
+            values.append(objective.enumerated_bound(torch.stack(bounds, 1), log_pi))
+        return torch.cat(values, 1).mean(1).tolist()
+
+    def state(self, k: int) -> dict[str, Any]:
+        """Return the weights and the optimiser of replica `k`."""
+        return self._adam.state(k)
+
+    def restore(self, k: int, state: Mapping[str, Any]) -> None:
+        """Set replica `k` to a saved state."""
+        self._adam.restore(k, state)

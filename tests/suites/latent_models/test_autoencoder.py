@@ -1,0 +1,123 @@
+"""Hand-derived gradients of autoencoders against autograd, and padded models."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bnnbench.suites.latent_models import planar
+from bnnbench.suites.latent_models.autoencoder import Autoencoder
+from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
+
+REPLICAS, COLUMNS = 2, 5
+PLAIN = Shape(6, (7, 4), 3)
+CONDITIONAL = Shape(6, (7,), 3, labels=2)
+FLOW = Shape(6, (7,), 3, flow=4)
+BETA = torch.tensor([1.0, 0.3], dtype=torch.float64).view(-1, 1, 1, 1)
+
+
+def make_weights(shape: Shape, seeds: tuple[int, ...] = (0, 1)) -> Weights:
+    return Weights(shape.chains, torch.stack([initial_weights(shape.chains, s) for s in seeds]))
+
+
+def draw(*shape: int, seed: int = 3) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def relu_chain(layers: list[Tensor], x: Tensor) -> Tensor:
+    """Apply a chain to `[R, in, B]` with autograd."""
+    for k, weight in enumerate(layers):
+        x = weight[:, :-1].mT @ x + weight[:, -1].unsqueeze(-1)
+        x = x.clamp_min(0) if k < len(layers) - 1 else x
+    return x
+
+
+def reference_loss(
+    shape: Shape, flat: Tensor, images: Tensor, labels: Tensor, noise: Tensor, log_mean: bool
+) -> Tensor:
+    """The mean over columns of the loss by autograd: one sample, or `T` in a bound (5.14)."""
+    weights, d = Weights(shape.chains, flat), shape.latents
+    outputs = relu_chain(weights.chains[0], torch.cat([images, labels], 1))
+    mean, v = outputs[:, :d].unsqueeze(2), outputs[:, d : 2 * d].unsqueeze(2)
+    z = mean + (v / 2).exp() * noise
+    log_q = (-noise.square() / 2 - v / 2).sum(1)
+    if shape.flow:
+        z, log_determinant, _ = planar.transform(z, planar.make_steps(outputs[:, 2 * d :], d))
+        log_q = log_q - log_determinant
+    inputs = torch.cat([z, labels.unsqueeze(2).expand(-1, -1, z.shape[2], -1)], 1)
+    logits = relu_chain(weights.chains[1], inputs.flatten(2)).view(len(flat), -1, *z.shape[2:])
+    pixels = images.unsqueeze(2).expand_as(logits)
+    log_p = -F.binary_cross_entropy_with_logits(logits, pixels, reduction="none").sum(1)
+    rate = log_q + z.square().sum(1) / 2
+    if log_mean:
+        samples = z.shape[2]
+        return -((log_p - rate).logsumexp(1) - math.log(samples)).mean(1).sum()
+    if not shape.flow:
+        rate = (mean.square() + v.exp() - 1 - v).sum(1) / 2
+    return (-log_p + BETA[:, 0] * rate).mean((1, 2)).sum()
+
+
+@pytest.mark.parametrize(
+    ("shape", "samples"),
+    [(PLAIN, 1), (CONDITIONAL, 1), (FLOW, 1), (PLAIN, 4), (FLOW, 4)],
+)
+def test_gradients_equal_those_of_autograd(shape: Shape, samples: int) -> None:
+    weights, gradients = make_weights(shape), make_weights(shape).zeros_like(shape.chains)
+    images = (draw(REPLICAS, shape.pixels, COLUMNS) > 0).double()
+    labels = draw(REPLICAS, shape.labels, COLUMNS, seed=4).softmax(1).requires_grad_()
+    noise = draw(REPLICAS, shape.latents, samples, COLUMNS, seed=5)
+    flat = weights.flat.clone().requires_grad_()
+    reference_loss(shape, flat, images, labels, noise, samples > 1).backward()
+
+    model = Autoencoder(shape, weights, COLUMNS, samples)
+    model.images.copy_(images)
+    model.set_labels(labels.detach())
+    model.forward(noise)
+    weight, beta = torch.full((1, 1, 1, 1), 1 / COLUMNS, dtype=torch.float64), BETA
+    if samples > 1:
+        weight = model.log_weights().softmax(1).unsqueeze(1) / COLUMNS
+        beta = torch.ones_like(BETA)
+    at_labels = model.backward(weight, beta, gradients, to_labels=True)
+    torch.testing.assert_close(gradients.flat, flat.grad, rtol=1e-10, atol=1e-12)
+    if shape.labels:
+        torch.testing.assert_close(at_labels, labels.grad, rtol=1e-10, atol=1e-12)
+
+
+def test_planar_log_determinant_equals_that_of_the_jacobian() -> None:
+    d, steps = 5, 4
+    for seed in range(5):
+        made = planar.make_steps(3 * draw(1, steps * (2 * d + 1), 1, seed=seed), d)
+        z = draw(1, d, 1, 1, seed=seed + 10)
+
+        def flat_map(x: Tensor, made: planar.Steps = made) -> Tensor:
+            return planar.transform(x.view(1, d, 1, 1), made)[0].flatten()
+
+        jacobian = torch.autograd.functional.jacobian(flat_map, z.flatten())
+        _, log_determinant, _ = planar.transform(z, made)
+        assert log_determinant.item() == pytest.approx(jacobian.det().log().item(), abs=1e-10)
+        inner = (made.w * made.u_hat).sum(2)
+        assert (inner > -1).all()
+        torch.testing.assert_close(inner, made.m.sum(2))
+
+
+def test_a_padded_model_is_the_same_model() -> None:
+    own, padded = Shape(6, (7,), 2), Shape(6, (7,), 3, labels=2)
+    narrow = Weights(own.chains, initial_weights(own.chains, 0)[None])
+    wide = Weights(padded.chains, pad_weights(own, padded, narrow.flat[0])[None])
+    images, noise = (draw(1, 6, COLUMNS) > 0).double(), draw(1, 3, 1, COLUMNS)
+    noise[:, 2] = 0
+    results = []
+    for shape, weights in ((own, narrow), (padded, wide)):
+        model = Autoencoder(shape, weights, COLUMNS)
+        model.images.copy_(images)
+        model.set_labels(torch.zeros(1, shape.labels, COLUMNS))
+        model.forward(noise[:, : shape.latents])
+        gradients = weights.zeros_like(shape.chains)
+        model.backward(torch.ones(1, 1, 1, 1), BETA[:1], gradients)
+        results.append((model.log_weights(), model.rate(), gradients.flat))
+    torch.testing.assert_close(results[0][:2], results[1][:2])
+    torch.testing.assert_close(pad_weights(own, padded, results[0][2][0]), results[1][2][0])

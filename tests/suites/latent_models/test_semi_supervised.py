@@ -1,0 +1,151 @@
+"""The semi-supervised objective: derivatives, relaxed labels, and their limits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bnnbench.random_streams import Streams
+from bnnbench.suites.latent_models.networks import Shape, Weights
+from bnnbench.suites.latent_models.semi_supervised import objective
+from bnnbench.suites.latent_models.semi_supervised.stack import (
+    ENUMERATION,
+    MIXED,
+    PAIRED,
+    Batch,
+    SemiSupervisedStack,
+    SemiTraining,
+)
+from bnnbench.suites.latent_models.training import Data, Replica
+
+SHAPE = Shape(6, (5,), 2, labels=3, classifier=True)
+TAU, ALPHA = 0.6, 25.0
+PI = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+
+
+def make_stack(method: str) -> SemiSupervisedStack:
+    random = torch.Generator().manual_seed(0)
+    images = torch.rand(12, 6, dtype=torch.float64, generator=random).round()
+    labels = torch.eye(3, dtype=torch.float64).repeat(4, 1)
+    replicas = [Replica(SHAPE, 0, k) for k in range(2)]
+    training = SemiTraining(method, 6, 4, 1e-3, TAU, ALPHA)
+    return SemiSupervisedStack(SHAPE, replicas, Data(images, images, labels, labels), training)
+
+
+def streams() -> Streams:
+    return Streams([1, 2], (0, 1), dtype=torch.float64)
+
+
+def relu_chain(layers: list[Tensor], x: Tensor) -> Tensor:
+    for k, weight in enumerate(layers):
+        x = weight[:, :-1].mT @ x + weight[:, -1].unsqueeze(-1)
+        x = x.clamp_min(0) if k < len(layers) - 1 else x
+    return x
+
+
+def bound(weights: Weights, images: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+    """L(x, y) + log L with one sample, `[R, B]`."""
+    outputs = relu_chain(weights.chains[0], torch.cat([images, labels], 1))
+    mean, v = outputs[:, :2], outputs[:, 2:]
+    logits = relu_chain(weights.chains[1], torch.cat([mean + (v / 2).exp() * noise, labels], 1))
+    log_p = -F.binary_cross_entropy_with_logits(logits, images, reduction="none").sum(1)
+    return log_p - (mean.square() + v.exp() - 1 - v).sum(1) / 2
+
+
+def reference(weights: Weights, batch: Batch, method: str) -> Tensor:
+    """Minus the objective, summed over replicas, by autograd."""
+    log_pi, random = relu_chain(weights.chains[2], batch.images).log_softmax(1), streams()
+    known, columns = batch.known[:, 0].double(), batch.images.shape[2]
+    if method == ENUMERATION:
+        summed = columns - batch.paired
+        noise = random.normal(1, 2, 3 * summed + batch.paired)[0]
+        each = []
+        for y in range(3):
+            label = torch.eye(3, dtype=torch.float64)[y][None, :, None].expand(2, -1, summed)
+            part = noise[:, :, y * summed : (y + 1) * summed]
+            each.append(bound(weights, batch.images[:, :, :summed], label, part))
+        unlabelled = objective.enumerated_bound(torch.stack(each, 1), log_pi[:, :, :summed])
+        paired = batch.images[:, :, summed:], batch.labels[:, :, summed:], noise[:, :, 3 * summed :]
+        total = torch.cat([unlabelled, bound(weights, *paired)], 1)
+    else:
+        relaxed = objective.relax(log_pi, random.uniform(1, 3, columns)[0], TAU)
+        labels = torch.where(batch.known, batch.labels, relaxed)
+        total = bound(weights, batch.images, labels, random.normal(1, 2, columns)[0])
+        total = total - (1 - known) * (log_pi.exp() * log_pi).sum(1)
+    total = total + known * ALPHA * (batch.labels * log_pi).sum(1)
+    return -(batch.weight[:, 0] * total).sum()
+
+
+@pytest.mark.parametrize("method", [MIXED, PAIRED, ENUMERATION])
+def test_gradients_equal_those_of_autograd(method: str) -> None:
+    stack = make_stack(method)
+    rows = torch.tensor([[0, 5, 7, 11], [3, 1, 2, 8]])
+    pairs = None if method == MIXED else stack._paired_rows(1, 1)[0]
+    batch = stack._batch(rows, pairs)
+    if method == MIXED:
+        batch = Batch(batch.images, batch.labels, torch.rand(2, 1, 4) < 0.5, batch.weight, 0)
+    flat = stack.weights.flat.clone().requires_grad_()
+    reference(Weights(SHAPE.chains, flat), batch, method).backward()
+    stack._step(batch, streams())
+    torch.testing.assert_close(stack._gradients.flat, flat.grad, rtol=1e-9, atol=1e-11)
+
+
+def test_labelled_images_are_balanced_and_nested() -> None:
+    few, many = make_stack(PAIRED), make_stack(PAIRED)
+    few._labelled = torch.stack([few._choose_labelled(r) for r in few.replicas])
+    labels = few._data.train_labels.argmax(1)[few._labelled]
+    assert [torch.bincount(own).tolist() for own in labels] == [[2, 2, 2]] * 2
+    object.__setattr__(many.training, "labels", 12)
+    more = torch.stack([many._choose_labelled(r) for r in many.replicas])
+    assert all(set(a.tolist()) <= set(b.tolist()) for a, b in zip(few._labelled, more, strict=True))
+
+
+def draws(temperature: float, count: int = 200_000) -> Tensor:
+    """Draws of the Concrete distribution with probabilities PI, `[3, count]`."""
+    uniform = torch.rand(
+        1, 3, count, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    return objective.relax(PI.log()[None, :, None].expand_as(uniform), uniform, temperature)[0]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "mean", "largest"),
+    [(5, (0.365, 0.330, 0.305), 0.41), (0.6, (0.473, 0.308, 0.218), 0.77), (0.01, PI, 0.996)],
+)
+def test_relaxed_labels_tend_to_one_hot_ones(
+    temperature: float, mean: tuple[float, ...], largest: float
+) -> None:
+    drawn = draws(temperature)
+    shares = torch.bincount(drawn.argmax(0)) / drawn.shape[1]
+    torch.testing.assert_close(shares.double(), PI, atol=0.004, rtol=0)
+    torch.testing.assert_close(drawn.mean(1), torch.as_tensor(mean).double(), atol=0.004, rtol=0)
+    assert drawn.max(0).values.mean().item() == pytest.approx(largest, abs=0.005)
+
+
+def test_lower_temperature_has_less_bias_and_more_variance() -> None:
+    """The gradient at log pi of E (f'y)^2, y one-hot, through the relaxation (book, 5.5.3.1)."""
+    f = torch.tensor([1.0, 3.0, 0.5], dtype=torch.float64)
+    exact = PI * (f.square() - (PI * f.square()).sum())
+    bias, spread = [], []
+    for temperature in (2.0, 0.6, 0.1):
+        relaxed = draws(temperature)[None]
+        at_labels = 2 * (f[None, :, None] * relaxed).sum(1, keepdim=True) * f[None, :, None]
+        zero = torch.zeros(1, 1, 1, dtype=torch.float64)
+        log_pi = PI.log()[None, :, None]
+        slope = objective.relaxed_slope(relaxed, at_labels, log_pi, zero, temperature)[0]
+        bias.append((slope.mean(1) - exact).norm().item())
+        spread.append(slope.std(1).max().item())
+    assert bias[0] > bias[1] > bias[2] and spread[0] < spread[1] < spread[2]
+
+
+def test_a_relaxation_at_low_temperature_has_the_enumerated_gradient() -> None:
+    """For bounds that are linear in y, so that both are unbiased as the temperature falls."""
+    bounds = torch.tensor([-1.0, -2.0, 0.5], dtype=torch.float64)[None, :, None]
+    log_pi, weight = PI.log()[None, :, None], torch.ones(1, 1, 1, dtype=torch.float64)
+    expected = objective.enumerated_slope(bounds, log_pi, weight)[0, :, 0]
+    relaxed = draws(0.1)[None]
+    slope = objective.relaxed_slope(relaxed, -bounds.expand_as(relaxed), log_pi, weight, 0.1)[0]
+    error = slope.std(1) / relaxed.shape[2] ** 0.5
+    assert ((slope.mean(1) - expected).abs() < 0.02 + 4 * error).all()
