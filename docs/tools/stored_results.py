@@ -41,10 +41,12 @@ def table(folder: str, name: str = "results") -> pd.DataFrame:
 def splits(folder: str) -> pd.DataFrame:
     """Return every split of every run of a folder, with the column `dataset`."""
     paths = sorted((RESULTS / folder).glob("splits_*.csv"))
-    return pd.concat(
+    rows = pd.concat(
         [pd.read_csv(path).assign(dataset=path.stem.removeprefix("splits_")) for path in paths],
         ignore_index=True,
     )
+    # Older runs have none; all splits of these sets are published ones.
+    return rows if "training_fingerprint" in rows else rows.assign(training_fingerprint="")
 
 
 def stored_runs(folder: str) -> Runs:

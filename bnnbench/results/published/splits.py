@@ -68,7 +68,7 @@ def paired_with_published(runs: Runs) -> pd.DataFrame:
 def published_runs(runs: Runs) -> Runs:
     """Return the published scores of single splits as runs, on the splits that `runs` tested."""
     sizes = runs.splits.drop_duplicates("fingerprint").set_index("fingerprint")
-    columns = ["training_rows", "test_rows"]
+    columns = ["training_rows", "test_rows", "training_fingerprint"]
     rows = published_splits().join(sizes[columns], on="fingerprint", how="inner")
     short = rows["method"].map(lambda name: name.split(" (")[0])
     names = short + ", " + rows["source"] + " " + rows["year"].astype(str)
