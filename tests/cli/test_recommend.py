@@ -138,11 +138,11 @@ def test_a_time_budget_reduces_splits_and_then_methods(line: Path) -> None:
     runs = comparable_runs(str(line), "y", ["vadam", "linear", "pbp"], ["splits=10", *SHORT])
     seconds = sum(map(seconds_left, runs))
     assert [len(run.experiment.units()) for run in within_budget(runs, 1.01 * seconds)] == [10] * 3
-    half = within_budget(runs, seconds / 2)
+    fewest = sorted(map(seconds_left, (_with_splits(run, 3) for run in runs)))
+    half = within_budget(runs, sum(fewest) + (seconds - sum(fewest)) / 4)
     (count,) = {len(run.experiment.units()) for run in half}
     assert len(half) == 3 and 3 <= count <= 5
     assert {run.config["splits"][-1] for run in half} == {count - 1}
-    fewest = sorted(map(seconds_left, (_with_splits(run, 3) for run in runs)))
     two = within_budget(runs, sum(fewest[:2]) * 1.01)
     assert [len(run.experiment.units()) for run in two] == [3, 3]
     with raises_user_error("--minutes", "too_short"):
