@@ -57,7 +57,7 @@ def summary(found: Sequence[Verdict], names: pd.Series) -> str:
     compared = [one for one in found if len(one.scores) > 1]
     best = pd.Series({one.dataset: names[one.best] for one in compared})
     wins = [
-        f"{name} on {len(sets)} ({listed(list(sets.index), 'data sets')})"
+        f"{name} on {listed(list(sets.index), 'data sets')}"
         for name, sets in sorted(best.groupby(best, sort=False), key=lambda kv: -len(kv[1]))
     ]
     text = f"Best mean test {found[0].metric.inline_title}: {'; '.join(wins)}."
@@ -69,8 +69,8 @@ def summary(found: Sequence[Verdict], names: pd.Series) -> str:
         for outcome in ("worse", "equivalent", "undecided")
     )
     return (
-        f"{text} Of {tests} comparisons with the best run of a data set, it wins {won}; {equal} "
-        f"are equivalent and {open_} undecided."
+        f"{text} The best runs win {won} of {tests} comparisons on their data sets; {equal} are "
+        f"equivalent and {open_} undecided."
     )
 
 
