@@ -232,8 +232,10 @@ def toy_deviations() -> str:
 def answers(folder: str, name: str, *quantities: str) -> str:
     """Return some quantities of a run by approximation and setting."""
     stored = table(folder, name)
-    rows = []
-    for keys, own in stored.groupby(["approximation", "setting"], sort=False):
+    kept = stored[stored["quantity"].isin(quantities)]
+    first = kept["approximation"].map(list(kept["approximation"].unique()).index)
+    kept, rows = kept.iloc[first.argsort(kind="stable")], []
+    for keys, own in kept.groupby(["approximation", "setting"], sort=False):
         found = own.set_index("quantity")
         row = dict(zip(("approximation", "setting"), keys, strict=True))
         for quantity in quantities:
