@@ -24,7 +24,7 @@ figures = Figures(read_run)
 
 @figures(
     "Distortion against rate of test images by beta (book, Fig. 5.15). Dots: repetitions; line: "
-    "means. Dashed lines: equal ELBO; the model's lies on the lowest line that it touches"
+    "means. Dashed lines: equal ELBO"
 )
 def distortion_rate(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(5.6, 4.6)
