@@ -1,10 +1,10 @@
 """Speed and memory, as ratios within one run: `make bench`.
 
 Compares stacked training with a straightforward loop (one network, one weight sample at a time,
-`torch.nn`, autograd and a DataLoader) and HMC's leapfrog steps with numpyro's. Times the main job,
-every method with and without native code, a start without caches, composing a sweep, and growth
-with rows, width, depth and workers. Measures memory by data set. Writes `speed.csv`, `scaling.csv`
-and `scaling.png` to `outputs/bench`.
+`torch.nn`, autograd and a DataLoader), HMC's leapfrog steps with numpyro's, and hand-derived
+gradients of autoencoders with autograd. Times the main job, every method with and without native
+code, a start without caches, composing a sweep, and growth with rows, width, depth and workers.
+Measures memory by data set. Writes `speed.csv`, `scaling.csv` and `scaling.png` to `outputs/bench`.
 
 To repeat one part and leave the other numbers unchanged:
 `python tests/benchmarks/speed.py --only scaling`.
@@ -24,12 +24,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pandas as pd
 import torch
+from benchmarks.autoencoders import autoencoder_rows
 from benchmarks.commands import job_rows, memory_rows, method_rows, start_rows, sweep_rows
 from benchmarks.leapfrogs import leapfrog_rows
 from benchmarks.scaling import scaling_rows
 from benchmarks.training import Row, pbp_rows, training_rows
 
-PARTS = ("steps", "pbp", "leapfrogs", "job", "start", "sweep", "methods", "memory", "scaling")
+PARTS = (
+    *("steps", "pbp", "leapfrogs", "autoencoders", "job", "start", "sweep", "methods", "memory"),
+    "scaling",
+)
 
 
 def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
@@ -38,6 +42,7 @@ def run_part(name: str, repeats: int, outputs: Path) -> Iterator[Row]:
         "steps": partial(training_rows, repeats),
         "pbp": partial(pbp_rows, repeats),
         "leapfrogs": partial(leapfrog_rows, repeats, outputs),
+        "autoencoders": partial(autoencoder_rows, repeats),
         "job": partial(job_rows, outputs),
         "start": partial(start_rows, outputs),
         "sweep": sweep_rows,

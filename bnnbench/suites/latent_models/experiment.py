@@ -24,11 +24,9 @@ from bnnbench.experiment import state_file
 from bnnbench.experiment.base import Experiment, HasSteps, Member, Stackable
 from bnnbench.experiment.run_folder import UnitStore
 from bnnbench.results.answers import ANSWERS, Answer
-from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.names import CURVES, QUANTITIES, SCORES
 from bnnbench.suites.latent_models.networks import Shape
 from bnnbench.suites.latent_models.published import published_value
-from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack, Training
 from bnnbench.suites.latent_models.training import (
     Data,
     Replica,
@@ -305,62 +303,3 @@ class ImageExperiment(Stackable, HasSteps):
 
 def _saved_epoch(store: UnitStore, unit: str) -> int:
     return state_file.iteration(store.file(unit, state_file.SUFFIX))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AutoencoderExperiment(ImageExperiment):
-    """Trains variational autoencoders and estimates log p(x) of test images.
-
-    Attributes:
-        importance_samples: draws of q(z|x) for each image.
-        evaluated_images: maximum number of test images whose log p(x) is estimated.
-    """
-
-    importance_samples: Annotated[int, Whole(2, 100_000)]
-    evaluated_images: Count
-
-    def make_stack(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
-    ) -> Stack:
-        training = Training(self.batch_size, self.learning_rate, setting.samples)
-        return Stack(shape, replicas, data, training)
-
-    def results(
-        self, stack: Trainable, members: range, setting: Setting, data: Data
-    ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
-        assert isinstance(stack, Stack)
-        unit = stack.part(members)
-        rows = slice(self.evaluated_images)
-        images = data.test[rows], data.test_labels[rows]
-        found = unit.importance_sampling(*images, self.importance_samples)
-        codes = unit.codes(data.train[:TRAIN_ROWS], data.train_labels)
-        test_codes = unit.codes(data.test, data.test_labels)
-        labels, test_labels = (
-            part.argmax(1).cpu().numpy() for part in (data.train_labels, data.test_labels)
-        )
-        scores = []
-        for k in range(len(members)):
-            predicted = probe_predictions(codes[k], labels[: len(codes[k])], test_codes[k])
-            values = {name: float(each[k].mean()) for name, each in found.items()}
-            log_p = found["log_p"][k]
-            scores.append({
-                "elbo_train": unit.logs[k].curve[-1]["elbo_train"],
-                **values,
-                "log_p_image_error": float(log_p.std(ddof=1) / math.sqrt(len(log_p))),
-                "active_units": count_active_units(codes[k]),
-                "probe_accuracy": 100 * float((predicted == test_labels).mean()),
-            })  # fmt: skip
-        return scores, self.arrays(unit, test_codes[0], setting, data)
-
-    def arrays(
-        self, unit: Stack, codes: np.ndarray, setting: Setting, data: Data
-    ) -> dict[str, dict[str, np.ndarray]]:
-        """Return the arrays of figures, by file: none.
-
-        Args:
-            unit: the replicas of the unit.
-            codes: means of q(z|x) of the test images in the first repetition, `[M, d]`.
-            setting: of the unit.
-            data: images and labels.
-        """
-        return {}

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Annotated, ClassVar
 
 from bnnbench.constraints import Between, Count, ListOf
-from bnnbench.suites.latent_models.experiment import AutoencoderExperiment, Setting
+from bnnbench.suites.latent_models.autoencoder_experiment import AutoencoderExperiment
+from bnnbench.suites.latent_models.experiment import Setting
 from bnnbench.suites.latent_models.names import BETA_VAE
 
 

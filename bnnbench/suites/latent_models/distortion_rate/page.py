@@ -7,17 +7,24 @@ from matplotlib.figure import Figure
 
 from bnnbench.report.experiment_page import ExperimentPage, Figures
 from bnnbench.report.figures.plotting import BLUE, GREY, ORANGE, PALETTE, legend, new_figure
-from bnnbench.suites.latent_models.distortion_rate.claims import beta_of, by_beta, claims
+from bnnbench.suites.latent_models.distortion_rate.claims import (
+    COLLAPSED_RATE,
+    beta_of,
+    by_beta,
+    claims,
+)
 from bnnbench.suites.latent_models.distortion_rate.experiment import DistortionRate
 from bnnbench.suites.latent_models.names import SCORES
 from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+
+AXES = ["rate", "distortion"]
 
 figures = Figures(read_run)
 
 
 @figures(
     "Distortion against rate of test images by beta (book, Fig. 5.15). Dots: repetitions; line: "
-    "means. Dashed lines: equal ELBO; the model's lies on the lowest line that it touches"
+    "means. Dashed lines: equal ELBO"
 )
 def distortion_rate(run: SavedRun) -> Figure:
     figure, (axes,) = new_figure(5.6, 4.6)
@@ -28,11 +35,17 @@ def distortion_rate(run: SavedRun) -> Figure:
     rates = np.array([0.0, means["rate"].max() * 1.05])
     for level in best + np.array([0, 4, 8, 16]):
         axes.plot(rates, level - rates, "--", color=GREY, linewidth=0.8, zorder=0)
-        axes.annotate(f"ELBO {-level:.0f}", (0, level), textcoords="offset points", xytext=(3, 2),
-                      fontsize="small", color=GREY)  # fmt: skip
-    for beta, row in means.iterrows():
-        axes.annotate(f"{beta:g}", (row["rate"], row["distortion"]), textcoords="offset points",
-                      xytext=(6, 5), fontsize="small", color=BLUE)  # fmt: skip
+        place = level - means["distortion"].min(), means["distortion"].min()
+        axes.annotate(f"ELBO {-level:.0f}", place, textcoords="offset points", xytext=(-3, -8),
+                      fontsize="small", color=GREY, ha="right", annotation_clip=True)  # fmt: skip
+    collapsed = means["rate"] < COLLAPSED_RATE
+    labels = [(f"{beta:g}", *means.loc[beta, AXES]) for beta in means.index[~collapsed]]
+    if collapsed.any():
+        names = ", ".join(f"{beta:g}" for beta in means.index[collapsed])
+        labels.append((names, *means.loc[collapsed, AXES].mean()))
+    for name, rate, distortion in labels:
+        axes.annotate(name, (rate, distortion), textcoords="offset points", xytext=(6, 5),
+                      fontsize="small", color=BLUE)  # fmt: skip
     low, high = means["distortion"].min(), means["distortion"].max()
     axes.set(ylim=(low - 0.1 * (high - low), high + 0.15 * (high - low)))
     axes.set(xlabel="rate [nats]", ylabel="distortion [nats]", title="numbers: beta")

@@ -38,6 +38,8 @@ def _curves_figure(run: SavedRun, column: str, label: str, zoom: bool) -> Figure
             last = run[CURVES].groupby(["unit", "epoch"])[f"{column}_test"].mean()[list(units)]
             low, high = last.quantile([0.15, 1.0])
             axes.set_ylim(low, high + 0.1 * (high - low))
+            epochs = run[CURVES]["epoch"].max()
+            axes.set_xlim(epochs / 40, epochs)
     legend(figure, panels)
     return figure
 
@@ -68,8 +70,9 @@ def _largest(run: SavedRun) -> dict[str, int]:
 
 
 @figures(
-    "Test images (binarised) and mean images of latent variables drawn from the prior, for the "
-    "largest number of latent variables (book, Fig. 5.10). Columns of the CVAE are classes"
+    "First row: test images, binarised; others: mean images of latent variables drawn from the "
+    "prior, for the largest number of latent variables (book, Fig. 5.10). Columns of the CVAE are "
+    "classes"
 )
 def samples(run: SavedRun) -> Figure:
     images, positions = run.arrays(IMAGES), _largest(run)
@@ -78,7 +81,6 @@ def samples(run: SavedRun) -> Figure:
         originals = 255 * images["originals"][k].astype(np.uint8)
         show_images(axes, np.concatenate([originals, images["samples"][k]]), 10, title)
         axes.axhline(np.sqrt(originals.shape[1]) - 0.5, color=PALETTE[5], linewidth=1.5)
-    figure.supxlabel("first row: test images", fontsize="small")
     return figure
 
 
@@ -115,6 +117,7 @@ def manifold(run: SavedRun) -> Figure:
 def codes(run: SavedRun) -> Figure:
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     arrays, positions = run.arrays(CODES), _largest(run)
     figure, panels = new_figure(8.4, 3.6 * len(positions) + 0.5, 2, len(positions))
@@ -126,7 +129,8 @@ def codes(run: SavedRun) -> Figure:
         ):
             if isinstance(projection, TSNE):
                 projection.perplexity = min(30, (len(values) - 1) // 3)
-            points = projection.fit_transform(values)
+            with threadpool_limits(1):  # more threads are slow on a busy machine
+                points = projection.fit_transform(values)
             for label in np.unique(labels):
                 own = points[labels == label]
                 axes.plot(*own.T, ".", color=_CLASS_COLOURS[label % 10], label=f"{label}", ms=4)

@@ -34,7 +34,6 @@ def log_p_by_length(run: SavedRun) -> Figure:
     figure, panels = new_figure(9, 4.0, 2)
     _plot_bounds(panels[0], run, PLANAR, "planar steps K")
     _plot_bounds(panels[1], run, IWAE, "samples T in training")
-    panels[1].sharey(panels[0])
     legend(figure, panels, columns=5)
     return figure
 

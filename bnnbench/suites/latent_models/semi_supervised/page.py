@@ -58,6 +58,7 @@ def accuracy_by_labels(run: SavedRun) -> Figure:
 )
 def accuracy_by_epoch(run: SavedRun) -> Figure:
     sizes = run.sizes(f"{SUPERVISED}-")
+    lowest, highest = run[CURVES]["accuracy_test"].agg(["min", "max"])
     figure, panels = new_figure(2.6 * len(sizes), 3.2, len(sizes))
     for axes, labels in zip(panels, sizes, strict=True):
         for method, colour in COLOURS.items():
@@ -66,7 +67,7 @@ def accuracy_by_epoch(run: SavedRun) -> Figure:
             if len(mean):
                 axes.plot(mean.index, mean, color=colour, label=APPROXIMATIONS[method])
         axes.set(xscale="log", xlabel="epoch", title=f"{labels} labels")
-        axes.sharey(panels[0])
+        axes.set_ylim(0.95 * lowest, 1.02 * highest)
     panels[0].set_ylabel("accuracy [%]")
     legend(figure, panels, columns=4)
     return figure

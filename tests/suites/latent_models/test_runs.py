@@ -1,0 +1,182 @@
+"""Runs of the suite: resuming, stacks, pages, and claims on modified tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.config import compose
+from support.tiny_runs import no_page
+
+from bnnbench.config.assemble import build
+from bnnbench.experiment import state_file
+from bnnbench.experiment.execution import execute
+from bnnbench.experiment.run import Run
+from bnnbench.experiment.run_folder import RunFolder
+from bnnbench.results.answers import ANSWERS, read_answers
+from bnnbench.results.claims import check_claims
+from bnnbench.suites.latent_models import training
+from bnnbench.suites.latent_models.experiment import ImageExperiment
+from bnnbench.suites.latent_models.names import CURVES, SCORES
+from bnnbench.suites.latent_models.page import EXPERIMENT_PAGES
+from bnnbench.suites.latent_models.saved_run import SavedRun, read_run
+from bnnbench.suites.latent_models.semi_supervised.stack import SemiSupervisedStack
+from bnnbench.suites.latent_models.stack import Stack
+
+PAGES = {page.kind: page for page in EXPERIMENT_PAGES}
+
+SMALL = "epochs=4 repetitions=2 hidden=[8] importance_samples=60 evaluated_images=10"
+
+SETTINGS = {
+    "latent_sizes": f"latents=[2,8,9] {SMALL}",
+    "distortion_rate": f"betas=[0.5,1,2] {SMALL}",
+    "planar_flows": f"lengths=[0,1,2] training_samples=[3] {SMALL}",
+    "semi_supervised": "labels=[10,20] epochs=4 supervised_epochs=4 repetitions=2 hidden=[8]",
+}
+
+Folders = Callable[[str], RunFolder]
+
+
+def make_run(kind: str, outputs: Path, settings: str = "") -> Run:
+    words = [f"experiment.{word}" for word in (settings or SETTINGS[kind]).split()]
+    return build(compose(f"experiment={kind}", *words, "workers=1", f"outputs_dir={outputs}"))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """Return a function that executes a run when it is first needed."""
+
+    @cache
+    def folder_of(kind: str) -> RunFolder:
+        return execute(make_run(kind, tmp_path_factory.mktemp("outputs")), no_page)
+
+    return folder_of
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_figures_and_claims(kind: str, folders: Folders) -> None:
+    folder, page = folders(kind), PAGES[kind]
+    assert len(page.claims(folder)) == len(page.statements)
+    for name, draw in page.figures.items():
+        figure = draw(folder)
+        figure.draw_without_rendering()
+        assert any(axes.has_data() for axes in figure.axes), name
+    answers = read_answers(folder)
+    assert answers["published"].isna().all() and np.isfinite(answers["value"]).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "stack"), [("distortion_rate", Stack), ("semi_supervised", SemiSupervisedStack)]
+)
+def test_a_killed_setting_resumes_after_its_last_saved_epoch(
+    kind: str,
+    stack: type[Stack | SemiSupervisedStack],
+    folders: Folders,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+    run, train_epoch, trained = make_run(kind, tmp_path), stack.train_epoch, []
+
+    def train_or_die(self: Stack, epoch: int) -> None:
+        if epoch == 3 and not trained:
+            raise KeyboardInterrupt
+        train_epoch(self, epoch)
+
+    with patch.object(stack, "train_epoch", train_or_die), pytest.raises(KeyboardInterrupt):
+        execute(run, no_page)
+    unit = run.experiment.units()[0]
+    assert run.experiment.steps(unit, run.store) == (2, 4)
+
+    def record(self: Stack, epoch: int) -> None:
+        trained.append(epoch)
+        train_epoch(self, epoch)
+
+    with patch.object(stack, "train_epoch", record):
+        folder = execute(make_run(kind, tmp_path), no_page)
+    assert trained[:2] == [3, 4] and not list(folder.work.glob(f"*.{state_file.SUFFIX}"))
+    for table in (ANSWERS, CURVES):
+        ours, expected = (pd.read_csv(f.table(table)) for f in (folder, folders(kind)))
+        pd.testing.assert_frame_equal(ours, expected, check_exact=True)
+
+
+def test_a_stack_of_all_settings_does_not_depend_on_those_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where models of different sizes are padded to one shape."""
+    monkeypatch.setattr(ImageExperiment, "lockstep", property(lambda self: True))
+    run = make_run("latent_sizes", tmp_path, f"latents=[2,3] {SMALL}")
+    (units,) = run.experiment.groups(run.experiment.units())
+    run.folder.create()
+    scores = {}
+    for group in (units, units[1:2]):
+        run.store.discard(units)
+        type(run.experiment).run_group([(run.experiment, run.store)], group)
+        scores[group] = pd.DataFrame(run.store.rows(units[1], SCORES)).drop(columns="seconds")
+    pd.testing.assert_frame_equal(*scores.values(), rtol=1e-3)
+
+
+def claim(run: SavedRun, text: str) -> str:
+    """Return the verdict on the claim that contains this text."""
+    statements = PAGES[run.folder.root.parent.name].statements
+    (found,) = [c for c in check_claims(statements, run) if text in c.text]
+    return found.verdict
+
+
+def with_score(run: SavedRun, column: str, values: dict[str, float]) -> SavedRun:
+    """Return a run in which a score has these values in all repetitions, plus a little noise."""
+    scores = run[SCORES]
+    noise = 1e-6 * scores["repetition"]
+    column_values = scores["unit"].map(values).fillna(scores[column]) + noise
+    return SavedRun(run.with_columns(SCORES, **{column: column_values}).tables, run.folder)
+
+
+def test_saturation_is_judged_by_the_gains(folders: Folders) -> None:
+    run = read_run(folders("latent_sizes"))
+    rises = {"vae-d2": -30.0, "vae-d8": -20.0, "vae-d9": -19.0}
+    assert claim(with_score(run, "elbo", rises), "rises with") == "confirmed"
+    assert claim(with_score(run, "elbo", rises), "is saturated") == "not confirmed"
+    further = {**rises, "vae-d9": -10.0}
+    assert claim(with_score(run, "elbo", further), "rises with") == "not confirmed"
+    falls = {**rises, "vae-d9": -21.0}
+    assert claim(with_score(run, "elbo", falls), "loses almost nothing") == "not confirmed"
+
+
+def test_the_front_is_judged_by_its_slopes(folders: Folders) -> None:
+    run = read_run(folders("distortion_rate"))
+    units = ["beta-0000_500", "beta-0001_000", "beta-0002_000"]
+    run = with_score(run, "rate", dict(zip(units, (3.0, 2.0, 1.0), strict=True)))
+    for distortions, verdict in (((1, 2, 4), "confirmed"), ((1, 3, 4), "not confirmed")):
+        changed = with_score(run, "distortion", dict(zip(units, distortions, strict=True)))
+        assert claim(changed, "convex") == verdict
+    assert claim(with_score(run, "active_units", {units[0]: 8, units[1]: 8, units[2]: 0}),
+                 "avoids collapse") == "confirmed"  # fmt: skip
+
+
+def test_flows_are_judged_against_no_flow(folders: Folders) -> None:
+    run = read_run(folders("planar_flows"))
+    better = {"flow-0": -20.0, "flow-1": -19.0, "flow-2": -19.5, "iwae-3": -19.0}
+    assert claim(with_score(run, "log_p", better), "improve log p(x)") == "confirmed"
+    assert claim(with_score(run, "log_p", better), "Many steps") == "not confirmed"
+    worse = with_score(with_score(run, "log_p", better), "elbo", {"flow-0": -21, "iwae-3": -22})
+    assert claim(worse, "worse ELBO") == "confirmed"
+
+
+def test_semi_supervised_gains_are_paired_by_repetition(folders: Folders) -> None:
+    kind = "semi_supervised"
+    run = PAGES[kind].figures.read(folders(kind))
+    labels = ("00010", "00020")
+    run = with_score(run, "accuracy", {f"supervised-{n}": 50.0 for n in labels})
+    run = with_score(run, "accuracy_equal", {f"supervised-{n}": 20.0 for n in labels})
+    gains = {"mixed-00010": 60.0, "mixed-00020": 70.0, "paired-00010": 80.0, "paired-00020": 50.0}
+    run = with_score(run, "accuracy", gains)
+    assert claim(run, "accuracy: minibatches as") == "confirmed"
+    assert claim(run, "accuracy: minibatches paired") == "not confirmed"
+    assert claim(run, "larger the improvement: minibatches as") == "not confirmed"
+    assert claim(run, "larger the improvement: minibatches paired") == "confirmed"
+    assert claim(run, "about 20 %") == "confirmed"
