@@ -51,12 +51,12 @@ def record_outcome(record_property: Callable[[str, object], None]) -> Callable[.
     """`record_outcome(family, outcome)`: count an outcome; return why it is not acceptable, or "".
 
     `refuse=True`: only a refusal is acceptable. `wrong="..."`: why the outcome is wrong although
-    the command ran.
+    the command ran or refused.
     """
 
     def record(family: str, outcome: Outcome, refuse: bool = False, wrong: str = "") -> str:
         verdict = outcome.verdict
-        if verdict == Verdict.RAN and (refuse or wrong):
+        if (refuse and verdict == Verdict.RAN) or (wrong and verdict in ACCEPTABLE):
             verdict = Verdict.WRONG
         record_property("attack", [family, verdict.value])
         return "" if verdict in ACCEPTABLE else f"{wrong or verdict}\n{outcome}"

@@ -146,7 +146,7 @@ TIME_AXES = {
 def time_figure(
     table: pd.DataFrame,
     metric: Metric,
-    error: str = "stderr",
+    error: str = "std",
     time: str = SECONDS,
     highlighted: Collection[str] = (),
 ) -> Figure:
