@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "overrides",
         metavar="KEY=VALUE",
-        nargs=REMAINDER,
+        nargs="*",
         help="settings of every run, as for `bnnbench run`",
     )
     parser.add_argument(
@@ -94,13 +94,13 @@ def run(given: Namespace) -> int:
     from bnnbench.cli.console import all_diverged_message, show_run
     from bnnbench.run_all import run_all
 
-    # argparse takes every word after NAME for an override.
-    overrides = [word for word in given.overrides if word != "--dry-run"]
     sweeps = find_sweeps(given.name)
     for sweep in sweeps:
-        _build_runs(sweep, overrides, max_jobs=1)  # reports mistakes that all runs share early
-    runs = [_build_runs(sweep, overrides) for sweep in sweeps]
-    if given.dry_run or overrides != given.overrides:
+        _build_runs(
+            sweep, given.overrides, max_jobs=1
+        )  # reports mistakes that all runs share early
+    runs = [_build_runs(sweep, given.overrides) for sweep in sweeps]
+    if given.dry_run:
         from bnnbench.cli.plan import show_sweeps
 
         names = [" ".join((sweep.experiment, sweep.overrides)).strip() for sweep in sweeps]
