@@ -95,10 +95,8 @@ def run(given: Namespace) -> int:
     from bnnbench.run_all import run_all
 
     sweeps = find_sweeps(given.name)
-    for sweep in sweeps:
-        _build_runs(
-            sweep, given.overrides, max_jobs=1
-        )  # reports mistakes that all runs share early
+    for sweep in sweeps:  # reports mistakes that all runs share early
+        _build_runs(sweep, given.overrides, max_jobs=1)
     runs = [_build_runs(sweep, given.overrides) for sweep in sweeps]
     if given.dry_run:
         from bnnbench.cli.plan import show_sweeps
