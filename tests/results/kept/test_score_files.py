@@ -114,7 +114,8 @@ def test_scores_of_our_runs_pass_and_with_wrong_units_or_sign_do_not(
         table = rows.assign(method="mine")[names].reset_index(drop=True)
         assert not faults(checked(tmp_path, table))
         deviation = published(dataset)["target_deviation"].mean()
-        if not 0.5 < deviation < 2:  # otherwise standardised units are too similar
+        # Otherwise standardised units are too similar, or poor scores look like good ones.
+        if not 0.5 < deviation < 2 and run == means.idxmin():
             assert checked(tmp_path, table.assign(rmse=table["rmse"] / deviation)).findings
         if abs(table["log_likelihood"].mean()) > 0.5:
             negated = table.assign(log_likelihood=-table["log_likelihood"])
