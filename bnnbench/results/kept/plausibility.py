@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-MIN_RATIO, MAX_RATIO = 0.01, 5.0
+MIN_RATIO, MAX_RATIO = 0.002, 5.0
 """Limits of an RMSE or CRPS, in standard deviations of the targets."""
 
 MIN_OF_BEST = 0.5
@@ -58,7 +58,7 @@ def implausible(
         ratio = rows[score] / deviation
         if outside := int((~ratio.between(MIN_RATIO, MAX_RATIO) & ratio.notna()).sum()):
             yield Finding(
-                f"{name}: {score} is outside {MIN_RATIO:.0%} to {MAX_RATIO:.0%} of the targets' "
+                f"{name}: {score} is outside {MIN_RATIO:.1%} to {MAX_RATIO:.0%} of the targets' "
                 f"standard deviation on {outside} splits; give it in original units."
             )
     rmse, value = rows["rmse"].mean(), rows["log_likelihood"].mean()
