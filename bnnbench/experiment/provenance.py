@@ -9,7 +9,6 @@ local modules that they import.
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import os
 import platform
@@ -24,14 +23,14 @@ from importlib.metadata import version
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from sysconfig import get_paths
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from bnnbench import __version__
 from bnnbench.cpp.library import library
 from bnnbench.experiment.run_folder import RunFolder, read_environment
-from bnnbench.files import write_text
+from bnnbench.files import checksum, write_text
 
 LIBRARIES = (
     "bnnbench",
@@ -131,7 +130,8 @@ def code_version_of(component: Any) -> dict[str, Any]:
         component: a dataclass, with the dataclasses that it holds.
     """
     modules = _with_imports(cls.__module__ for cls in _classes(component))
-    digests = {name: _digest(name) for name in sorted(modules)} | {NATIVE: _native_digest()}
+    digests = {name: _parsed(name).digest for name in sorted(modules)}
+    digests[NATIVE] = _native_digest()
     return {"version": __version__, "modules": digests}
 
 
@@ -171,15 +171,30 @@ def _with_imports(modules: Iterable[str]) -> set[str]:
         module = left.pop()
         if module not in visited:
             visited.add(module)
-            left += [name for name in _imports(module) if _is_local(name, module)]
+            left += [name for name in _parsed(module).imports if _is_local(name, module)]
     return visited
 
 
-def _imports(module: str) -> Iterator[str]:
-    """Yield the names that a module imports, anywhere in its code; none for libraries."""
-    source = None if _package(module) in EXCLUDED else _source(module)
+class _Parsed(NamedTuple):
+    """The hash of a module's syntax, or of its name without source; the names that it imports."""
+
+    digest: str
+    imports: tuple[str, ...]
+
+
+@cache  # runs of a sweep have most modules in common
+def _parsed(module: str) -> _Parsed:
+    source = _source(module)
+    tree = ast.parse(source or "")
+    imports = tuple(_imports(tree, module))
+    text = ast.dump(_without_docstrings(tree)) if source else module
+    return _Parsed(checksum(text.encode()), imports)
+
+
+def _imports(tree: ast.Module, module: str) -> Iterator[str]:
+    """Yield the names that a module imports, anywhere in its code."""
     package = getattr(sys.modules.get(module), "__package__", None)
-    for node in ast.walk(ast.parse(source or "")):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -199,6 +214,7 @@ def _is_local(name: str, module: str) -> bool:
     return _package(name) == _package(module) or same
 
 
+@cache
 def _is_numeric(name: str) -> bool:
     """Whether a name in `bnnbench` is a module, and one of those in `NUMERIC`."""
     path = PACKAGE.joinpath(*name.split("."))
@@ -226,17 +242,9 @@ def _source(module: str) -> str | None:
 
 
 @cache
-def _digest(module: str) -> str:
-    """Hash the syntax of a module, or its name if there is no source."""
-    source = _source(module)
-    text = ast.dump(_without_docstrings(ast.parse(source))) if source else module
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@cache
 def _native_digest() -> str:
     sources = sorted([*(PACKAGE / "cpp").glob("*.cpp"), *(PACKAGE / "cpp").glob("*.h")])
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in sources)).hexdigest()[:16]
+    return checksum(b"\0".join(file.read_bytes() for file in sources))
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

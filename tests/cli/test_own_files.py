@@ -162,7 +162,7 @@ def test_the_method_runs_and_changed_code_is_noticed(
     (here / "mine.py").write_text(text)
     from bnnbench.experiment import provenance as codes
 
-    codes._digest.cache_clear()  # as in another process
+    codes._parsed.cache_clear()  # as in another process
     _, again, errors = command(*words)
     assert "mine.py" in errors
     assert result_folder(again).root == result_folder(out).root

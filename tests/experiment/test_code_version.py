@@ -41,7 +41,7 @@ def written(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str)
     (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, name, raising=False)
-    provenance._digest.cache_clear()
+    provenance._parsed.cache_clear()
     return __import__(name)
 
 
