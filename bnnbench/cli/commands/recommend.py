@@ -228,8 +228,9 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     from bnnbench.cli.commands.report import write_and_show
     from bnnbench.cli.commands.run import note_warnings
     from bnnbench.cli.console import all_diverged_message
+    from bnnbench.results.labels import labels
     from bnnbench.results.reader import read_runs
-    from bnnbench.results.recommendation import coverage_by_deviation, recommendation
+    from bnnbench.results.recommendation import coverage_by_deviation, recommendation, sentences
 
     note_warnings(runs)
     folders = _run_in_time(runs, minutes)
@@ -240,14 +241,15 @@ def recommend(runs: Sequence[Run], minutes: float | None = None) -> int:
     place = folders[0].root.parents[1]
     write_and_show(place)
     finished = read_runs(place)
-    found = recommendation(finished)
-    for sentence in found.sentences(coverage_by_deviation(finished, found.run)):
+    best = recommendation(finished)
+    coverage = coverage_by_deviation(finished, best.best)
+    for sentence in sentences(best, labels(finished.scored), coverage):
         print(sentence)
     print(
         "Coverage is an average over rows, also after `predict --calibrate conformal`; it may "
         "differ between parts of the table."
     )
-    print(f"next: bnnbench predict {finished.folders[found.run].root} NEW.csv")
+    print(f"next: bnnbench predict {finished.folders[best.best].root} NEW.csv")
     return 0
 
 
