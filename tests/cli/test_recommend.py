@@ -11,8 +11,8 @@ from support.command import Command
 from support.config import TINY
 from support.user_errors import raises_user_error
 
-from bnnbench.cli.commands.recommend import METHODS, _with_splits, comparable_runs, within_budget
-from bnnbench.cli.plan import seconds_left
+from bnnbench.config.comparable_runs import METHODS, _with_splits, comparable_runs, within_budget
+from bnnbench.experiment.progress import seconds_left
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverage_by_deviation, recommendation
 
