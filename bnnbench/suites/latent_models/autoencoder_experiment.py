@@ -13,8 +13,8 @@ from bnnbench.constraints import Count, Whole
 from bnnbench.suites.latent_models.bounds import count_active_units, probe_predictions
 from bnnbench.suites.latent_models.experiment import ImageExperiment, Setting
 from bnnbench.suites.latent_models.networks import Shape
-from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack, Training
-from bnnbench.suites.latent_models.training import Data, Replica, Trainable
+from bnnbench.suites.latent_models.stack import TRAIN_ROWS, Stack
+from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +32,11 @@ class AutoencoderExperiment(ImageExperiment):
     def make_stack(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
     ) -> Stack:
-        training = Training(self.batch_size, self.learning_rate, setting.samples)
-        return Stack(shape, replicas, data, training)
+        training = self.batch_size, self.learning_rate, setting.samples
+        return Stack(shape, replicas, data, *training)
 
     def results(
-        self, stack: Trainable, members: range, setting: Setting, data: Data
+        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
     ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
         assert isinstance(stack, Stack)
         unit = stack.part(members)

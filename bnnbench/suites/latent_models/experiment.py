@@ -30,10 +30,8 @@ from bnnbench.suites.latent_models.published import published_value
 from bnnbench.suites.latent_models.training import (
     Data,
     Replica,
-    Trainable,
+    ReplicaStack,
     evaluated_epochs,
-    restore_state,
-    save_state,
     train,
 )
 
@@ -138,7 +136,7 @@ class ImageExperiment(Stackable, HasSteps):
     @abstractmethod
     def make_stack(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, setting: Setting
-    ) -> Trainable:
+    ) -> ReplicaStack:
         """Return new replicas.
 
         Args:
@@ -150,7 +148,7 @@ class ImageExperiment(Stackable, HasSteps):
 
     @abstractmethod
     def results(
-        self, stack: Trainable, members: range, setting: Setting, data: Data
+        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
     ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
         """Measure the trained replicas of a unit.
 
@@ -228,12 +226,12 @@ class ImageExperiment(Stackable, HasSteps):
         done = int(states[0]["iteration"]) if states[0] and all(states) else 0
         for position, state in enumerate(states if done else ()):
             for k, own in enumerate(state["replicas"] if state else ()):
-                restore_state(stack, position * count + k, own)
+                stack.restore(position * count + k, own)
 
         def save(epoch: int) -> None:
             for position, path in enumerate(paths):
                 own = range(position * count, (position + 1) * count)
-                replicas = [save_state(stack, k) for k in own]
+                replicas = [stack.state(k) for k in own]
                 state_file.write(path, {"iteration": epoch, "replicas": replicas})
 
         epochs = self._epochs(first)
@@ -250,7 +248,7 @@ class ImageExperiment(Stackable, HasSteps):
         return self.epochs
 
     def _save_results(
-        self, unit: str, stack: Trainable, members: range, data: Data, store: UnitStore
+        self, unit: str, stack: ReplicaStack, members: range, data: Data, store: UnitStore
     ) -> None:
         setting = self.settings[unit]
         scores, arrays = self.results(stack, members, setting, data)
@@ -270,9 +268,12 @@ class ImageExperiment(Stackable, HasSteps):
         for column, quantity in QUANTITIES.items():
             if column in scores and scores[column].notna().all():
                 error = scores[column].std(ddof=1) / math.sqrt(len(scores))
-                published = published_value(self.images, setting, column)
-                value = (setting.approximation, float(scores[column].mean()), setting.label)
-                answers.append(Answer(quantity, *value, float(error), published=published))
+                name, label = setting.approximation, setting.label
+                published = published_value(self.images, name, label, column)
+                value = float(scores[column].mean())
+                answers.append(
+                    Answer(quantity, name, value, label, float(error), published=published)
+                )
         return answers
 
     def _data(self) -> Data:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Protocol
 
 from bnnbench.data.images.base import ImageSource
 
@@ -26,28 +25,23 @@ ACCURACY = {
 """Table 5.2: accuracy in per cent by number of labels."""
 
 
-class Labelled(Protocol):
-    """A setting with its label in `answers.csv`."""
+def published_value(images: ImageSource, approximation: str, label: str, column: str) -> float:
+    """Return the book's value of a score, or NaN.
 
-    @property
-    def approximation(self) -> str:
-        """Name of the model."""
-
-    @property
-    def label(self) -> str:
-        """Its setting."""
-
-
-def published_value(images: ImageSource, setting: Labelled, column: str) -> float:
-    """Return the book's value of a score, or NaN."""
+    Args:
+        images: the images of the run.
+        approximation: name of the model in `answers.csv`.
+        label: its setting.
+        column: of the scores.
+    """
     if images.binarisation != "threshold":
         return nan
     values: tuple[float, ...] | None
-    if column == "log_p" and setting.label in (keys := [f"K = {k}" for k in LENGTHS]):
+    if column == "log_p" and label in (keys := [f"K = {k}" for k in LENGTHS]):
         values = LOG_P.get(images.name)
     elif column == "accuracy_equal":
         keys = [f"{count} labels" for count in LABELS]
-        values = ACCURACY.get((images.name, setting.approximation.partition(",")[0]))
+        values = ACCURACY.get((images.name, approximation.partition(",")[0]))
     else:
         return nan
-    return dict(zip(keys, values or (), strict=bool(values))).get(setting.label, nan)
+    return dict(zip(keys, values or (), strict=bool(values))).get(label, nan)

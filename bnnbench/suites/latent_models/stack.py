@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bnnbench.optim import Adam
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
 from bnnbench.suites.latent_models.bounds import all_bounds, importance_weighted_bound
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
-from bnnbench.suites.latent_models.training import Data, Log, Replica, minibatches, streams_for
+from bnnbench.suites.latent_models.networks import Shape
+from bnnbench.suites.latent_models.training import (
+    Data,
+    Replica,
+    ReplicaStack,
+    minibatches,
+    streams_for,
+)
 
 CHUNK = 512
 """Images in one forward pass of a measurement with one sample each."""
@@ -34,47 +37,30 @@ TRAIN_ROWS = 10_000
 """Maximum number of training images on which curves and codes are computed."""
 
 
-@dataclass(frozen=True)
-class Training:
-    """Settings of training.
-
-    Attributes:
-        batch_size: number of images in a minibatch.
-        learning_rate: of Adam.
-        samples: number of samples of z in the bound; above 1 it is importance-weighted.
-    """
-
-    batch_size: int
-    learning_rate: float
-    samples: int = 1
-
-
-class Stack:
-    """Replicas that train together.
+class Stack(ReplicaStack):
+    """Replicas of autoencoders that train together.
 
     Args:
         shape: sizes that all replicas are padded to.
         replicas: the replicas.
         data: images and labels; its device is used.
-        training: settings of training.
-
-    Attributes:
-        logs: history of each replica.
+        batch_size: number of images in a minibatch.
+        learning_rate: of Adam.
+        samples: number of samples of z in the bound; above 1 it is importance-weighted.
     """
 
     def __init__(
-        self, shape: Shape, replicas: Sequence[Replica], data: Data, training: Training
+        self,
+        shape: Shape,
+        replicas: Sequence[Replica],
+        data: Data,
+        batch_size: int,
+        learning_rate: float,
+        samples: int = 1,
     ) -> None:
-        self.shape, self.replicas, self.training = shape, tuple(replicas), training
-        self.logs = [Log() for _ in replicas]
-        self._data, own = data, [replica.shape for replica in replicas]
-        starts = [
-            pad_weights(r.shape, shape, initial_weights(r.shape.chains, r.seed_for("start")))
-            for r in replicas
-        ]
-        self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
-        self._gradients = self.weights.zeros_like(shape.chains)
-        self._adam = Adam(self.weights.flat)
+        super().__init__(shape, replicas, data)
+        self._batch_size, self._rate, self._samples = batch_size, learning_rate, samples
+        own = [replica.shape for replica in replicas]
         self._beta = data.train.new_tensor([r.beta for r in replicas]).view(-1, 1, 1, 1)
         used = [[k < one.latents for k in range(shape.latents)] for one in own]
         padded = any(one.latents < shape.latents for one in own)
@@ -86,16 +72,18 @@ class Stack:
         """Return a stack of some replicas, to measure them without the others."""
         if len(members) == len(self.replicas):
             return self
-        own = Stack(self.shape, [self.replicas[k] for k in members], self._data, self.training)
+        replicas = [self.replicas[k] for k in members]
+        training = self._batch_size, self._rate, self._samples
+        own = Stack(self.shape, replicas, self._data, *training)
         own.weights.flat.copy_(self.weights.flat[list(members)])
         own.logs = [self.logs[k] for k in members]
         return own
 
     def train_epoch(self, epoch: int) -> None:
         """Train for one epoch."""
-        device, samples = self._data.train.device, self.training.samples
+        device, samples = self._data.train.device, self._samples
         streams = streams_for(self.replicas, device, "noise", epoch)
-        sizes = len(self._data.train), self.training.batch_size
+        sizes = len(self._data.train), self._batch_size
         for rows in minibatches(self.replicas, *sizes, epoch, device):
             columns = rows.shape[1]
             if columns not in self._models:
@@ -109,7 +97,7 @@ class Stack:
             if samples > 1:
                 weight = model.log_weights().softmax(1).unsqueeze(1) / columns
             model.backward(weight, self._beta, self._gradients)
-            self._adam.step(self._gradients.flat, self.training.learning_rate)
+            self._update(self._rate)
 
     def _masked(self, draws: Tensor) -> Tensor:
         """Return noise `[R, d, T, B]`, zero for padded latents."""
@@ -117,7 +105,7 @@ class Stack:
 
     def evaluate(self, epoch: int) -> None:
         """Add ELBO and rate, each a mean over images, to the curves, and reconstructions."""
-        data, steps = self._data, math.ceil(len(self._data.train) / self.training.batch_size)
+        data, steps = self._data, math.ceil(len(self._data.train) / self._batch_size)
         values: dict[str, Tensor] = {}
         for part, images, labels in (
             ("train", data.train[:TRAIN_ROWS], data.train_labels),
@@ -227,14 +215,6 @@ class Stack:
             "log_p": torch.where(conditional, log_p, given_label),
             "log_p_given_label": torch.where(conditional, given_label, math.nan),
         }
-
-    def state(self, k: int) -> dict[str, Any]:
-        """Return the weights and the optimiser of replica `k`."""
-        return self._adam.state(k)
-
-    def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
-        self._adam.restore(k, state)
 
 
 def _measure(model: Autoencoder, noise: Tensor) -> dict[str, Tensor]:

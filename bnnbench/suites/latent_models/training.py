@@ -7,15 +7,17 @@ saved state needs no random streams.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams, derive_seed
-from bnnbench.suites.latent_models.networks import Shape
+from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
 
 EVALUATIONS, EARLY = 40, (1, 2, 5)
 """Number of evenly spaced epochs at which curves are evaluated, and further ones."""
@@ -78,28 +80,56 @@ class Log:
     seconds: float = 0.0
 
 
-class Trainable(Protocol):
-    """A stack of replicas that trains by epochs."""
+class ReplicaStack(ABC):
+    """Replicas that train together.
 
-    @property
-    def replicas(self) -> Sequence[Replica]:
-        """The replicas."""
+    Args:
+        shape: sizes that all replicas are padded to.
+        replicas: the replicas.
+        data: images and labels; its device is used.
+        first: position in `shape.chains` of the first network that is trained.
 
-    @property
-    def logs(self) -> list[Log]:
-        """The history of each replica."""
+    Attributes:
+        weights: of all replicas.
+        logs: history of each replica.
+    """
 
+    def __init__(
+        self, shape: Shape, replicas: Sequence[Replica], data: Data, first: int = 0
+    ) -> None:
+        self.shape, self.replicas, self._data = shape, tuple(replicas), data
+        self.logs = [Log() for _ in replicas]
+        starts = [
+            pad_weights(r.shape, shape, initial_weights(r.shape.chains, r.seed_for("start")))
+            for r in replicas
+        ]
+        self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
+        self._gradients = self.weights.zeros_like(shape.chains)
+        fixed = sum(layer[0].numel() for chain in self.weights.chains[:first] for layer in chain)
+        self._trained = slice(fixed, None)
+        self._adam = Adam(self.weights.flat[:, self._trained])
+
+    @abstractmethod
     def train_epoch(self, epoch: int) -> None:
         """Train for one epoch."""
 
+    @abstractmethod
     def evaluate(self, epoch: int) -> None:
         """Add a row to the curve of each replica."""
 
-    def state(self, k: int) -> dict[str, Any]:
-        """Return the weights and the optimiser of replica `k`."""
+    def _update(self, rate: float) -> None:
+        """Take a step with the gradients, given the learning rate."""
+        self._adam.step(self._gradients.flat[:, self._trained], rate)
 
+    def state(self, k: int) -> dict[str, Any]:
+        """Return everything needed to resume replica `k`."""
+        return {"log": vars(self.logs[k]), **self._adam.state(k)}
+
+    @torch.inference_mode()
     def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
+        """Resume replica `k` from a saved state."""
+        self.logs[k] = Log(**state["log"])
+        self._adam.restore(k, state)
 
 
 def evaluated_epochs(epochs: int) -> set[int]:
@@ -110,7 +140,7 @@ def evaluated_epochs(epochs: int) -> set[int]:
 
 @torch.inference_mode()
 def train(
-    stack: Trainable,
+    stack: ReplicaStack,
     evaluated: Collection[int],
     epochs: int,
     done: int,
@@ -135,18 +165,6 @@ def train(
                 log.seconds += (time.process_time() - started) / len(stack.logs)
             saved, started = time.monotonic(), time.process_time()
             save(epoch)
-
-
-def save_state(stack: Trainable, k: int) -> dict[str, Any]:
-    """Return everything needed to resume replica `k`."""
-    return {"log": vars(stack.logs[k]), **stack.state(k)}
-
-
-@torch.inference_mode()
-def restore_state(stack: Trainable, k: int, state: Mapping[str, Any]) -> None:
-    """Resume replica `k` from a saved state."""
-    stack.logs[k] = Log(**state["log"])
-    stack.restore(k, state)
 
 
 def streams_for(replicas: Sequence[Replica], device: torch.device, *purpose: int | str) -> Streams:

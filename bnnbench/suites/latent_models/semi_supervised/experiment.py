@@ -20,7 +20,7 @@ from bnnbench.suites.latent_models.semi_supervised.stack import (
     SemiSupervisedStack,
     SemiTraining,
 )
-from bnnbench.suites.latent_models.training import Data, Replica, Trainable
+from bnnbench.suites.latent_models.training import Data, Replica, ReplicaStack
 from bnnbench.types import UserError
 
 APPROXIMATIONS = {
@@ -152,7 +152,7 @@ class SemiSupervised(ImageExperiment):
         return self.supervised_epochs if setting.method == SUPERVISED else super()._epochs(setting)
 
     def results(
-        self, stack: Trainable, members: range, setting: Setting, data: Data
+        self, stack: ReplicaStack, members: range, setting: Setting, data: Data
     ) -> tuple[list[dict[str, Any]], dict[str, dict[str, np.ndarray]]]:
         assert isinstance(stack, SemiSupervisedStack) and isinstance(setting, SemiSetting)
         scores: list[dict[str, Any]] = []

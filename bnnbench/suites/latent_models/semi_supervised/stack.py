@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from bnnbench.layers import Layers
-from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights
+from bnnbench.suites.latent_models.networks import Shape, Weights
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.stack import CHUNK
-from bnnbench.suites.latent_models.training import Data, Log, Replica, minibatches, streams_for
+from bnnbench.suites.latent_models.training import (
+    Data,
+    Replica,
+    ReplicaStack,
+    minibatches,
+    streams_for,
+)
 
 MIXED, PAIRED, ENUMERATION, SUPERVISED = "mixed", "paired", "enumeration", "supervised"
 """One shuffled set of all images; minibatches of images with and without labels; the same with a
@@ -78,7 +82,7 @@ class Batch:
     paired: int
 
 
-class SemiSupervisedStack:
+class SemiSupervisedStack(ReplicaStack):
     """Replicas of encoder, decoder and classifier that train together.
 
     The objective is (5.38) with the two sets in their right places: the sum of U(x) over images
@@ -89,23 +93,14 @@ class SemiSupervisedStack:
         replicas: the replicas.
         data: images and labels; its device is used.
         training: settings of training.
-
-    Attributes:
-        logs: history of each replica.
     """
 
     def __init__(
         self, shape: Shape, replicas: Sequence[Replica], data: Data, training: SemiTraining
     ) -> None:
-        self.shape, self.replicas, self.training = shape, tuple(replicas), training
-        self.logs = [Log() for _ in replicas]
-        self._data, self._supervised = data, training.method == SUPERVISED
-        starts = [initial_weights(shape.chains, r.seed_for("start")) for r in replicas]
-        self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
-        self._gradients = self.weights.zeros_like(shape.chains)
-        classifier = sum(layer[0].numel() for layer in self.weights.chains[2])
-        self._trained = slice(-classifier if self._supervised else 0, None)
-        self._adam = Adam(self.weights.flat[:, self._trained])
+        self._supervised = training.method == SUPERVISED
+        super().__init__(shape, replicas, data, first=2 if self._supervised else 0)
+        self.training = training
         self._labelled = torch.stack([self._choose_labelled(r) for r in replicas])
         self._is_labelled = torch.zeros(len(replicas), len(data.train), device=data.train.device)
         self._is_labelled.scatter_(1, self._labelled, 1.0)
@@ -131,7 +126,7 @@ class SemiSupervisedStack:
                 self._supervised_step(self._labelled.gather(1, rows))
             else:
                 self._step(self._batch(rows, pairs[step] if len(pairs) else None), streams)
-            self._adam.step(self._gradients.flat[:, self._trained], self.training.learning_rate)
+            self._update(self.training.learning_rate)
 
     def _paired_rows(self, epoch: int, steps: int) -> Tensor:
         """Return rows of labelled images with replacement, `[steps, R, B]`; empty if not paired."""
@@ -267,11 +262,3 @@ class SemiSupervisedStack:
                 bounds.append(model.log_likelihood()[:, 0] - model.rate() - math.log(classes))
             values.append(objective.enumerated_bound(torch.stack(bounds, 1), log_pi))
         return torch.cat(values, 1).mean(1).tolist()
-
-    def state(self, k: int) -> dict[str, Any]:
-        """Return the weights and the optimiser of replica `k`."""
-        return self._adam.state(k)
-
-    def restore(self, k: int, state: Mapping[str, Any]) -> None:
-        """Set replica `k` to a saved state."""
-        self._adam.restore(k, state)
