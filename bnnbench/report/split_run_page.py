@@ -37,7 +37,7 @@ from bnnbench.report.figures.split_run import (
     splits_figure,
 )
 from bnnbench.report.run_page import Chart, FigureFunctions, RunPage, RunSummary, Series
-from bnnbench.report.sections.curves import curves_figure
+from bnnbench.report.sections import curves
 from bnnbench.report.sections.objective import objective_figure
 from bnnbench.results import run_files
 from bnnbench.results.calibration import calibration_table, total_deviation
@@ -47,7 +47,7 @@ from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.settings import difference
 from bnnbench.results.published.values import counterpart, run_z_score
 from bnnbench.results.reader import MAX_R_HAT, STATISTICS, Runs, run_row, summarise, unmixed_splits
-from bnnbench.results.run_files import exclude_diverged, read_predictions, read_search, read_splits
+from bnnbench.results.run_files import read_search, read_splits
 from bnnbench.types import UserError
 
 Z_STATEMENT = (
@@ -217,11 +217,8 @@ def search_chart(folder: RunFolder) -> Chart | None:
 
 def predictions_chart(row: dict[str, Any], splits: pd.DataFrame, folder: RunFolder) -> Chart | None:
     """Predictions against test targets, if predictions were saved."""
-    points = read_predictions(folder)
-    if points is None:
-        return None
-    points = exclude_diverged(points, splits)
-    if not len(points):
+    points = read_test_points(folder, splits)
+    if points is None or points.empty:
         return None
     places = np.linspace(0, len(points) - 1, MAX_POINTS).round().astype(int)
     sample = points.iloc[np.unique(places)]
@@ -256,8 +253,7 @@ CAPTIONS = {
     "(light) standard deviation, on a subset of points; line: perfect prediction",
     "calibration": "Coverage of credible intervals over all test points; band: quartiles over "
     "splits; dashed line: perfect calibration",
-    "curve": "Predictions along the input. Bands: predictive mean ± 2 total (light) and ± 2 "
-    "epistemic (dark) standard deviations; dashed line: true function; dots: training data",
+    "curve": curves.CAPTION,
     "mixing": "Distribution over test points of R-hat (grey: each split, blue: all splits) and of "
     "the effective sample size; orange lines: convergence limit",
     "objective": "Objective of each split (grey), and medians over splits of the objective and its "
@@ -268,7 +264,7 @@ CAPTIONS = {
 
 def write_split_tables(folder: RunFolder) -> None:
     """Write `summary.csv` and `calibration.csv`, derived from the run's other files."""
-    splits = run_files.read_splits(folder)
+    splits = read_splits(folder)
     write_text(folder.table(SUMMARY), summarise(splits).to_csv(index=False))
     points = read_test_points(folder, splits)
     if points is not None:
@@ -278,17 +274,17 @@ def write_split_tables(folder: RunFolder) -> None:
 
 def read_test_points(folder: RunFolder, splits: pd.DataFrame) -> pd.DataFrame | None:
     """Test points and predictions of the splits that did not diverge, if predictions were saved."""
-    predictions = run_files.read_predictions(folder)
-    return None if predictions is None else run_files.exclude_diverged(predictions, splits)
+    points = run_files.read_predictions(folder)
+    return None if points is None else run_files.exclude_diverged(points, splits)
 
 
 def figure_functions(folder: RunFolder) -> FigureFunctions:
     """The figures that can be drawn from the run's files, the slowest first."""
-    names, splits = read_record(folder).metadata, run_files.read_splits(folder)
+    names, splits = read_record(folder).metadata, read_splits(folder)
     target, points = str(names["target"]), read_test_points(folder, splits)
     name = full_name(names)
     figures: dict[str, Callable[[], Figure]] = {}
-    search = run_files.read_search(folder)
+    search = read_search(folder)
     if len(search):
         figures["search"] = partial(search_figure, search, int(names["initial_points"]), name)
     figures["splits"] = partial(splits_figure, splits, target, name)
@@ -298,7 +294,7 @@ def figure_functions(folder: RunFolder) -> FigureFunctions:
             reliability_figure, points, run_files.read_out_of_fold(folder), name
         )
         if {"input", "truth"} <= {*points} and (curve := read_curve(folder, names)):
-            figures["curve"] = partial(curves_figure, [curve], name)
+            figures["curve"] = partial(curves.curves_figure, [curve], name)
     diagnosis = run_files.read_diagnosis(folder)
     if diagnosis is not None and has_mixing_data(diagnosis):
         figures["mixing"] = partial(mixing_figure, diagnosis, name)

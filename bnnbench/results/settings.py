@@ -98,11 +98,9 @@ def differing_settings(settings: Sequence[Settings]) -> dict[str, tuple[Any, ...
     A setting that only some runs have (such as the folds of a search) counts if its value differs
     between them. Class paths and fingerprints are left out.
     """
-    names = dict.fromkeys(name for one_run in settings for name in one_run)
-    columns = {name: tuple(one_run.get(name, ABSENT) for one_run in settings) for name in names}
     return {
         name: column
-        for name, column in columns.items()
+        for name, column in _columns(settings).items()
         if len({*column} - {ABSENT}) > 1 and name.rpartition(".")[2] not in IGNORED_SUFFIXES
     }
 
@@ -114,15 +112,17 @@ def distinguishing_settings(settings: Sequence[Settings]) -> tuple[str, ...]:
     settings that only some runs have, classes, data.
     """
     readable = _without_duplicates(differing_settings(settings))
-    if len({tuple(one_run.get(name, ABSENT) for name in readable) for one_run in settings}) == len(
-        settings
-    ):
+    values = {tuple(one_run.get(name, ABSENT) for name in readable) for one_run in settings}
+    if len(values) == len(settings):
         return readable
+    columns = _columns(settings).items()
+    return _without_duplicates({name: column for name, column in columns if len({*column}) > 1})
+
+
+def _columns(settings: Sequence[Settings]) -> dict[str, tuple[Any, ...]]:
+    """Return the value of every run, or `ABSENT`, by name of the setting."""
     names = dict.fromkeys(name for one_run in settings for name in one_run)
-    columns = {name: tuple(one_run.get(name, ABSENT) for one_run in settings) for name in names}
-    return _without_duplicates(
-        {name: column for name, column in columns.items() if len({*column}) > 1}
-    )
+    return {name: tuple(one_run.get(name, ABSENT) for one_run in settings) for name in names}
 
 
 def _without_duplicates(columns: Mapping[str, tuple[Any, ...]]) -> tuple[str, ...]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from bnnbench.results.kept.edition import Edition, kept_runs
 from bnnbench.results.labels import labels
 from bnnbench.results.metrics import BY_KEY, Metric
-from bnnbench.results.pairing import DatasetPairs, SplitScores, dataset_pairs
+from bnnbench.results.pairing import DatasetPairs, dataset_pairs
 from bnnbench.results.ranking import RANKED_METRICS, largest_block, rank_scores
 from bnnbench.results.reader import Runs
-from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs
-
-COVERAGE = 0.95
-"""Probability of the intervals of differences."""
+from bnnbench.results.significance import DECISION_PROBABILITY, compare_pairs, intervals
 
 
 @dataclass(frozen=True)
@@ -82,14 +77,8 @@ def compare_with_best(runs: Runs, metric: Metric) -> pd.DataFrame:
     losses = (metric.sign * rows["mean"]).where(rows["note"] == "")
     rows = rows.assign(rank=losses.groupby(rows["dataset"]).rank())
     best = losses.dropna().groupby(rows["dataset"]).idxmin()
-    paired = list(pairs_with(best, runs, metric))
-    pairs = compare_pairs(paired, metrics=[metric]).set_index("run_a")
-    widths = {
-        run: half_width(first.scores[metric.key][run], first.scores[metric.key][other], first, run)
-        for _, first, _, names in paired
-        for run, other in names
-    }
-    compared = pairs[["difference"]].assign(p_best=pairs["p_worse"], interval=pd.Series(widths))
+    pairs = compare_pairs(pairs_with(best, runs, metric), metrics=[metric]).set_index("run_a")
+    compared = pairs[["difference"]].assign(p_best=pairs["p_worse"], interval=intervals(pairs))
     order = ["dataset", "rank", "label"]
     return rows.join(compared.astype(float)).sort_values(order, kind="stable")
 
@@ -104,16 +93,6 @@ def pairs_with(best: pd.Series, runs: Runs, metric: Metric) -> Iterator[DatasetP
     for dataset, first, second, _ in dataset_pairs(runs, metrics=[metric]):
         others = [run for run in first.test_fraction if run != best.get(dataset)]
         yield dataset, first, second, [(run, best[dataset]) for run in others if dataset in best]
-
-
-def half_width(a: np.ndarray, b: np.ndarray, splits: SplitScores, run: str) -> float:
-    """Return half the width of the interval of the correlated t-test around a mean difference."""
-    difference = (a - b)[np.isfinite(a - b)]
-    n, fraction = len(difference), np.nanmean(splits.test_fraction[run])
-    if n < 2:
-        return math.nan
-    scale = difference.std(ddof=1) * math.sqrt(1 / n + fraction / (1 - fraction))
-    return float(stdtrit(n - 1, (1 + COVERAGE) / 2) * scale)
 
 
 def mean_ranks(rows: pd.DataFrame, metric: Metric) -> tuple[pd.Series, list[str]]:

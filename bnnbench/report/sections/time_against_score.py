@@ -91,19 +91,13 @@ def with_fronts(
     table: pd.DataFrame, metrics: Sequence[Metric], time: str = SECONDS
 ) -> pd.DataFrame:
     """Add `<metric>_front`: whether a run is on the Pareto front of its group."""
-    return table.assign(
-        **{f"{metric.key}_front": on_front(table, metric, time) for metric in metrics}
-    )
-
-
-def on_front(table: pd.DataFrame, metric: Metric, time: str = SECONDS) -> pd.Series:
-    """Return whether each run is on the Pareto front of its group."""
-    result = pd.Series(False, table.index)
+    table = table.assign(**{f"{metric.key}_front": False for metric in metrics})
     for _, group in table.groupby(GROUP_COLUMNS):
-        losses = metric.sign * group[f"{metric.key}_mean"]
-        front = pareto_front(group[f"{time}_mean"].to_numpy(), losses.to_numpy())
-        result.loc[group.index] = front
-    return result
+        for metric in metrics:
+            losses = metric.sign * group[f"{metric.key}_mean"]
+            front = pareto_front(group[f"{time}_mean"].to_numpy(), losses.to_numpy())
+            table.loc[group.index, f"{metric.key}_front"] = front
+    return table
 
 
 def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
