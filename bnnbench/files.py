@@ -9,12 +9,19 @@ import os
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 UNPACKED_VARIABLE, DEFAULT_UNPACKED_GB = "BNNBENCH_MAX_UNPACKED_GB", 2.0
 """Limit of the unpacked size of a compressed file: a file of kilobytes may fill the memory."""
+
+READ_ERRORS = (
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error),
+    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+)
+"""Errors raised when a damaged file is read and its content is used."""
 
 
 class LimitedFile(io.RawIOBase):
@@ -58,6 +65,11 @@ def check_archive(path: Path) -> None:
 def checksum(content: bytes) -> str:
     """Return sixteen hexadecimal digits of the SHA-256 of some bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -108,7 +120,12 @@ def is_private(path: Path) -> bool:
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically."""
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes atomically."""
+    write_atomically(path, lambda file: file.write(content))
 
 
 def remove(path: Path) -> None:

@@ -6,12 +6,11 @@ configuration folder. `BNNBENCH_TRUST` lists further folders, for machines witho
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
 
-from bnnbench.files import is_private, write_text
+from bnnbench.files import READ_ERRORS, is_private, sha256, write_text
 from bnnbench.types import UserError
 
 TRUST_VARIABLE = "BNNBENCH_TRUST"
@@ -28,7 +27,7 @@ def check_trusted(file: Path) -> None:
     listed = map(Path, filter(os.path.isabs, os.environ.get(TRUST_VARIABLE, "").split(":")))
     if any(file.is_relative_to(folder.resolve()) for folder in listed):
         return
-    if _recorded().get(str(file)) != _digest(file):
+    if _recorded().get(str(file)) != sha256(file):
         raise UserError(
             f"{file} is not trusted, or has changed: its project can run code. Inspect the folder "
             f"and run `bnnbench trust {file.parent}`, or change to another folder.",
@@ -43,7 +42,7 @@ def record_trust(file: Path) -> None:
         UserError: if the file belongs to another user.
     """
     _check_owner(file)
-    digests = {**_recorded(), str(file): _digest(file)}
+    digests = {**_recorded(), str(file): sha256(file)}
     write_text(_record_file(), json.dumps(digests, indent=1) + "\n")
 
 
@@ -56,10 +55,6 @@ def _check_owner(file: Path) -> None:
         )
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def _record_file() -> Path:
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
     home = Path(config_home) if os.path.isabs(config_home) else Path.home() / ".config"
@@ -70,5 +65,5 @@ def _recorded() -> dict[str, str]:
     """Return the trusted digests by path; empty if another user can write the record."""
     try:
         return dict(json.loads(_record_file().read_text())) if is_private(_record_file()) else {}
-    except (OSError, RuntimeError, ValueError, TypeError):
+    except (RuntimeError, *READ_ERRORS):
         return {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 
 from bnnbench.data.download import download_files, unwritable
-from bnnbench.files import write_atomically
+from bnnbench.files import write_bytes
 from bnnbench.types import UserError
 
 BASE_URL = (
@@ -174,6 +174,6 @@ def _copy(name: str, stale: list[str], source: Path, directory: Path) -> None:
 
 def _write(path: Path, content: bytes, directory: Path) -> None:
     try:
-        write_atomically(path, lambda file: file.write(content))
+        write_bytes(path, content)
     except OSError as error:
         raise unwritable(directory, error) from None

@@ -28,6 +28,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
+from bnnbench.files import READ_ERRORS
 from bnnbench.types import UserError
 
 HEARTBEAT_INTERVAL = 10.0
@@ -124,7 +125,7 @@ def read_note(note: Path) -> Holder | None:
     """Return the holder of a lock; None if there is none or the note is unreadable."""
     try:
         return Holder(**json.loads(note.read_text()))
-    except (OSError, ValueError, TypeError):
+    except READ_ERRORS:
         return None
 
 

@@ -14,7 +14,7 @@ import torch
 from bnnbench import __version__
 from bnnbench.experiment.fitting import FitSettings
 from bnnbench.experiment.model import Model
-from bnnbench.files import checksum, write_atomically, write_text
+from bnnbench.files import READ_ERRORS, checksum, write_bytes, write_text
 from bnnbench.methods.shared.contract import Posterior
 from bnnbench.nn import MLP
 from bnnbench.preprocessing import Scaler
@@ -26,9 +26,6 @@ STATE, HYPER, SCALER, SCORES = "state.", "hyper.", "scaler.", "scores"
 
 CHECKSUM = "checksum"
 """Key in the JSON file of the checksum of its other values and the tensors."""
-
-READ_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Errors raised when a damaged file is read."""
 
 SCALES = ("input_loc", "input_scale", "target_loc", "target_scale")
 
@@ -76,7 +73,7 @@ def save_model(folder: Path, model: Model, scores: np.ndarray, about: Mapping[st
         "sizes": list(posterior.mlp.sizes),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / TENSOR_FILE, lambda file: file.write(content))
+    write_bytes(folder / TENSOR_FILE, content)
     write_text(folder / JSON_FILE, json.dumps(about | {CHECKSUM: _sum(content, about)}, indent=1))
 
 

@@ -20,12 +20,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.files import checksum, remove, write_atomically, write_text
+from bnnbench.files import READ_ERRORS, checksum, remove, write_atomically, write_text
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
-
-JSON_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""Errors raised when a damaged JSON file is read."""
 
 NAME = re.compile(r"[\w.+-]{1,100}")
 """Names of experiments, data sets and methods; they become names of files, and text in LaTeX."""
@@ -120,7 +117,7 @@ class RunFolder:
             files, page = dict(mark["files"]), dict(mark.get("page", {}))
             units, figures = tuple(mark["units"]), tuple(mark.get("figures", ()))
             datetime.fromisoformat(mark["finished"])
-        except (*JSON_ERRORS, UserError):
+        except (*READ_ERRORS, UserError):
             return None
         names = (*files, *page, *units, *figures)
         plain = all(isinstance(name, str) and name.isprintable() for name in names)
@@ -197,7 +194,7 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(folder.environment.read_text()))
-    except JSON_ERRORS:
+    except READ_ERRORS:
         return {}
 
 
@@ -245,7 +242,7 @@ def read_record(folder: RunFolder) -> Record:
         texts = (record.kind, record.digest, *names)
         if all(map(NAME.fullmatch, texts)) and isinstance(record.identity, Mapping):
             return record
-    except JSON_ERRORS:
+    except READ_ERRORS:
         pass
     raise UserError(
         f"{folder.record} is missing or damaged although the run is marked {folder.done.name}; "
@@ -356,7 +353,7 @@ class UnitStore:
         """Return the rows of a finished unit in a table; empty if its file is damaged."""
         try:
             return list(json.loads(self.file(unit, "json").read_text())["tables"][table])
-        except (OSError, ValueError, KeyError, TypeError):
+        except READ_ERRORS:
             return []
 
     def intact(self, unit: str) -> bool:
@@ -369,7 +366,7 @@ class UnitStore:
                 checksum(files[name].read_bytes()) == expected
                 for name, expected in piece["arrays"].items()
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except READ_ERRORS:
             return False
 
     def discard(self, units: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from bnnbench.files import checksum, write_atomically
+from bnnbench.files import READ_ERRORS, checksum, write_bytes
 
 SUFFIX = "state"
 """File suffix of a unit's state."""
@@ -24,7 +24,7 @@ def write(path: Path, state: Mapping[str, Any]) -> None:
     torch.save(state, buffer)
     content = buffer.getvalue()
     line = json.dumps({"iteration": state["iteration"], "checksum": checksum(content)})
-    write_atomically(path, lambda file: file.write(line.encode() + b"\n" + content))
+    write_bytes(path, line.encode() + b"\n" + content)
 
 
 def iteration(path: Path) -> int:
@@ -32,7 +32,7 @@ def iteration(path: Path) -> int:
     try:
         with path.open("rb") as file:
             return int(json.loads(file.readline())["iteration"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except READ_ERRORS:
         return -1
 
 
@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any] | None:
         if json.loads(line)["checksum"] == checksum(content):
             state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
             return state
-    except (ValueError, KeyError, TypeError, RuntimeError, pickle.UnpicklingError):
+    except (RuntimeError, pickle.UnpicklingError, *READ_ERRORS):
         pass
     print(f"bnnbench: {path} is damaged; its unit starts again.", file=sys.stderr)
     return None

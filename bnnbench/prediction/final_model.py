@@ -13,7 +13,6 @@ from bnnbench.config.assemble import assemble_experiment
 from bnnbench.data.own_table.columns import KINDS, NUMBER, Encoding
 from bnnbench.experiment.base import Experiment
 from bnnbench.experiment.model import Model, chosen_values, fit_model
-from bnnbench.experiment.model_file import READ_ERRORS as MODEL_READ_ERRORS
 from bnnbench.experiment.model_file import (
     SavedModel,
     damaged_model_error,
@@ -23,12 +22,12 @@ from bnnbench.experiment.model_file import (
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_experiment import SplitExperiment
 from bnnbench.experiment.split_files import SPLITS
-from bnnbench.files import checksum
+from bnnbench.files import READ_ERRORS, checksum
 from bnnbench.notes import one_line, status_message
 from bnnbench.prediction.held_out import HELD_OUT_NOTES, HeldOut, hold_out
 from bnnbench.random_streams import derive_seed
 from bnnbench.results.calibration import total_deviation
-from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
+from bnnbench.results.run_files import damaged_file_error
 from bnnbench.results.settings import flatten
 from bnnbench.results.verified_run import VerifiedRun, read_verified
 from bnnbench.types import UserError
@@ -112,7 +111,7 @@ def _checked_model(saved: SavedModel, path: Path) -> FinalModel:
             raise ValueError
         for rows in (2, 3):  # a wrong shape does not fit both
             saved.model.predict(np.zeros((rows, sum(len(e.features) for e in encodings))))
-    except (RuntimeError, AssertionError, ArithmeticError, *MODEL_READ_ERRORS):
+    except (RuntimeError, AssertionError, ArithmeticError, *READ_ERRORS):
         raise damaged_model_error(path) from None
     return FinalModel(saved, encodings, one_line(about["target"]), one_line(about["label"]))
 
@@ -125,7 +124,7 @@ def _read_experiment(folder: RunFolder) -> Experiment:
     """
     try:
         return assemble_experiment(yaml.safe_load(folder.config.read_bytes()))
-    except (yaml.YAMLError, RecursionError, TypeError, *READ_ERRORS):
+    except (yaml.YAMLError, *READ_ERRORS):
         raise damaged_file_error(folder.config) from None
 
 

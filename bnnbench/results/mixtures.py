@@ -9,7 +9,8 @@ import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.results.run_files import READ_ERRORS, damaged_file_error
+from bnnbench.files import READ_ERRORS
+from bnnbench.results.run_files import damaged_file_error
 
 
 @dataclass(frozen=True)

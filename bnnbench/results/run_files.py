@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import check_archive
+from bnnbench.files import READ_ERRORS, check_archive
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
@@ -38,9 +36,6 @@ ARRAY_COLUMNS = {
     split_files.OBJECTIVE: ("split", "epoch", "loss", "complexity"),
 }
 """Minimum columns of the array files."""
-
-READ_ERRORS = (OSError, ValueError, KeyError, AttributeError, EOFError, BadZipFile, zlib.error)
-"""Errors raised when a damaged file is read."""
 
 
 def read_splits(folder: RunFolder) -> pd.DataFrame:

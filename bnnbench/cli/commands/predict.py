@@ -172,12 +172,12 @@ def write_predictions(predicted: pd.DataFrame, output: Path | None, writing: Tex
         sys.stdout.write(text)
         return
     from bnnbench.data.own_table.text_file import SEPARATORS
-    from bnnbench.files import is_device, write_atomically
+    from bnnbench.files import is_device, write_bytes
 
     separator = " " if writing.separator == "space" else SEPARATORS[writing.separator]
     text = predicted.to_csv(
         index=False, sep=separator, decimal=writing.decimal, float_format=SIX_DIGITS
     )
-    write_atomically(output, lambda file: file.write(text.encode(writing.encoding)))
+    write_bytes(output, text.encode(writing.encoding))
     if not is_device(output):
         print(f"predictions: {output}")

@@ -23,7 +23,7 @@ from typing import Any
 from bnnbench.experiment.base import Member, Task
 from bnnbench.experiment.provenance import changed_files, code_version_of
 from bnnbench.experiment.run_folder import RunFolder, UnitStore
-from bnnbench.files import checksum, write_atomically
+from bnnbench.files import checksum, write_bytes
 from bnnbench.types import Table, UserError
 
 LIBRARIES = ("torch", "numpy", "scikit-learn", "scikit-optimize")
@@ -183,7 +183,7 @@ def unpack(task: Task, files: tuple[Files, ...]) -> None:
                 # The JSON file last: it marks the unit as finished.
                 names = [name for name in returned if name.startswith(f"{unit}.")]
                 for name in sorted(names, key=lambda name: name == f"{unit}.json"):
-                    _write(member.store.folder.work / name, returned[name])
+                    write_bytes(member.store.folder.work / name, returned[name])
 
 
 def _moved(task: Task, folder: Path, partial: tuple[Files, ...]) -> Task:
@@ -201,10 +201,6 @@ def _moved(task: Task, folder: Path, partial: tuple[Files, ...]) -> Task:
 def _files(store: UnitStore, units: tuple[str, ...]) -> Files:
     paths = [path for unit in units for path in store.folder.work.glob(f"{unit}.*")]
     return {path.name: path.read_bytes() for path in paths if ".lock" not in path.suffixes}
-
-
-def _write(path: Path, content: bytes) -> None:
-    write_atomically(path, lambda file: file.write(content))
 
 
 def _check_versions(required: Mapping[str, str]) -> None:

@@ -10,17 +10,16 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bnnbench.constraints import Count, Whole
 from bnnbench.experiment.base import Task
 from bnnbench.experiment.engines.base import Engine, EngineSettings, LostTaskCounter, notify
 from bnnbench.experiment.engines.local import available_cores
 from bnnbench.experiment.engines.payload import Payload, PayloadCache, compute, pack
-from bnnbench.files import is_private, write_atomically, write_text
+from bnnbench.files import READ_ERRORS, is_private, write_bytes, write_text
 from bnnbench.types import UserError
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def saved_job(task: Task) -> str:
     """Return the job that a command submitted for this task; empty if there is none."""
     try:
         job = str(json.loads(job_file(task).read_text())["job"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except READ_ERRORS:
         return ""
     return job if JOB.fullmatch(job) else ""
 
@@ -259,7 +258,7 @@ class SlurmEngine(Engine):
         for name in payload.tables:
             path = self._folder / "tables" / name
             if not path.exists():
-                write_atomically(path, partial(_write, self._cache.pickled(name)))
+                write_bytes(path, self._cache.pickled(name))
         return SlurmJob(payload, self._folder / "tables")
 
     def _update_queue(self, force: bool = False) -> None:
@@ -308,7 +307,3 @@ class SlurmEngine(Engine):
 def _last_line(text: str) -> str:
     lines = text.strip().splitlines()
     return lines[-1].rstrip(".") if lines else "no error message"
-
-
-def _write(content: bytes, file: BinaryIO) -> None:
-    file.write(content)

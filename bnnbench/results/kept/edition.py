@@ -14,11 +14,9 @@ Rows are compared within a track only.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import tomllib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +25,7 @@ from typing import Any
 import pandas as pd
 
 from bnnbench.experiment.split_files import KIND
-from bnnbench.files import LimitedFile
+from bnnbench.files import READ_ERRORS, LimitedFile, sha256
 from bnnbench.results.kept.tracks import PROTOCOL_TRACKS
 from bnnbench.results.published.protocol import missing_splits
 from bnnbench.results.reader import Runs, is_folder, summarise_runs, to_wide, with_differences
@@ -70,8 +68,6 @@ processor, its number of splits, SHA-256 of its rows, marks of the check, machin
 
 UNRANKED_TUNING = ("test", "unknown")
 """Kinds of tuning that may have seen the test parts."""
-
-READ_ERRORS = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -183,11 +179,6 @@ def damaged(folder: Path, problem: str) -> UserError:
     """Return the error for an edition whose files are not those that were written."""
     text = f"the edition in {folder} {problem}; restore it from its source."
     return UserError(text, "edition", "damaged_edition")
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_rows(path: Path) -> pd.DataFrame:

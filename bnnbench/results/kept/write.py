@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from bnnbench.files import write_atomically, write_text
+from bnnbench.files import sha256, write_bytes, write_text
 from bnnbench.results.kept.candidates import Candidate, Claims, Known, Submission
 from bnnbench.results.kept.edition import (
     EDITION,
@@ -28,7 +28,6 @@ from bnnbench.results.kept.edition import (
     read_edition,
     read_lines,
     read_rows,
-    sha256,
     verify,
 )
 from bnnbench.results.kept.plausibility import Finding
@@ -233,7 +232,7 @@ def sort_key(column: pd.Series) -> pd.Series:
 
 def write_gzip(path: Path, text: str) -> None:
     """Write a gzipped text whose bytes do not depend on the time."""
-    write_atomically(path, lambda file: file.write(gzip.compress(text.encode(), 9, mtime=0)))
+    write_bytes(path, gzip.compress(text.encode(), 9, mtime=0))
 
 
 def write_sums(folder: Path) -> None:
