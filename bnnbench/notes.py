@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 DELAY = 0.7  # seconds before the message is printed where there is no terminal
@@ -13,6 +13,12 @@ DELAY = 0.7  # seconds before the message is printed where there is no terminal
 def one_line(text: str) -> str:
     """Escape line breaks and other unprintable characters, which user input may contain."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Return `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def note(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnnbench.experiment.base import HasPlan
-from bnnbench.experiment.progress import REPORT_SECONDS, time_left
+from bnnbench.experiment.progress import seconds_left, time_left
 from bnnbench.experiment.run import Run
 
 PROCESS_BYTES = 0.3e9
@@ -32,12 +32,6 @@ def show_plan(run: Run) -> float:
     for name, text in lines.items():
         print(f"  {name:{width}}  {text}")
     return seconds
-
-
-def seconds_left(run: Run) -> float:
-    """Estimate the remaining seconds of a run, with its page, on an otherwise idle machine."""
-    missing, units = len(run.unfinished_units()), len(run.experiment.units())
-    return REPORT_SECONDS + run.cost() * missing / units if missing else 0.0
 
 
 def show_sweeps(sweeps: Sequence[tuple[str, Sequence[Run]]]) -> None:

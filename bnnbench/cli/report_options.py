@@ -15,30 +15,33 @@ if TYPE_CHECKING:
     from bnnbench.results.run_filter import RunFilter
 
 
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the distinct names of a comma-separated list."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+NAMES: dict[str, Any] = {
+    "metavar": "A,B", "type": split_names, "default": (), "help": "only these, in this order",
+}  # fmt: skip
+"""Arguments of an option that selects by names, of several commands."""
+
+METRICS = NAMES | {"help": "only these, in this order; see `bnnbench list metric`"}
+"""Arguments of `--metric`."""
+
 KEPT_OPTION: dict[str, Any] = {
     "metavar": "kept[:TRACK][@EDITION]",
     "help": "compare with kept results: of the track of each run, or of a named one; of the newest "
     "edition, or of a named one or its folder",
 }
-"""Options of `--with`, of several commands."""
+"""Arguments of `--with`."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options to a parser."""
     selection = parser.add_argument_group("selection")
-    selection.add_argument(
-        "--methods", metavar="A,B", type=split_names, default=(), help="only these, in this order"
-    )
-    selection.add_argument(
-        "--datasets", metavar="A,B", type=split_names, default=(), help="only these, in this order"
-    )
-    selection.add_argument(
-        "--metric",
-        metavar="A,B",
-        type=split_names,
-        default=(),
-        help="only these, in this order; see `bnnbench list metric`",
-    )
+    selection.add_argument("--methods", **NAMES)
+    selection.add_argument("--datasets", **NAMES)
+    selection.add_argument("--metric", **METRICS)
     selection.add_argument(
         "--published-values",
         metavar="FILE",
@@ -63,11 +66,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="print a method, data set or metric under this name; may be repeated",
     )
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """Return the distinct names of a comma-separated list."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def parse_renames(pairs: Iterable[str]) -> dict[str, str]:

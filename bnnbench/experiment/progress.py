@@ -42,6 +42,12 @@ def time_left(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def seconds_left(run: Run) -> float:
+    """Estimate the remaining seconds of a run, with its page, on an otherwise idle machine."""
+    missing, units = len(run.unfinished_units()), len(run.experiment.units())
+    return REPORT_SECONDS + run.cost() * missing / units if missing else 0.0
+
+
 @dataclass
 class SweepProgress:
     """The progress of a sweep.

@@ -26,7 +26,8 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         A row per other run, index its digest: its score minus that of `run` (`difference`), half
-        the width of the interval of this difference (`error`), and its `outcome` against `run`.
+        the width of the interval of this difference (`error`), the probabilities `p_better`,
+        `p_equivalent` and `p_worse`, and its `outcome` against `run`.
     """
     own = pairs[(pairs["run_a"] == run) | (pairs["run_b"] == run)]
     is_a = own["run_a"] == run
@@ -35,6 +36,9 @@ def compare_with(run: str, pairs: pd.DataFrame) -> pd.DataFrame:
     columns = {
         "difference": own["difference"].mask(is_a, -own["difference"]),
         "error": intervals(own),
+        "p_better": own["p_better"].mask(is_a, own["p_worse"]),
+        "p_equivalent": own["p_equivalent"],
+        "p_worse": own["p_worse"].mask(is_a, own["p_better"]),
         "outcome": winner.replace({"a": "better", "b": "worse"}),
     }
     others = own["run_b"].where(is_a, own["run_a"])

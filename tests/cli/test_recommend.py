@@ -11,8 +11,8 @@ from support.command import Command
 from support.config import TINY
 from support.user_errors import raises_user_error
 
-from bnnbench.cli.commands.recommend import METHODS, _with_splits, comparable_runs, within_budget
-from bnnbench.cli.plan import seconds_left
+from bnnbench.config.comparable_runs import METHODS, _with_splits, comparable_runs, within_budget
+from bnnbench.experiment.progress import seconds_left
 from bnnbench.results.reader import read_runs
 from bnnbench.results.recommendation import coverage_by_deviation, recommendation
 
@@ -40,13 +40,13 @@ def test_the_best_is_recommended_and_used(command: Command, line: Path) -> None:
     assert sorted(runs.scored["method"]) == ["linear", "pbp"]
     found = recommendation(runs)
     best = runs.scored["log_likelihood_mean"].astype(float).idxmax()
-    assert found.run == best and len(found.rivals) == 1
-    rival = found.rivals[0]
-    assert rival.better + rival.equivalent + rival.worse == pytest.approx(1)
+    assert found.best == best and len(found.others) == 1
+    chances = found.others[["p_better", "p_equivalent", "p_worse"]]
+    assert chances.to_numpy().sum() == pytest.approx(1)
     inside = coverage_by_deviation(runs, best)
     assert inside is not None and np.mean(inside.thirds) == pytest.approx(inside.whole, abs=0.1)
     last = out.strip().splitlines()
-    assert found.best in out
+    assert f"{runs.scored.at[best, 'method']} has the best" in out
     assert last[-1] == f"next: bnnbench predict {runs.folders[best].root} NEW.csv"
     assert Path("outputs/recommend/uci/line/report/results.md").is_file()
     code, again, errors = command("recommend", "--target", "y", str(line), *words)

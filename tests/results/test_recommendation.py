@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from bnnbench.results.recommendation import Coverage, Recommendation, Rival
+import pandas as pd
+
+from bnnbench.results.recommendation import SCORE, Coverage, sentences
+from bnnbench.results.verdict import Verdict
 
 
-def sentences(*rivals: Rival, incomparable: tuple[str, ...] = ()) -> list[str]:
-    best = Recommendation("houses", "gp", "digest", (-1.5, 0.05), rivals, incomparable)
-    return best.sentences(Coverage(0.87, (0.9, 0.9, 0.8)))
+def in_words(others: dict[str, tuple[str, float, float]], *untested: str) -> list[str]:
+    """Return the sentences on `gp`, given `outcome`, `p_equivalent` and `p_worse` of the others."""
+    names = pd.Index(["gp", *others, *untested])
+    scores = pd.DataFrame({f"{SCORE.key}_mean": -1.5, f"{SCORE.key}_stderr": 0.05}, names)
+    columns = ["outcome", "p_equivalent", "p_worse"]
+    table = pd.DataFrame.from_dict(others, "index", columns=columns)
+    coverage = Coverage(0.87, (0.9, 0.9, 0.8))
+    return [*sentences(Verdict("houses", SCORE, scores, table), names.to_series(), coverage)]
 
 
 def test_the_best_comes_first_with_its_score_and_calibration() -> None:
-    first, last = sentences()
+    first, last = in_words({})
     assert first.startswith("houses: gp has the best log-likelihood, -1.500 ± 0.050")
     assert "87%" in last
 
 
 def test_rivals_are_tied_worse_or_not_compared() -> None:
-    _, tied, worse, missing, _ = sentences(
-        Rival("pbp", 0.01, 0.97, 0.02),
-        Rival("vadam", 0.8, 0.1, 0.1),
-        Rival("linear", 0.99, 0.01, 0.0),
-        Rival("boosting", 1.0, 0.0, 0.0),
-        incomparable=("map",),
-    )
+    others = {
+        "vadam": ("undecided", 0.1, 0.8),
+        "pbp": ("equivalent", 0.97, 0.01),
+        "linear": ("worse", 0.01, 0.99),
+        "boosting": ("worse", 0.0, 1.0),
+    }
+    _, tied, worse, missing, _ = in_words(others, "map")
     assert tied.endswith(
         ": pbp (equal within 0.01 nats with probability 0.97) and vadam (worse with probability "
         "0.80)."

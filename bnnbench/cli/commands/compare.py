@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bnnbench.cli.report_errors import note_omitted_runs
-from bnnbench.cli.report_options import KEPT_OPTION, split_names
+from bnnbench.cli.report_options import KEPT_OPTION, METRICS, NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note
 from bnnbench.types import UserError
@@ -70,20 +70,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "method whose scores of the same splits were published",
     )
     parser.add_argument("--with", dest="kept", default="", **KEPT_OPTION)
-    parser.add_argument(
-        "--methods",
-        metavar="A,B",
-        type=split_names,
-        default=(),
-        help="only these, in this order; with --with kept, only these kept methods",
-    )
-    parser.add_argument(
-        "--metric",
-        metavar="A,B",
-        type=split_names,
-        default=(),
-        help="only these, in this order; see `bnnbench list metric`",
-    )
+    text = "only these, in this order; with --with kept, only these kept methods"
+    parser.add_argument("--methods", **NAMES | {"help": text})
+    parser.add_argument("--metric", **METRICS)
 
 
 def run(given: Namespace) -> int:

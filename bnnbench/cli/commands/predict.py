@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnnbench.cli.report_options import split_names
+from bnnbench.cli.report_options import NAMES
 from bnnbench.constraints import check_between
 from bnnbench.notes import note, one_line
 from bnnbench.prediction.intervals import CALIBRATIONS, predict_frame
@@ -81,12 +81,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="auto",
         help="decimal mark of a text file (default: auto)",
     )
-    parser.add_argument(
-        "--id-columns",
-        type=split_names,
-        metavar="A,B",
-        help="columns of FILE to copy to the output (default: all that the model does not use)",
-    )
+    text = "columns of FILE to copy to the output (default: all that the model does not use)"
+    parser.add_argument("--id-columns", **NAMES | {"default": None, "help": text})
 
 
 def run(arguments: Namespace) -> int:

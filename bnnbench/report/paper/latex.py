@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from bnnbench.notes import one_line
+from bnnbench.notes import join_words, one_line
 from bnnbench.report.blocks import MISSING
 from bnnbench.report.paper.layout import COLUMN_GAP, OTHER_SPLITS, Layout, MetricBlock, PrintedCell
 from bnnbench.report.paper.paper_table import PaperTable, name_in_sentence
@@ -140,8 +140,3 @@ def bold_rule(metrics: Sequence[Metric]) -> str:
         f"{' or '.join(ropes[unit] for unit in units)} with probability above "
         f"{DECISION_PROBABILITY:g}."
     )
-
-
-def join_words(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
