@@ -24,6 +24,12 @@ READ_ERRORS = (
 """Errors raised when a damaged file is read and its content is used."""
 
 
+def raise_disk_error(error: BaseException) -> None:
+    """Raise an input/output error of the disk again: the file itself may be intact."""
+    if isinstance(error, OSError) and error.errno == errno.EIO:
+        raise error
+
+
 class LimitedFile(io.RawIOBase):
     """A decompressing file that raises `OSError` beyond the limit of unpacked sizes."""
 

@@ -51,7 +51,7 @@ def report_write_errors(path: Path, output_dir: Path | None) -> Iterator[None]:
     except OSError as error:
         with suppress(OSError):  # remove it if it is empty
             (output_dir or ReportFolder.below(path).root).rmdir()
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
         raise UserError(
             f"cannot write the report to {output_dir or path} ({error.strerror}); choose a "

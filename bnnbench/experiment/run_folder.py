@@ -20,7 +20,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bnnbench.files import READ_ERRORS, checksum, remove, write_atomically, write_text
+from bnnbench.files import (
+    READ_ERRORS,
+    checksum,
+    raise_disk_error,
+    remove,
+    write_atomically,
+    write_text,
+)
 from bnnbench.notes import one_line
 from bnnbench.types import UserError
 
@@ -194,7 +201,8 @@ def read_environment(folder: RunFolder) -> dict[str, Any]:
     """Read `environment.json`; empty if it is missing or damaged, since no result depends on it."""
     try:
         return dict(json.loads(folder.environment.read_text()))
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        raise_disk_error(error)
         return {}
 
 
@@ -242,8 +250,8 @@ def read_record(folder: RunFolder) -> Record:
         texts = (record.kind, record.digest, *names)
         if all(map(NAME.fullmatch, texts)) and isinstance(record.identity, Mapping):
             return record
-    except READ_ERRORS:
-        pass
+    except READ_ERRORS as error:
+        raise_disk_error(error)
     raise UserError(
         f"{folder.record} is missing or damaged although the run is marked {folder.done.name}; "
         "delete the folder and repeat the run.",

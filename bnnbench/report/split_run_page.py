@@ -46,7 +46,14 @@ from bnnbench.results.labels import difference_mark, full_name
 from bnnbench.results.metrics import BY_KEY, DIAGNOSTIC, METRICS, heading_of
 from bnnbench.results.published.settings import difference
 from bnnbench.results.published.values import counterpart, run_z_score
-from bnnbench.results.reader import MAX_R_HAT, STATISTICS, Runs, run_row, summarise, unmixed_splits
+from bnnbench.results.reader import (
+    CONVERGENCE,
+    STATISTICS,
+    Runs,
+    run_row,
+    summarise,
+    unconverged_splits,
+)
 from bnnbench.results.run_files import read_search, read_splits
 from bnnbench.types import UserError
 
@@ -116,12 +123,11 @@ def notes_of(run: Mapping[str, Any], splits: pd.DataFrame) -> list[str]:
             f"{len(lost)} of {len(splits)} splits diverged (split {which}) and are excluded from "
             "means and standard errors."
         )
-    unmixed = unmixed_splits(splits)
-    if unmixed:
+    unconverged = unconverged_splits(splits)
+    if unconverged:
         notes.append(
-            f"R-hat is above {MAX_R_HAT} at more than 5 % of the test points in {len(unmixed)} of "
-            f"{len(splits)} splits: the chains have not converged; run them for longer "
-            "(training.final_epochs)."
+            f"The chains have not converged in {len(unconverged)} of {len(splits)} splits: they "
+            f"lack an {CONVERGENCE}. Run them for longer (training.final_epochs)."
         )
     edges = Counter(name for cell in splits["at_bound"] for name in re.findall(r"[\w.]+", cell))
     for name, count in sorted(edges.items()):

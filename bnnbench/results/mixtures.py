@@ -9,7 +9,7 @@ import numpy as np
 
 from bnnbench.experiment.run_folder import RunFolder
 from bnnbench.experiment.split_files import MIXTURE
-from bnnbench.files import READ_ERRORS
+from bnnbench.files import READ_ERRORS, raise_disk_error
 from bnnbench.results.run_files import damaged_file_error
 
 
@@ -84,5 +84,6 @@ def read_mixtures(folder: RunFolder) -> StoredMixtures:
         with np.load(path) as arrays:
             parts = [arrays[name].astype(float) for name in ("loc", "epistemic", "noise")]
             return StoredMixtures(arrays["split"], arrays["row"], Mixture(*parts))
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        raise_disk_error(error)
         raise damaged_file_error(path) from None

@@ -61,21 +61,29 @@ def to_wide(summary: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-R_HAT = "diag.r_hat"
-"""Column of `splits.csv`: the 95th percentile of R-hat over the test points."""
+R_HAT, ESS = "diag.r_hat", ["diag.bulk_ess", "diag.tail_ess"]
+"""Columns of `splits.csv`: the 95th percentile of R-hat over the test points, and the 5th
+percentiles of the effective sample sizes."""
 
-MAX_R_HAT = 1.05
-"""Chains with a larger R-hat have not converged."""
+MAX_R_HAT, MIN_ESS = 1.01, 400
+"""Limits for converged chains (Vehtari et al., 2021)."""
+
+CONVERGENCE = (
+    f"R-hat of at most {MAX_R_HAT} and bulk and tail ESS of at least {MIN_ESS} at 95 % of the test "
+    "points"
+)
+"""The limits in words."""
 
 
-def unmixed_splits(splits: pd.DataFrame) -> list[int]:
-    """Return the splits in which R-hat exceeds `MAX_R_HAT` at more than 5 % of the test points.
+def unconverged_splits(splits: pd.DataFrame) -> list[int]:
+    """Return the splits in which more than 5 % of the test points miss a limit.
 
-    If some splits have an R-hat, those without one count as unmixed: they have too few draws.
+    If some splits have an R-hat, those without one count as well: they have too few draws.
     """
     if R_HAT not in splits or splits[R_HAT].isna().all():
         return []
-    return splits.loc[~(splits[R_HAT] <= MAX_R_HAT), "split"].tolist()
+    converged = (splits[R_HAT] <= MAX_R_HAT) & (splits.reindex(columns=ESS) >= MIN_ESS).all(axis=1)
+    return splits.loc[~converged, "split"].tolist()
 
 
 REPORT_FOLDER = "report"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bnnbench.experiment import split_files
 from bnnbench.experiment.run_folder import RunFolder
-from bnnbench.files import READ_ERRORS, check_archive
+from bnnbench.files import READ_ERRORS, check_archive, raise_disk_error
 from bnnbench.notes import one_line
 from bnnbench.results.metrics import METRICS
 from bnnbench.types import UserError
@@ -70,6 +70,7 @@ def read_table(
     try:
         table = pd.read_csv(path, dtype=dict.fromkeys(text, object)).rename(columns=one_line)
     except (OSError, ValueError) as error:
+        raise_disk_error(error)
         if optional and isinstance(error, FileNotFoundError | pd.errors.EmptyDataError):
             return pd.DataFrame()
         table = pd.DataFrame()
@@ -119,7 +120,8 @@ def read_arrays(folder: RunFolder, name: str) -> pd.DataFrame | None:
             table = pd.DataFrame({key: arrays[key] for key in arrays.files})
     except FileNotFoundError:
         return None
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        raise_disk_error(error)
         raise damaged_file_error(path) from None
     if not has_numeric_columns(table, ARRAY_COLUMNS[name]):
         raise damaged_file_error(path)

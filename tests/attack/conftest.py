@@ -14,6 +14,8 @@ from attack.attempt import ACCEPTABLE, Outcome, OutcomeCheck, Verdict
 from attack.command_lines import write_table
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from bnnbench.cpp.library import library
+
 COUNTS: dict[str, Counter[str]] = defaultdict(Counter)
 
 
@@ -90,6 +92,7 @@ def empty(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _hypothesis_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep its cache out of the repository."""
+def _session(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep Hypothesis' cache out of the repository, and compile before programs are watched."""
     set_hypothesis_home_dir(tmp_path_factory.mktemp("hypothesis"))
+    library()

@@ -1,20 +1,18 @@
 """The results of every method, preset and experiment equal recorded ones, bit for bit.
 
 To record them again after an intended change, run in `tests`:
-`env $(python -c "from support.golden import PORTABLE as p; print(*(f'{k}={v}' for k, v in
-p.items()))") python -m support.golden /tmp/golden > experiment/golden.json`.
+`python -m support.golden /tmp/golden > experiment/golden.json`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support.golden import CASES, PORTABLE, needs_uci
+from support.golden import CASES, needs_uci
 from support.methods import METHODS
 
 RECORDED = json.loads(Path(__file__).with_name("golden.json").read_text())
@@ -30,7 +28,6 @@ def assert_recorded(cases: list[str], outputs: Path) -> None:
         command,
         capture_output=True,
         text=True,
-        env={**os.environ, **PORTABLE},
         cwd=Path(__file__).parents[1],
     )
     assert done.returncode == 0, done.stderr

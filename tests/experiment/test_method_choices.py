@@ -14,7 +14,7 @@ from bnnbench.methods import pbp
 from bnnbench.methods.shared.contract import Method
 from bnnbench.report.split_run_page import figure_functions, run_notes
 from bnnbench.results.metrics import heading_of
-from bnnbench.results.reader import summarise, unmixed_splits
+from bnnbench.results.reader import summarise, unconverged_splits
 from bnnbench.results.run_files import read_diagnosis, read_predictions
 from bnnbench.types import DuplicateConfiguration
 
@@ -87,7 +87,7 @@ def test_chains_are_diagnosed_at_every_test_point(tiny: Planner) -> None:
     assert points[["split", "row"]].equals(predictions[["split", "row"]])
     assert {"r_hat", "bulk_ess", "tail_ess"} <= {*points}
     assert figure_functions(folder)["mixing"]().axes
-    assert unmixed_splits(splits) == splits["split"].tolist()
+    assert unconverged_splits(splits) == splits["split"].tolist()
     assert sum("R-hat" in note for note in run_notes(folder)) == 1
 
 

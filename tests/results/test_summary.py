@@ -1,4 +1,4 @@
-"""Summaries over splits, compared with numbers computed by hand, and unmixed splits."""
+"""Summaries over splits, compared with numbers computed by hand, and unconverged splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import pytest
 from support.runs import make_splits
 
 from bnnbench.results.metrics import METRICS
-from bnnbench.results.reader import R_HAT, summarise, summarise_runs, to_wide, unmixed_splits
+from bnnbench.results.reader import (
+    ESS,
+    R_HAT,
+    summarise,
+    summarise_runs,
+    to_wide,
+    unconverged_splits,
+)
 
 
 def test_summary_matches_hand_computed_numbers() -> None:
@@ -49,11 +56,16 @@ def test_runs_are_summarised_separately_even_if_all_splits_diverged() -> None:
     assert list(wide)[:3] == ["rmse_mean", "rmse_std", "rmse_stderr"]
 
 
-def test_splits_are_judged_by_the_95th_percentile_of_r_hat() -> None:
-    splits = pd.DataFrame({"split": [0, 1, 2, 7], R_HAT: [1.0, 1.05, 1.051, math.nan]})
-    assert unmixed_splits(splits) == [2, 7]
+def test_splits_are_judged_by_r_hat_and_effective_sample_sizes() -> None:
+    splits = pd.DataFrame({"split": [0, 1, 2, 7], R_HAT: [1.01, 1.0, 1.02, math.nan]})
+    splits = splits.assign(**dict.fromkeys(ESS, 400))
+    assert unconverged_splits(splits) == [2, 7]
+    splits.loc[1, ESS[1]] = 399
+    assert unconverged_splits(splits) == [1, 2, 7]
 
 
-def test_methods_without_r_hat_have_no_unmixed_splits() -> None:
+def test_methods_without_r_hat_have_no_unconverged_splits() -> None:
     splits = pd.DataFrame({"split": [0, 1]})
-    assert unmixed_splits(splits) == unmixed_splits(splits.assign(**{R_HAT: math.nan})) == []
+    assert (
+        unconverged_splits(splits) == unconverged_splits(splits.assign(**{R_HAT: math.nan})) == []
+    )

@@ -1,14 +1,15 @@
 """Short runs of every method, preset and experiment for regression tests.
 
 `python -m support.golden OUTPUTS CASE ...` runs cases and prints the digests of their tables as
-JSON; `golden.json` contains the expected ones. The environment variables in `PORTABLE` make
-numerical libraries use the same code on every processor; set them before the libraries are loaded.
+JSON; `golden.json` contains the expected ones. The program starts itself again with the environment
+variables in `PORTABLE`, with which numerical libraries use the same code on every processor.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -155,4 +156,7 @@ def main(outputs: Path, cases: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if not PORTABLE.items() <= os.environ.items():
+        words = [sys.executable, "-m", "support.golden", *sys.argv[1:]]
+        os.execve(sys.executable, words, {**os.environ, **PORTABLE})
     main(Path(sys.argv[1]), sys.argv[2:] or list(CASES))

@@ -42,7 +42,8 @@ def components(shift: float = 0.0, width_ratio: float = 1.0) -> dict[str, np.nda
 
 def make_chains(outputs: Path, **changes: Any) -> RunFolder:
     """Write an HMC run whose chains have converged."""
-    given = {"method": "hmc", "experiment": "gold_standard", "diag.r_hat": 1.01, **changes}
+    diagnostics = {"diag.r_hat": 1.01, "diag.bulk_ess": 400, "diag.tail_ess": 400}
+    given = {"method": "hmc", "experiment": "gold_standard", **diagnostics, **changes}
     folder = make_run(outputs, **{"variant": "chains", **given})
     add_arrays(folder, MIXTURE, components())
     return folder

@@ -278,6 +278,6 @@ def _numbered(path: Path, column: pd.Series) -> np.ndarray:
 
 
 def _label(text: str) -> str:
-    """Convert `text` to a folder name: drop accents, replace other characters by hyphens."""
+    """Convert `text` to a folder name of at most 50 characters: no accents, hyphens for others."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-") or "csv"
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", plain)[:50].strip("-") or "csv"

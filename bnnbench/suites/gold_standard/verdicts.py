@@ -10,7 +10,7 @@ import pandas as pd
 from bnnbench.results.metrics import Metric
 from bnnbench.results.pairing import MIN_COMMON_SPLITS
 from bnnbench.results.predictive_distances import rank_correlation
-from bnnbench.results.reader import MAX_R_HAT, R_HAT
+from bnnbench.results.reader import CONVERGENCE, ESS, R_HAT, unconverged_splits
 from bnnbench.results.significance import compare_scores, verdicts
 from bnnbench.suites.gold_standard.comparison import DISTANCES, LOG_LIKELIHOOD, Comparison
 
@@ -56,18 +56,20 @@ def compare_runs(comparison: Comparison, metric: Metric) -> pd.DataFrame:
 
 
 def check_convergence(reference: pd.DataFrame) -> tuple[bool, str]:
-    """Whether the reference chains have converged according to R-hat, and a sentence."""
+    """Whether the reference chains have converged on every split, and a sentence."""
     if R_HAT not in reference or reference[R_HAT].isna().any():
         return False, "The reference has no stored R-hat, so its convergence is unknown."
-    worst, failed = float(reference[R_HAT].max()), int((reference[R_HAT] > MAX_R_HAT).sum())
+    failed = len(unconverged_splits(reference))
+    least = reference.reindex(columns=ESS).min(axis=None)
+    worst = f"worst split: R-hat {reference[R_HAT].max():.3f}, ESS {least:.0f}"
     if not failed:
         return True, (
-            f"The chains have converged: on each of {len(reference)} splits, R-hat is at most "
-            f"{worst:.3f} for 95 % of the test points."
+            f"The chains have converged: each of {len(reference)} splits has an {CONVERGENCE} "
+            f"({worst})."
         )
     return False, (
-        f"The chains have not converged on {failed} of {len(reference)} splits: R-hat exceeds "
-        f"{MAX_R_HAT} for more than 5 % of the test points (largest 95 % quantile: {worst:.3g})."
+        f"The chains have not converged on {failed} of {len(reference)} splits, which lack an "
+        f"{CONVERGENCE} ({worst})."
     )
 
 

@@ -43,6 +43,7 @@ def test_csv_loads(tmp_path: Path) -> None:
     assert_valid_splits(table, 20)
     assert {len(split.test) for split in table.splits} == {1}
     assert OwnTable(path=write(tmp_path, ROWS, name="Häuser"), target="b").load().name == "Hauser"
+    assert OwnTable(path=write(tmp_path, ROWS, name="x" * 200), target="b").load().name == "x" * 50
     assert OwnTable(name="houses", path=source.path, target="b").load().name == "houses"
 
 

@@ -94,11 +94,17 @@ def test_chains_long_enough_and_too_short(tmp_path: Path) -> None:
     assert not enough and numbers(text) == [0.01, 0.03, 3, 5]
 
 
-def test_chains_with_a_high_r_hat_have_not_converged() -> None:
-    converged, text = check_convergence(pd.DataFrame({"diag.r_hat": [1.01, 1.04]}))
-    assert converged and numbers(text) == [2, 1.04, 95]
-    converged, text = check_convergence(pd.DataFrame({"diag.r_hat": [1.01, 1.2]}))
-    assert not converged and numbers(text)[:2] == [1, 2]
+@pytest.mark.parametrize(
+    ("r_hat", "bulk_ess", "failed"), [(1.005, 500, 0), (1.02, 500, 1), (1.005, 399, 1)]
+)
+def test_chains_need_a_low_r_hat_and_enough_effective_draws(
+    r_hat: float, bulk_ess: float, failed: int
+) -> None:
+    worst = {"split": 1, "diag.r_hat": r_hat, "diag.bulk_ess": bulk_ess, "diag.tail_ess": 600}
+    good = {"split": 0, "diag.r_hat": 1.0, "diag.bulk_ess": 900, "diag.tail_ess": 900}
+    converged, text = check_convergence(pd.DataFrame([good, worst]))
+    assert converged == (not failed)
+    assert numbers(text)[-2:] == [r_hat, bulk_ess] and str(failed or 2) in text
     for unknown in (pd.DataFrame({"split": [0]}), pd.DataFrame({"diag.r_hat": [1.0, np.nan]})):
         converged, text = check_convergence(unknown)
         assert not converged and not numbers(text)
