@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnbench.layers import Weights
 from bnnbench.optim import Adam
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
 from bnnbench.suites.latent_models.bounds import all_bounds, importance_weighted_bound
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights, pad_weights
+from bnnbench.suites.latent_models.networks import Shape, initial_weights, pad_weights
 from bnnbench.suites.latent_models.training import Data, Log, Replica, minibatches, streams_for
 
 CHUNK = 512
@@ -73,7 +74,7 @@ class Stack:
             for r in replicas
         ]
         self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
-        self._gradients = self.weights.zeros_like(shape.chains)
+        self._gradients = self.weights.zeros_like()
         self._adam = Adam(self.weights.flat)
         self._beta = data.train.new_tensor([r.beta for r in replicas]).view(-1, 1, 1, 1)
         used = [[k < one.latents for k in range(shape.latents)] for one in own]

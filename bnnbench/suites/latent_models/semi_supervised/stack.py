@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bnnbench.layers import Layers
+from bnnbench.layers import Layers, Weights
 from bnnbench.optim import Adam
 from bnnbench.random_streams import Streams
 from bnnbench.suites.latent_models.autoencoder import Autoencoder
-from bnnbench.suites.latent_models.networks import Shape, Weights, initial_weights
+from bnnbench.suites.latent_models.networks import Shape, initial_weights
 from bnnbench.suites.latent_models.semi_supervised import objective
 from bnnbench.suites.latent_models.stack import CHUNK
 from bnnbench.suites.latent_models.training import Data, Log, Replica, minibatches, streams_for
@@ -102,7 +102,7 @@ class SemiSupervisedStack:
         self._data, self._supervised = data, training.method == SUPERVISED
         starts = [initial_weights(shape.chains, r.seed_for("start")) for r in replicas]
         self.weights = Weights(shape.chains, torch.stack(starts).to(data.train))
-        self._gradients = self.weights.zeros_like(shape.chains)
+        self._gradients = self.weights.zeros_like()
         classifier = sum(layer[0].numel() for layer in self.weights.chains[2])
         self._trained = slice(-classifier if self._supervised else 0, None)
         self._adam = Adam(self.weights.flat[:, self._trained])
