@@ -94,7 +94,7 @@ def figure_blocks(evidence: Evidence) -> Iterator[FigureBlock]:
         deviations = dict.fromkeys(deviation for run in used for deviation in run.deviations)
         differ = f" (settings differ: {', '.join(deviations)})" if deviations else ""
         sizes = "; ".join(
-            f"{title}: {', '.join(f'{name} {len(run.finished)}' for name, run in lines.items())}"
+            f"{title}: {', '.join(f'{name} ({len(run.finished)})' for name, run in lines.items())}"
             for title, lines in runs.items()
         )
         for offset, measure in enumerate(MEASURES):
