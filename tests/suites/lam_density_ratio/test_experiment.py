@@ -63,8 +63,8 @@ def test_a_run_writes_the_tables_that_pages_read(tmp_path: Path) -> None:
     by_repetition = curves.groupby("repetition")["average_kl"]
     np.testing.assert_array_equal(ends["average_kl"], by_repetition.last())
     np.testing.assert_allclose(ends["average_kl_last5"], by_repetition.mean())
-    # Both measure the same generator: 1.3239 apart, up to the density estimates.
-    assert (ends["average_kl"] - 1.3239 - ends["kl"]).abs().max() < 1.0
+    # Both measure the same generator: 1.3241 apart, up to the density estimates.
+    assert (ends["average_kl"] - 1.3241 - ends["kl"]).abs().max() < 1.0
     assert ends["status"].tolist() == ["ok", "ok"] and ends["failed_at"].isna().all()
     with np.load(folder.arrays(SAMPLES)) as arrays:
         samples = arrays["samples"]
