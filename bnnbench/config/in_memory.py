@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from bnnbench.config.auto_protocol import IN_MEMORY
 from bnnbench.config.compose import single_job
 from bnnbench.config.instantiate import Config
+from bnnbench.data.in_memory import NAME
 from bnnbench.types import UserError
 
 SETTINGS_OF_A_FIT = (
@@ -55,7 +56,11 @@ def compose_fit(settings: Sequence[str], rows: int) -> Config:
 @lru_cache(maxsize=256)  # composing takes longer than a small fit
 def _composed(settings: tuple[str, ...], rows: int) -> Config:
     job = single_job([*FIXED, *settings])
-    source = {"_target_": IN_MEMORY, "rows": rows, "protocol": job.config.dataset.protocol}
     OmegaConf.set_struct(job.config, False)
-    job.config.dataset = source
+    job.config.dataset = {
+        "_target_": IN_MEMORY,
+        "name": NAME,
+        "rows": rows,
+        "protocol": job.config.dataset.protocol,
+    }
     return job.resolved()

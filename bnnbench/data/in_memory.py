@@ -10,6 +10,8 @@ import numpy as np
 
 from bnnbench.types import Split, Table
 
+NAME = "rows"
+
 
 @dataclass(frozen=True)
 class InMemory:
@@ -17,12 +19,13 @@ class InMemory:
 
     Attributes:
         rows: number of rows; `protocol=auto` depends on it.
+        name: the label.
         table: the rows.
     """
 
     rows: int
+    name: str = NAME
     table: Table | None = None
-    name: ClassVar[str] = "rows"
     summary: ClassVar[str] = "rows in memory"
 
     @classmethod
@@ -36,8 +39,8 @@ class InMemory:
         """
         rows = np.arange(len(targets))
         split = Split(0, rows, rows[:0])
-        table = Table(cls.name, inputs, targets, (split,), tuple(features), "target")
-        return cls(len(rows), table)
+        table = Table(NAME, inputs, targets, (split,), tuple(features), "target")
+        return cls(len(rows), table=table)
 
     def load(self) -> Table:
         """Return the rows."""
