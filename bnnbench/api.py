@@ -149,12 +149,21 @@ def fit(
     from bnnbench.config.overrides import as_override
     from bnnbench.run_all import run_all
 
-    words = [*settings, *(as_override(key, value) for key, value in choices.items())]
-    if isinstance(data, str) or data is None:
-        words = [*filter(None, [data]), *words]
-        job = single_job(words if target is None else [*words, f"dataset.target={target}"])
-    else:
+    is_frame = isinstance(data, pd.DataFrame)
+    texts = settings if is_frame or data is None else (data, *settings)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UserError(
+                f"settings must be texts such as method=vadam, not {type(text).__name__}; to fit "
+                "one model to inputs and targets, use BNNRegressor().fit(X, y).",
+                "settings",
+                "wrong_type",
+            )
+    words = [*texts, *(as_override(key, value) for key, value in choices.items())]
+    if isinstance(data, pd.DataFrame):
         job = _job_of_frame(data, target, words)
+    else:
+        job = single_job(words if target is None else [*words, f"dataset.target={target}"])
     (folder,) = run_all([build_run(job)])
     return FinishedRun(folder)
 
@@ -163,15 +172,11 @@ def _job_of_frame(frame: pd.DataFrame, target: str | None, words: Sequence[str])
     """Write a frame to a file and compose its job.
 
     Raises:
-        UserError: if it is no frame, has no target, or is not the only data set.
+        UserError: if there is no target, or another data set.
     """
     from bnnbench.config.compose import single_job
     from bnnbench.data.own_table.frame_file import FORMAT, write_frame
 
-    if not isinstance(frame, pd.DataFrame):
-        raise UserError(
-            f"data must be a frame or a setting, not {type(frame).__name__}.", "data", "wrong_type"
-        )
     if target is None:
         raise UserError("target must name the column of the frame to predict.", "target", "missing")
     for word in words:

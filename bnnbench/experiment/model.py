@@ -68,7 +68,10 @@ class Model:
             yield predict(fitting, self.posterior, self.scaler, rows, streams)
 
     def to_double(self) -> Model:
-        """Return the model in float64: other rows then change a prediction by 1e-12 at most."""
+        """Return the model in float64.
+
+        The rounding of a prediction, which depends on the other rows, is then negligible.
+        """
         posterior = self.posterior
         double = replace(
             posterior,
