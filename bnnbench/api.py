@@ -149,8 +149,7 @@ def fit(
     from bnnbench.config.overrides import as_override
     from bnnbench.run_all import run_all
 
-    is_frame = isinstance(data, pd.DataFrame)
-    texts = settings if is_frame or data is None else (data, *settings)
+    texts = settings if data is None or isinstance(data, pd.DataFrame) else (data, *settings)
     for text in texts:
         if not isinstance(text, str):
             raise UserError(
