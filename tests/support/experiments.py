@@ -49,6 +49,8 @@ def splits(*settings: str) -> Case:
 NO_SEEDED_SPLITS = "~dataset.seeded_splits"
 FIXED = ("method=map", "method.prior_precision=1", "method.noise_precision=1")
 
+REGIONS = splits(*FIXED, "search=none")
+
 TINY_IMAGES = (
     *("epochs=2", "repetitions=2", "hidden=[8]"),
     *("importance_samples=12", "evaluated_images=10"),
@@ -79,6 +81,18 @@ CASES: Mapping[str, Case] = {
     "gvi_alpha": splits("divergence.alpha=0.5", NO_SEEDED_SPLITS),
     "gvi_competitors": splits(*FIXED[:2], NO_SEEDED_SPLITS),
     "gvi_uci": splits("divergence=renyi_2", NO_SEEDED_SPLITS),
+    "region_uci": Case(
+        REGIONS.settings,
+        fewer=REGIONS.fewer,
+        rounding=True,
+        wrong={
+            "experiment.region=middle": None,
+            "experiment.inside=1": None,
+            "experiment.inside=-0.1": None,
+            "splits=11": "count_out_of_range",
+        },
+    ),
+    "region_posterior": REGIONS,
     "linear_regression": Case(
         ("training.epochs=20", "dataset.rows=10"),
         wrong={

@@ -86,6 +86,8 @@ SWEEPS = {
     f"method=bbb,sgld,mc_dropout divergence=kl {UNSEARCHED}",
     "gp_toy": f"experiment=gp_toy depth=1,2 method=bbb,laplace divergence=kl,tv_lower {REST}",
     "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
+    "region_uci": f"experiment=region_uci method=map,vadam experiment.region=gap,tail {UNSEARCHED} "
+    f"{FIXED}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }

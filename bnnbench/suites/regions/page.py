@@ -40,21 +40,22 @@ STATEMENT = (
     "larger variance than such a row; 0.5 means that the variance does not recognise the region, "
     "and the distance to the nearest training row (standardised inputs) is a baseline without a "
     "model. In a true gap or tail, less than 10 % of all rows have the value of an edge; "
-    "otherwise the training rows contain values that are tested. Splits are features, not draws "
+    "otherwise training rows may have values that are tested. Splits are features, not draws "
     "from a population: standard errors describe how features differ."
 )
 
 PUBLISHED_STATEMENT = (
-    "Published means over the same kind of splits, for orientation only: networks, priors and "
-    "searches differ, and all rows outside the region are trained on, as with experiment.inside=0. "
-    "The log-likelihoods of Antorán et al. are of one Gaussian with the moments of the mixture. ± "
-    "standard error over splits; where the number of splits is unknown, the standard deviation "
-    "follows in parentheses."
+    "Published values are means over the same kind of splits, for orientation only: networks, "
+    "priors and searches differ, and all rows outside the region are trained on, as with "
+    "experiment.inside=0. The log-likelihoods of Antorán et al. are of one Gaussian with the "
+    "moments of the mixture. ± standard error over splits; where the number of splits is unknown, "
+    "the standard deviation follows in parentheses."
 )
 
 PAIRED_STATEMENT = (
     f"PBP has no settings to tune, and its scores of single splits were published ({PBP_SOURCE}). "
-    "Difference: ours - published, paired by feature, ± standard error."
+    "Difference: ours - published, paired by feature, ± standard error, which omits the luck of "
+    "the one seed that all splits share."
 )
 
 DISTANCE = "distance to training rows"
@@ -194,11 +195,17 @@ def section(runs: Runs, style: blocks.Style) -> Iterator[blocks.Block]:
         return
     yield blocks.Heading("Gaps and tails of the training data")
     yield blocks.Paragraph(STATEMENT)
+    published = published_rows(table, style.all_published)
+    if not published.empty:
+        yield blocks.Paragraph(PUBLISHED_STATEMENT)
     yield from auroc_figures(table)
     for (source, kind), own in table.groupby(["source", "kind"], sort=False):
         yield blocks.Heading(f"{source}, {kind}", 3)
         yield from group_tables(own)
-        yield from published_blocks(own, style.all_published)
+        theirs = published[(published["dataset"] == source) & (published["region"] == kind)]
+        if not theirs.empty:
+            yield blocks.Paragraph("Published values:")
+            yield blocks.fill(PUBLISHED, theirs)
     paired = paired_with_pbp(table)
     if not paired.empty:
         yield blocks.Heading("PBP, split by split", 3)
@@ -246,9 +253,9 @@ def group_tables(table: pd.DataFrame) -> Iterator[blocks.Block]:
     )
     features = table.drop_duplicates("split")
     for prefix, count in (("", len(features)), ("true_", int(features["is_true"].sum()))):
-        if not count:
+        if prefix and not count:
             yield blocks.Paragraph("No feature has a true gap or tail.")
-            continue
+            return
         rows = [
             {"label": name}
             | {
@@ -258,23 +265,26 @@ def group_tables(table: pd.DataFrame) -> Iterator[blocks.Block]:
             }
             for name, own in summaries.items()
         ]
-        title = f"{'Only true gaps or tails' if prefix else 'All features'}: {count}"
-        yield blocks.fill(RESULTS, rows, title=title)
+        which = "features with true gaps or tails" if prefix else "features"
+        yield blocks.Paragraph(f"All {count} {which}:")
+        yield blocks.fill(RESULTS, rows)
 
 
-def published_blocks(table: pd.DataFrame, show_all: bool) -> Iterator[blocks.Block]:
-    """Published values on a data set and region, next to our runs of the same methods."""
-    source, kind = table["source"].iloc[0], table["kind"].iloc[0]
-    theirs = published_regions()
-    theirs = theirs[(theirs["dataset"] == source) & (theirs["region"] == kind)]
+def published_rows(table: pd.DataFrame, show_all: bool) -> pd.DataFrame:
+    """Published values on the data sets and regions of our runs, next to the same methods' scores.
+
+    Args:
+        table: from `all_regions`.
+        show_all: whether to include methods that did not run.
+    """
     metrics = {f"region.{metric}": f"{metric}_ours" for metric in ("log_likelihood", "rmse")}
-    groups = table.groupby(["family", "label"])[list(metrics)]
-    ours = groups.mean().join(groups.sem().add_suffix("_stderr"))
-    ours = ours.rename(columns=metrics | {f"{k}_stderr": f"{v}_stderr" for k, v in metrics.items()})
-    rows = theirs.merge(ours.reset_index(), how="left" if show_all else "inner", on="family")
-    if not rows.empty:
-        yield blocks.Paragraph(PUBLISHED_STATEMENT)
-        yield blocks.fill(PUBLISHED, rows.fillna({"label": blocks.MISSING}))
+    keys = ["dataset", "region", "family", "label"]
+    scores = table.rename(columns={"source": "dataset", "kind": "region", **metrics})
+    groups = scores.groupby(keys)[list(metrics.values())]
+    ours = groups.mean().join(groups.sem().add_suffix("_stderr")).reset_index()
+    theirs = published_regions().merge(ours[keys[:2]].drop_duplicates())
+    rows = theirs.merge(ours, how="left" if show_all else "inner", on=keys[:3])
+    return rows.fillna({"label": blocks.MISSING})
 
 
 SECTIONS = (section,)
