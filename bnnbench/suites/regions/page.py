@@ -71,9 +71,9 @@ def run_table(folder: RunFolder) -> blocks.Table:
     heads = blocks.columns(
         {"score": "{title}"},
         {
-            f"all {len(table)} features": blocks.with_stderr("mean", "stderr"),
+            f"features: {len(table)}": blocks.with_stderr("mean", "stderr"),
             "median": "{median:.4g}",
-            f"{table['is_true'].sum()} true {noun.removesuffix('s')}s": blocks.with_stderr(
+            f"true {noun.removesuffix('s')}s: {table['is_true'].sum()}": blocks.with_stderr(
                 "true_mean", "true_stderr"
             ),
         },
