@@ -93,6 +93,22 @@ CASES: Mapping[str, Case] = {
         },
     ),
     "region_posterior": REGIONS,
+    "active_learning": Case(
+        ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
+         "splits=2"),
+        fewer=("splits=[1]",),
+        wrong={
+            "experiment.arms=[variance]": "no_random",
+            "experiment.arms=[random,entropy]": None,
+            "experiment.arms=[]": "not_a_list",
+            "experiment.start=1": None,
+            "experiment.test=1000": "too_many_rows",
+            "experiment.pool=1": "too_small",
+            "experiment.repetitions=1": None,
+            "search: search=bayesian_optimisation method.prior_precision=null "
+            "dataset.protocol.fixed.prior_precision=null": "searched",
+        },
+    ),
     "linear_regression": Case(
         ("training.epochs=20", "dataset.rows=10"),
         wrong={

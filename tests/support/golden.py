@@ -88,6 +88,8 @@ SWEEPS = {
     "toy_1d": f"experiment=toy_1d dataset=sine_20,sine_40 method=bbb,mc_dropout {REST}",
     "region_uci": f"experiment=region_uci method=map,vadam experiment.region=gap,tail {UNSEARCHED} "
     f"{FIXED}",
+    "active_learning": "experiment=active_learning method=bbb,linear experiment.additions=2 "
+    f"experiment.repetitions=2 {REST}",
     "linear_regression": "experiment=linear_regression method=bbb,laplace,vadam,cavi "
     "training.epochs=5 workers=1",
 }
