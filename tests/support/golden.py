@@ -140,10 +140,11 @@ def digests(outputs: Path) -> dict[str, str]:
     """Return the digest of each run's table, without times and hardware, by name of the run."""
     found = {}
     for folder in finished_runs(outputs):
-        path = next(p for p in map(folder.table, ("splits", "posterior")) if p.exists())
+        path = next(p for p in map(folder.table, ("splits", "posterior", "labels")) if p.exists())
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         table = table.drop(columns=MACHINE_COLUMNS, errors="ignore")
         name = " ".join(table[column].iloc[0] for column in NAMES if column in table)
+        name = name or " ".join(folder.root.parts[-3:-1])
         found[name] = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()[:16]
     return found
 
