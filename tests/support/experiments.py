@@ -49,6 +49,8 @@ def splits(*settings: str) -> Case:
 NO_SEEDED_SPLITS = "~dataset.seeded_splits"
 FIXED = ("method=map", "method.prior_precision=1", "method.noise_precision=1")
 
+REGIONS = splits(*FIXED, "search=none")
+
 TINY_IMAGES = (
     *("epochs=2", "repetitions=2", "hidden=[8]"),
     *("importance_samples=12", "evaluated_images=10"),
@@ -79,6 +81,34 @@ CASES: Mapping[str, Case] = {
     "gvi_alpha": splits("divergence.alpha=0.5", NO_SEEDED_SPLITS),
     "gvi_competitors": splits(*FIXED[:2], NO_SEEDED_SPLITS),
     "gvi_uci": splits("divergence=renyi_2", NO_SEEDED_SPLITS),
+    "region_uci": Case(
+        REGIONS.settings,
+        fewer=REGIONS.fewer,
+        rounding=True,
+        wrong={
+            "experiment.region=middle": None,
+            "experiment.inside=1": None,
+            "experiment.inside=-0.1": None,
+            "splits=11": "count_out_of_range",
+        },
+    ),
+    "region_posterior": REGIONS,
+    "active_learning": Case(
+        ("dataset=diabetes", *FIXED[:1], *TINY_FIT, *own("repetitions=3", "additions=2", "pool=9"),
+         "splits=2"),
+        fewer=("splits=[1]",),
+        wrong={
+            "experiment.arms=[variance]": "no_random",
+            "experiment.arms=[random,entropy]": None,
+            "experiment.arms=[]": "not_a_list",
+            "experiment.start=1": None,
+            "experiment.test=1000": "too_many_rows",
+            "experiment.pool=1": "too_small",
+            "experiment.repetitions=1": None,
+            "search: search=bayesian_optimisation method.prior_precision=null "
+            "dataset.protocol.fixed.prior_precision=null": "searched",
+        },
+    ),
     "linear_regression": Case(
         ("training.epochs=20", "dataset.rows=10"),
         wrong={
