@@ -45,9 +45,10 @@ class Evidence:
         Raises:
             NotTestable: if it was not run, or if fewer than two repetitions did not fail.
         """
-        sample = self.errors.get(Setting(*setting), Sample())
+        one = Setting(*setting)
+        sample = self.errors.get(one, Sample())
         if sample.size < 2:
-            raise NotTestable("needs two finished repetitions of every configuration")
+            raise NotTestable(f"{sample.size} finished repetitions of {one.label}")
         return sample
 
     def rows(self, table: str, *setting: Any) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from bnnbench.suites.lam_density_ratio.adversarial_vb.names import (
     SYMBOLS,
     Setting,
 )
+from bnnbench.suites.lam_density_ratio.adversarial_vb.tables import deviations
 from bnnbench.suites.lam_density_ratio.figures import (
     COLOURS,
     draw_mean,
@@ -33,6 +34,9 @@ from bnnbench.suites.lam_density_ratio.figures import (
 from bnnbench.suites.lam_density_ratio.names import DIVERGENCES, OK
 
 IMAGE_COLUMNS = 10
+
+WIDE_RANGE = 1000
+"""Range of losses from which on their axis is logarithmic, but linear from -10 to 10."""
 
 figures = Figures(read_run)
 
@@ -54,14 +58,17 @@ def _curves_figure(run: SavedRun, column: str, name: str) -> Figure:
                 symbol = SYMBOLS[str(estimator)]
                 draw_mean(one, curves, column, colours[symbol], symbol)
                 means.append(curves.groupby("iteration")[column].mean())
-        if means:
-            one.set_ylim(*limits(means, early=0.1))
+        low, high = limits(means, early=0.1) if means else (0, 1)
+        if high - low > WIDE_RANGE:
+            one.set_yscale("symlog", linthresh=10)
+        elif means:
+            one.set_ylim(low, high)
             note_hidden_range(one, means)
         one.set_title(
             f"{DIVERGENCES[str(divergence)]}, d = {latents}", loc="left", fontsize="medium"
         )
         one.set(xlabel="posterior iteration", ylabel=name)
-    legend(figure, axes)
+    legend(figure, axes, columns=5)
     return figure
 
 
@@ -93,7 +100,7 @@ def nelbo(run: SavedRun) -> Figure:
 )
 def avb_samples(run: SavedRun) -> Figure:
     arrays, rows = run.arrays(IMAGES), run[SCORES].drop_duplicates("unit")
-    figure, axes = small_multiples(len(rows), 4, (2.6, 1.75), (0.2, 0.2))
+    figure, axes = small_multiples(len(rows), 4, (2.4, 1.65), (0.2, 0.2))
     for k, (one, row) in enumerate(zip(axes, rows.to_dict("records"), strict=True)):
         parts = [arrays[name][k] for name in ("originals", "reconstructions", "samples")]
         title = _title(*(row[name] for name in Setting._fields))
@@ -110,13 +117,16 @@ def _title(*setting: Any) -> str:
 
 
 def notes(folder: RunFolder) -> list[str]:
-    """Return the failures, and why there is no ratio with few noise inputs."""
+    """Return settings that differ from the thesis, failures, and why there may be no ratio."""
     scores, found = read_run(folder)[SCORES], []
-    for (unit, status), rows in scores[scores["status"] != OK].groupby(["unit", "status"]):
-        found.append(
-            f"{len(rows)} of {(scores['unit'] == unit).sum()} of {unit} failed ({status})."
-        )
-    noise, most = read_record(folder).identity["noise"], scores["latents"].max()
+    for setting, rows in scores.groupby([*Setting._fields], sort=False):
+        for status, failed in rows[rows["status"] != OK].groupby("status"):
+            count = f"{len(failed)} of {len(rows)} repetitions failed"
+            found.append(f"{_title(*setting)}: {count} ({status}).")
+    identity, most = read_record(folder).identity, scores["latents"].max()
+    if differing := deviations(identity):
+        found.insert(0, f"Settings that differ from the thesis: {', '.join(differing)}.")
+    noise = identity["noise"]
     if noise < most:
         found.append(
             f"The encoder has {noise} noise inputs. Its draws for one image lie on a "

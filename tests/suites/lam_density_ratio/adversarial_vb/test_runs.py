@@ -69,12 +69,13 @@ def test_a_run_has_all_tables_figures_and_claims(folder: RunFolder) -> None:
         figure = draw(folder)
         figure.draw_without_rendering()
         assert any(axes.has_data() for axes in figure.axes), name
-    assert "no density" in " ".join(EXPERIMENT_PAGE.notes(folder))
+    notes = " ".join(EXPERIMENT_PAGE.notes(folder))
+    assert "no density" in notes and "images digits, width 0.03, batch size 8" in notes
 
 
 def test_tables_have_the_thesis_and_settings_that_differ(folder: RunFolder) -> None:
     blocks = list(tables_section(read_runs(folder.root.parent), Style()))
-    files = {one.name: one.data for one in blocks if isinstance(one, DataFile)}
+    files = {one.name: one.table for one in blocks if isinstance(one, DataFile)}
     low, high = files["density_ratio_table_10_1"], files["density_ratio_table_10_2"]
     assert (len(low), len(high)) == (8, 6) and low["z"].isna().all()
     row = low.set_index("configuration").loc["GAN, T"]
