@@ -400,7 +400,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gvi_claims": partial(claims, "gvi_uci", "gvi_claims"),
     "gvi_alpha_claims": partial(claims, "gvi_alpha", "gvi_claims"),
     "gvi_toy_claims": partial(claims, "gp_toy", "gvi_claims"),
-    **{f"lam_table_{number}": partial(lam_table, number) for number in ("8_1", "9_1", "9_2")},
+    **{
+        f"lam_table_{number}": partial(lam_table, number)
+        for number in ("8_1", "9_1", "9_2", "10_1", "10_2")
+    },
     **{
         f"{kind}_claims": partial(claims, "latent_models", f"{kind}_claims")
         for kind in ("latent_sizes", "distortion_rate", "planar_flows", "semi_supervised")
@@ -415,5 +418,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
         }.items()
     },
     "lam_claims": partial(claims, "lam_density_ratio", "density_ratio_claims"),
+    "adversarial_vb_claims": partial(claims, "lam_density_ratio", "adversarial_vb_claims"),
 }  # fmt: skip
 """The blocks by the name of their marks."""

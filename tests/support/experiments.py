@@ -344,6 +344,30 @@ CASES: Mapping[str, Case] = {
             "divergence=tv": "no_effect",
         },
     ),
+    "adversarial_vb": Case(
+        own(
+            "pretraining_steps=2", "estimator_steps=1", "iterations=3", "evaluate_every=2",
+            "repetitions=2", "width=0.03", "batch_size=8", "latents=[2]",
+        ),
+        wrong={
+            "images.binarisation=half": None,
+            "experiment.latents=[]": "not_a_list",
+            "experiment.latents=[10,2]": "not_increasing",
+            "experiment.divergences=[kl]": None,
+            "experiment.estimators=[T]": None,
+            "experiment.estimators=[ratio,ratio]": "not_distinct",
+            "experiment.estimators=[stable] experiment.divergences=[kl_posterior_prior]":
+                "no_configuration",
+            "experiment.schedule=undertrained": None,
+            "experiment.learning_rates=[0.001,0.001]": "not_one_each",
+            "experiment.learning_rates=[2]": None,
+            "experiment.width=0": None,
+            "experiment.batch_size=0": None,
+            "experiment.repetitions=1": None,
+            "dataset=boston": "no_effect",
+            "divergence=tv": "no_effect",
+        },
+    ),
     "divergence_bounds": Case(
         own("training_steps=5", "repetitions=2", "kl_values=[0.5]", "sample_sets=2", "samples=50"),
         wrong={

@@ -69,7 +69,7 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
         column = axes[index :: len(panels)]
         for panel_axes in column:
             for name, rows in panel.lines.items():
-                _draw_median(panel_axes, rows, measure, colours[name], name)
+                draw_median(panel_axes, rows, measure, colours[name], name)
             panel_axes.set(xlabel="posterior iteration", ylabel=f"{MEASURES[measure]} [nats]")
         column[0].set_title(title, fontsize="medium", loc="left")
         medians = [rows.groupby("iteration")[measure].median() for rows in panel.lines.values()]
@@ -81,7 +81,7 @@ def learning_curves_figure(panels: Mapping[str, Panel], measure: str) -> Figure:
             for panel_axes in column:
                 panel_axes.axhline(panel.exact, label=name, **EXACT_STYLE)
             _include(column[-1], panel.exact)
-        _note_hidden_range(column[-1], medians)
+        note_hidden_range(column[-1], medians)
     legend(figure, axes)
     return figure
 
@@ -106,14 +106,14 @@ def run_figure(curves: pd.DataFrame, exact: Mapping[str, float]) -> Figure:
         else:
             lines = [wide[repetition] for repetition in wide]
             axes.set_ylim(*limits(lines))
-            _note_hidden_range(axes, lines)
+            note_hidden_range(axes, lines)
         if np.isfinite(exact.get(measure, np.nan)):
             axes.axhline(exact[measure], label="exact posterior draws", **EXACT_STYLE)
     legend(figure, panels[0])
     return figure
 
 
-def _draw_median(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
+def draw_median(axes: Axes, rows: pd.DataFrame, measure: str, colour: str, name: str) -> None:
     """Draw the median over repetitions with a band between the quartiles."""
     by_iteration = rows.groupby("iteration")[measure]
     low, median, high = (by_iteration.quantile(level) for level in (0.25, 0.5, 0.75))
@@ -158,7 +158,7 @@ def _include(axes: Axes, exact: float) -> None:
     axes.set_ylim(min(low, exact - 0.05 * (high - exact)), high)
 
 
-def _note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
+def note_hidden_range(axes: Axes, lines: list[pd.Series]) -> None:
     """Note above the panel how far lines extend beyond it."""
     (low, high), values = axes.get_ylim(), np.concatenate([line.dropna() for line in lines])
     parts = []

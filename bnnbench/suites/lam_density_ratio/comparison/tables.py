@@ -193,14 +193,14 @@ def comparison_rows(evidence: Evidence, number: str) -> Iterator[dict[str, Any]]
             "settings_differ": ", ".join(run.deviations) if run else "",
             "repetitions": len(run.repetitions) if run else 0,
             "failed": run.failed if run else 0,
-            **_columns(sample, "{}"),
-            **_columns(theirs, "thesis_{}"),
+            **sample_columns(sample, "{}"),
+            **sample_columns(theirs, "thesis_{}"),
             "difference": sample.mean - theirs.mean,
             "z": z,
         }
 
 
-def _columns(sample: Sample, name: str) -> dict[str, float]:
+def sample_columns(sample: Sample, name: str) -> dict[str, float]:
     """Return mean, standard deviation and standard error by column, such as `thesis_mean`."""
     return {name.format(key): getattr(sample, key) for key in ("mean", "std", "stderr")}
 
