@@ -240,17 +240,21 @@ def auroc_figures(table: pd.DataFrame) -> Iterator[blocks.Block]:
 
 def _distance(table: pd.DataFrame) -> pd.Series:
     """Return the areas of the baseline, the same for all runs with the same splits."""
-    return table[table["run"] == table["run"].iloc[0]]["auroc.distance"]
+    return table[table["run"] == _with_areas(table)]["auroc.distance"]
+
+
+def _with_areas(table: pd.DataFrame) -> str:
+    """Return the first run that tested rows outside the region."""
+    return str(table.loc[table["inside_rows"] > 0, "run"].iloc[0])
 
 
 def group_tables(table: pd.DataFrame) -> Iterator[blocks.Block]:
     """The results of a data set and a region: over all features, and over those without ties."""
     summaries = {str(name): summarise_regions(own) for name, own in table.groupby("label")}
-    summaries[DISTANCE] = (
-        summarise_regions(table[table["run"] == table["run"].iloc[0]])
-        .loc[["auroc.distance"]]
-        .rename({"auroc.distance": "auroc.epistemic"})
-    )
+    if table["inside_rows"].any():
+        baseline = table[table["run"] == _with_areas(table)]
+        summary = summarise_regions(baseline).loc[["auroc.distance"]]
+        summaries[DISTANCE] = summary.rename({"auroc.distance": "auroc.epistemic"})
     features = table.drop_duplicates("split")
     for prefix, count in (("", len(features)), ("true_", int(features["is_true"].sum()))):
         if prefix and not count:
